@@ -182,6 +182,19 @@ bool api_counts_write(struct api_call *call, uint64_t *ret_bytes)
     return r == 0;
 }
 
+uint64_t api_counts_dead(struct api *api)
+{
+    const struct counted *rows;
+    uint64_t dead = 0;
+
+    det_mutex_lock(api->world, api->counts->lock);
+    rows = (const struct counted *)(const void *)api->counts->rows.data;
+    for (size_t i = 0; i < api->counts->rows.size / sizeof *rows; i++)
+        dead += rows[i].state ? 0 : rows[i].dead;
+    det_mutex_unlock(api->world, api->counts->lock);
+    return dead;
+}
+
 void api_get_machines(struct api_call *call)
 {
     line_open(&call->line, NULL, '{');

@@ -17,4 +17,7 @@ void api_counts_close(struct api *api);
  * the call; false: the call has failed. `ret_bytes` (may be NULL): of the store. */
 bool api_counts_write(struct api_call *call, uint64_t *ret_bytes);
 
+/* How many effects were dead when it was last counted. On the pool. */
+uint64_t api_counts_dead(struct api *api);
+
 #endif

@@ -12,94 +12,39 @@
 #include "cli/api_parts.h"
 #include "cli/up_machines.h"
 
-#define RATE_STEP  (5 * DET_SECOND)
 #define STUCK_MAX  50
 #define DEAD_SHOWN 20
 
-/* Rates: what happened in each step of the last minute, oldest first. */
-
-static const char *const rate_names[UP_RATES] = { "events", "unhandled", "effects_failed",
-                                                  "restarts" };
-
-static void read_totals(const struct api *api, uint64_t totals[UP_RATES])
-{
-    struct det_runtime_counts counts = { 0 };
-
-    if (api->up->machines)
-        det_runtime_counts(api_runtime(api), &counts);
-    totals[0] = counts.transitions;
-    totals[1] = counts.unhandled;
-    totals[2] = counts.effects_failed;
-    totals[3] = atomic_load(&api->up->restarts);
-}
-
-static void on_sample(void *argument)
-{
-    struct api *api = argument;
-    struct up_rates *rates = &api->up->rates;
-    uint64_t totals[UP_RATES];
-
-    read_totals(api, totals);
-    for (size_t i = 0; i < UP_RATES; i++) {
-        memmove(
-            rates->steps[i], rates->steps[i] + 1, sizeof rates->steps[i] - sizeof *rates->steps[i]);
-        /* Machines that were opened anew count from the beginning. */
-        rates->steps[i][UP_RATE_STEPS - 1] =
-            totals[i] - (totals[i] < rates->last[i] ? 0 : rates->last[i]);
-        rates->last[i] = totals[i];
-    }
-    (void)!det_loop_timer_set(api->loop, &api->rates_timer, det_loop_now(api->loop) + RATE_STEP);
-}
-
-int api_rates_open(struct api *api)
-{
-    api->rates_timer = (struct det_timer){ .run = on_sample, .argument = api };
-    return det_loop_timer_set(api->loop, &api->rates_timer, det_loop_now(api->loop) + RATE_STEP);
-}
-
-static void write_rates(struct api_call *call)
-{
-    const struct up_rates *rates = &call->api->up->rates;
-    struct line *line = &call->line;
-    char text[32];
-    int size;
-
-    line_open(line, "rates", '{');
-    line_signed(line, "step_ns", RATE_STEP);
-    for (size_t i = 0; i < UP_RATES; i++) {
-        line_open(line, rate_names[i], '[');
-        for (size_t k = 0; k < UP_RATE_STEPS; k++) {
-            size = snprintf(
-                text, sizeof text, "%.1f",
-                (double)rates->steps[i][k] * (double)DET_SECOND / (double)RATE_STEP);
-            line_raw(line, NULL, text, (size_t)size);
-        }
-        line_close(line, ']');
-    }
-    line_close(line, '}');
-}
-
 /* What is collected on the way. */
 struct overview {
-    struct line *stuck; /* elements of an array */
-    size_t stuck_count, dead_left;
+    struct line *stuck; /* elements of an array, the first STUCK_MAX */
+    size_t shown, dead_left;
+    uint64_t total, dead; /* how many do not go on by themselves, dead effects apart */
 };
 
+/* `count` of them, with one line for all. */
 static void add_stuck(
     struct overview *overview, const char *about, const char *name, const char *machine,
-    const char *id, const char *why)
+    const char *id, uint64_t count, const char *why)
 {
     struct line *line = overview->stuck;
 
-    if (overview->stuck_count++ >= STUCK_MAX)
+    if (overview->shown++ >= STUCK_MAX)
         return;
     line_open(line, NULL, '{');
     line_text(line, "about", about);
     line_text(line, "name", name);
     line_text(line, "machine", machine);
     line_text(line, "id", id);
+    line_number(line, "count", count);
     line_text(line, "why", why);
     line_close(line, '}');
+}
+
+static void add_one(struct overview *overview, const char *about, const char *name, const char *why)
+{
+    overview->total++;
+    add_stuck(overview, about, name, NULL, NULL, 1, why);
 }
 
 static const char *text_of(json_t *object, const char *key)
@@ -122,11 +67,11 @@ static bool judge_task(struct overview *overview, json_t *task)
     const char *waits = text_of(task, "waits_for");
 
     if (is_one_of(state, bad)) {
-        add_stuck(overview, "task", text_of(task, "name"), NULL, NULL, reason ? reason : state);
+        add_one(overview, "task", text_of(task, "name"), reason ? reason : state);
         return true;
     }
     if (strcmp(state, "held") == 0 && waits && strstr(waits, "failed")) {
-        add_stuck(overview, "task", text_of(task, "name"), NULL, NULL, waits);
+        add_one(overview, "task", text_of(task, "name"), waits);
         return true;
     }
     return json_integer_value(json_object_get(task, "failures")) > 0;
@@ -145,9 +90,7 @@ static void write_tasks(struct api_call *call, json_t *parts)
         const char *reason = text_of(part, "reason");
 
         if (is_group && strcmp(text_of(part, "state"), "failed") == 0)
-            add_stuck(
-                overview, "group", text_of(part, "name"), NULL, NULL,
-                reason ? reason : "it has failed");
+            add_one(overview, "group", text_of(part, "name"), reason ? reason : "it has failed");
         else if (!is_group && judge_task(overview, part))
             api_put_json(call, NULL, part);
     }
@@ -166,9 +109,7 @@ static void write_slots(struct api_call *call, json_t *parts)
 
         if (json_is_integer(most) && json_integer_value(most) > 0 &&
             json_integer_value(json_object_get(slot, "depth")) >= json_integer_value(most))
-            add_stuck(
-                overview, "slot", text_of(slot, "name"), NULL, NULL,
-                "its queue is full: more is rejected");
+            add_one(overview, "slot", text_of(slot, "name"), "its queue is full: more is rejected");
     }
     api_put_json(call, "slots", parts);
 }
@@ -180,7 +121,8 @@ static void write_workers(struct api_call *call, json_t *summary)
     json_t *worker;
 
     json_array_foreach(json_object_get(summary, "unwell"), i, worker)
-        add_stuck(overview, "worker", text_of(worker, "id"), NULL, NULL, text_of(worker, "why"));
+        add_stuck(overview, "worker", text_of(worker, "id"), NULL, NULL, 1, text_of(worker, "why"));
+    overview->total += (uint64_t)json_integer_value(json_object_get(summary, "unwell_total"));
     api_put_json(call, "workers", json_object_get(summary, "workers"));
 }
 
@@ -205,10 +147,12 @@ static int take_dead(void *context, struct det_machine *machine, const char *id)
         snprintf(more, sizeof more, " (%zu of them)", count);
     if (last) {
         overview->dead_left--;
+        overview->dead += count;
         snprintf(
             why, sizeof why, "given up after %u attempt%s%s: %s", last->attempts,
             last->attempts == 1 ? "" : "s", more, instance_why(last, text));
-        add_stuck(overview, "effect", machine->effects[last->effect].name, machine->name, id, why);
+        add_stuck(
+            overview, "effect", machine->effects[last->effect].name, machine->name, id, count, why);
     }
     instance_close(&instance);
     return CLI_OK;
@@ -227,6 +171,7 @@ static void finish_overview(struct api_call *call)
 {
     struct overview *overview = call->own;
     struct line *line = &call->line;
+    uint64_t counted;
     int code;
 
     line_open(line, "machines", '[');
@@ -236,13 +181,17 @@ static void finish_overview(struct api_call *call)
         overview->dead_left = DEAD_SHOWN;
         code = cli_store_each(&call->reader->store, take_dead_of, call);
         if (code != CLI_OK)
-            add_stuck(overview, "store", call->api->url, NULL, NULL, "it cannot be read");
+            add_one(overview, "store", "store", "it cannot be read");
+        /* A count may be half a second older than what was just seen. */
+        counted = api_counts_dead(call->api);
+        overview->total += counted > overview->dead ? counted : overview->dead;
     }
     line_close(line, ']');
     line_open(line, "stuck", '[');
-    if (overview->stuck_count)
+    if (overview->shown)
         line_raw(line, NULL, det_buffer_text(&overview->stuck->text), overview->stuck->text.size);
     line_close(line, ']');
+    line_number(line, "stuck_total", overview->total);
     line_close(line, '}');
 }
 
@@ -270,7 +219,7 @@ static void take_status(struct api_call *call, json_t *parts)
 {
     line_open(&call->line, NULL, '{');
     api_write_status(call, "status", parts);
-    write_rates(call);
+    api_write_rates(call);
     api_ask_further(call, "tree", json_object(), take_tree);
 }
 

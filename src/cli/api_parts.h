@@ -114,8 +114,10 @@ void api_ask_further(
     void (*take)(struct api_call *call, json_t *parts));
 void api_put_json(struct api_call *call, const char *key, json_t *value);
 void api_write_status(struct api_call *call, const char *key, json_t *parts);
-/* api_overview.c */
+/* api_rates.c */
 DET_MUST_CHECK int api_rates_open(struct api *api);
+void api_write_rates(struct api_call *call);
+api_run_fn api_get_rates;
 /* api_events.c */
 api_run_fn api_get_events;
 /* The newest lines of a task, and those that come. */

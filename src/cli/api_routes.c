@@ -21,6 +21,7 @@ const struct api_route api_routes[] = {
     { HTTP_GET, "/v1/status", TOKENS_READ, API_OWN, api_get_status, NULL },
     { HTTP_GET, "/v1/store", TOKENS_READ, API_POOL, api_get_store, NULL },
     { HTTP_GET, "/v1/overview", TOKENS_READ, API_OWN, api_get_overview, NULL },
+    { HTTP_GET, "/v1/rates", TOKENS_READ, API_INLINE, api_get_rates, "span_s" },
     { HTTP_GET, "/v1/machines", TOKENS_READ, API_POOL, api_get_machines, NULL },
     { HTTP_GET, "/v1/machines/{machine}", TOKENS_READ, API_POOL, api_get_machine, NULL },
     { HTTP_GET, "/v1/machines/{machine}/diagram", TOKENS_READ, API_POOL, api_get_diagram,

@@ -103,12 +103,14 @@ struct up_durable {
     struct det_durable *queue;
 };
 
-/* What happened in each of the last steps of time, oldest first. Of the http thread. */
+/* What happened in each step of the last day, in a ring: api_rates.c. Of the http thread. */
 #define UP_RATES      4
-#define UP_RATE_STEPS 12
+#define UP_RATE_STEPS 17280
 struct up_rates {
-    uint64_t steps[UP_RATES][UP_RATE_STEPS];
+    uint32_t steps[UP_RATES][UP_RATE_STEPS];
+    size_t next, taken;
     uint64_t last[UP_RATES];
+    det_time sampled_at; /* wall */
 };
 
 struct up {

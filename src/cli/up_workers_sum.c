@@ -39,7 +39,7 @@ static const char *why(const struct det_worker_status *status)
 
 struct unwell {
     json_t *list;
-    size_t left;
+    size_t count;
 };
 
 static int add_unwell(void *user, const struct det_worker_status *status)
@@ -48,12 +48,13 @@ static int add_unwell(void *user, const struct det_worker_status *status)
 
     if (!up_workers_is_unwell(status))
         return 0;
-    unwell->left--;
+    if (unwell->count++ >= UNWELL_SHOWN)
+        return 0;
     if (json_array_append_new(
             unwell->list,
             json_pack("{s:s, s:o}", "id", status->id, "why", cli_json_text(why(status)))) < 0)
         return DET_ERR_NO_MEMORY;
-    return unwell->left == 0;
+    return 0;
 }
 
 static json_t *phases_of(const struct det_workers_summary *summary)
@@ -68,7 +69,7 @@ static json_t *phases_of(const struct det_workers_summary *summary)
 
 static json_t *sum(struct det_workers *workers)
 {
-    struct unwell unwell = { json_array(), UNWELL_SHOWN };
+    struct unwell unwell = { json_array(), 0 };
     struct det_workers_summary summary;
 
     det_workers_summary(workers, &summary);
@@ -77,12 +78,12 @@ static json_t *sum(struct det_workers *workers)
         return NULL;
     }
     return json_pack(
-        "{s:s, s:{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I}, s:o}", "kind", "workers_summary",
+        "{s:s, s:{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I}, s:o, s:I}", "kind", "workers_summary",
         "workers", "workers", (json_int_t)summary.workers, "by_phase", phases_of(&summary), "stale",
         (json_int_t)summary.stale, "degraded", (json_int_t)summary.degraded, "circuits_open",
         (json_int_t)summary.circuits_open, "hung", (json_int_t)summary.hung, "actions_running",
         (json_int_t)summary.actions_running, "actions_queued", (json_int_t)summary.actions_queued,
-        "unwell", unwell.list);
+        "unwell", unwell.list, "unwell_total", (json_int_t)unwell.count);
 }
 
 /* Where there are none, that is the answer. */

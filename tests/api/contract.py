@@ -59,6 +59,9 @@ GOOD = {
     "sign_out": [],
     "status": [call(holds=lambda v: v["machines"] == 2 and v["state"] == "running")],
     "store": [call(holds=lambda v: len(v["machines"]) == 2 and v["away"] is None)],
+    "rates": [call(holds=lambda v: len(v["events"]) == 360 and v["step_ns"] == 10**10),
+              call(query="span_s=60", holds=lambda v: len(v["events"]) == 12),
+              call(query="span_s=86400", holds=lambda v: len(v["events"]) == 360)],
     "overview": [call(holds=lambda v: any(s["about"] == "effect" for s in v["stuck"]))],
     "machines": [call(holds=lambda v: [m["name"] for m in v["items"]] == ["counter", "order"])],
     "machine": [call(machine="order", holds=lambda v: {r["name"] for r in v["records"]} ==

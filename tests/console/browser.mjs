@@ -37,7 +37,7 @@ export async function open(browser, base, { width = 1280, height = 860, expected
     const context = await browser.newContext({ colorScheme: "light", viewport: { width, height }, reducedMotion: "reduce" });
     const page = await context.newPage();
     const opened = { page, base, expected, wrong: [], close: () => context.close() };
-    page.setDefaultTimeout(15000);
+    page.setDefaultTimeout(120000);
     if (clock) await page.clock.install();
     page.on("pageerror", (error) => opened.wrong.push("exception: " + error.message));
     page.on("console", (message) => {
@@ -58,7 +58,7 @@ export function go(page, path) {
 
 /** Waits for something of this process, which has no event for it. */
 export async function until(holds) {
-    for (let i = 0; i < 1000; i++) {
+    for (let i = 0; i < 12000; i++) {
         if (holds()) return;
         await new Promise((resolve) => setTimeout(resolve, 10));
     }

@@ -41,6 +41,7 @@ async function session(body, { mock: options = {}, path = "/", signedIn = true, 
         assert.deepEqual(opened.wrong, []);
     } finally {
         opened.wrong.length = 0;
+        await opened.page.evaluate(() => sessionStorage.clear()).catch(() => undefined);
         await (opened === shared ? opened.page.goto("about:blank") : opened.close());
         await mock.kill();
     }
@@ -51,39 +52,124 @@ function shoot(page, name) {
     return page.screenshot({ path: join(SHOTS, `${name}.png`) });
 }
 
-test("a link signs in for this page: the code leaves the address, and a reload asks for a token", async () => {
+test("a link signs in: the code leaves the address, and a reload finds the token", async () => {
     await session(async ({ mock, page }) => {
         assert.equal(new URL(page.url()).hash, "");
-        assert.equal(await page.evaluate(() => sessionStorage.length), 0);
-        await page.getByText("a reload asks for a token").waitFor();
-        await shoot(page, "first-visit");
         await page.reload();
-        await page.getByText("A reload keeps no token").waitFor();
-        await shoot(page, "sign-in");
+        await page.waitForSelector(".connection.live");
         assert.deepEqual(await violations(page), []);
         assert.ok(mock.requests.every((line) => !line.includes(mock.token)));
     });
 });
 
-test("a tab that is asked to keeps its token over a reload; signing out ends it there and at the daemon", async () => {
+test("a new tab is signed in by an open one; signing out ends all tabs, and the token at the daemon", async () => {
     await session(
         async ({ mock, page }) => {
-            await page.getByLabel("Stay signed in in this tab").click();
-            await page.reload();
-            await page.waitForSelector(".connection.live");
-            assert.equal(await page.getByLabel("Stay signed in in this tab").count(), 0);
+            const other = await page.context().newPage();
+            await other.goto(new URL("/timers", page.url()).href);
+            await other.waitForSelector(".connection.live");
             const { token } = mock;
             await page.getByRole("button", { name: "Sign out" }).click();
             await page.getByLabel("Token").waitFor();
+            await other.getByRole("alert").getByText("Signed out in another tab.").waitFor();
+            await other.close();
             assert.equal(await page.evaluate(() => sessionStorage.length), 0);
             await until(() => mock.requests.includes("DELETE /v1/session"));
             assert.notEqual(mock.token, token);
             await page.getByLabel("Token").fill(token);
             await page.getByRole("button", { name: "Sign in" }).click();
             await page.getByRole("alert").getByText("this token is not known").waitFor();
+            await shoot(page, "sign-in");
         },
         { expected: [/status of 401/] },
     );
+});
+
+test("a tab that does not share its token keeps it from reloads and other tabs", async () => {
+    await session(
+        async ({ mock, page }) => {
+            await page.getByLabel("Token").fill(mock.token);
+            await page.getByLabel("Stay signed in").uncheck();
+            await page.getByRole("button", { name: "Sign in" }).click();
+            await page.waitForSelector(".connection.live");
+            assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+            const other = await page.context().newPage();
+            await other.goto(page.url());
+            await other.getByLabel("Token").waitFor();
+            await other.close();
+            await page.reload();
+            await page.getByLabel("Token").waitFor();
+        },
+        { signedIn: false },
+    );
+});
+
+test("what needs attention is counted truly, and grouped by reason", async () => {
+    await session(async ({ mock, page }) => {
+        const overview = mock.world.overview.bind(mock.world);
+        const why = "given up after 8 attempts: HTTP 503: the bank is closed";
+        mock.world.overview = () => ({
+            ...overview(),
+            stuck: Array.from({ length: 20 }, (_, i) => ({ about: "effect", name: "charge_card", machine: "order", id: `o-${i}`, count: 1, why })),
+            stuck_total: 166,
+        });
+        await page.reload();
+        const panel = page.getByRole("region", { name: "Needs attention" });
+        await panel.getByText("166", { exact: true }).waitFor();
+        assert.equal(await panel.locator("li").count(), 1);
+        await panel.getByText("and 146 more").waitFor();
+        await panel.getByRole("link", { name: "and 17 more" }).click();
+        await page.waitForURL("**/effects?dead=true&machine=order");
+    });
+});
+
+test("a wide diagram is legible at once, and can be zoomed, moved and fitted", async () => {
+    await session(async ({ page }) => {
+        await go(page, "/machines/order");
+        const drawing = page.getByRole("group", { name: "Diagram of the machine order" });
+        await drawing.waitFor();
+        const width = async () => Number((await drawing.getAttribute("viewBox")).split(" ")[2]);
+        const left = async () => Number((await drawing.getAttribute("viewBox")).split(" ")[0]);
+        const height = await drawing.locator(".node .name").first().evaluate((text) => text.getBoundingClientRect().height);
+        assert.ok(height >= 11, `a name is ${height} pixels high`);
+        const before = await width();
+        for (let i = 0; i < 4; i++) await page.getByRole("button", { name: "Zoom in" }).click();
+        assert.ok((await width()) < before / 2);
+        const from = await left();
+        const box = await drawing.boundingBox();
+        await page.mouse.move(box.x + 200, box.y + 60);
+        await page.mouse.down();
+        await page.mouse.move(box.x + 120, box.y + 60, { steps: 4 });
+        await page.mouse.up();
+        assert.ok((await left()) > from);
+        assert.equal(new URL(page.url()).search, "", "a drag selects no state");
+        await page.getByRole("button", { name: "Show all of it" }).click();
+        assert.ok((await width()) >= before * 0.99);
+    });
+});
+
+test("rates are curves over a span that is in the address", async () => {
+    await session(async ({ mock, page }) => {
+        const panel = page.getByRole("region", { name: "Rates" });
+        await panel.locator("canvas").waitFor();
+        await panel.getByRole("button", { name: "24 h" }).click();
+        await until(() => mock.requests.some((line) => line.includes("/v1/rates?span_s=86400")));
+        assert.equal(new URL(page.url()).search, "?span=86400");
+        await shoot(page, "rates");
+    });
+});
+
+test("columns of instances are sorted, and the total is told", async () => {
+    await session(async ({ page }) => {
+        await go(page, "/machines/order");
+        const table = page.getByRole("table", { name: "Instances" });
+        await table.waitFor();
+        await table.getByRole("button", { name: "State" }).click();
+        await table.locator("[aria-sort=ascending]").waitFor();
+        const states = await table.locator(".tr.linked .chip").allInnerTexts();
+        assert.deepEqual(states, [...states].sort());
+        await page.getByText(/^\d+ of \d+/).waitFor();
+    });
 });
 
 test("who has no token is asked for one, and a wrong one is refused with the reason", async () => {
@@ -95,7 +181,6 @@ test("who has no token is asked for one, and a wrong one is refused with the rea
             await page.getByLabel("Token").fill(mock.token);
             await page.getByRole("button", { name: "Sign in" }).click();
             await page.waitForSelector(".connection.live");
-            assert.equal(await page.evaluate(() => sessionStorage.length), 0);
         },
         { signedIn: false, expected: [/status of 401/] },
     );

@@ -137,6 +137,7 @@ export class Mock {
         switch (first) {
             case "status": return world.status();
             case "overview": return world.overview();
+            case "rates": return world.rateHistory(Number(query.span_s ?? 3600));
             case "tree": return { groups: world.groups, tasks: world.tasks };
             case "timers": {
                 const items = every().flatMap((i) => world.timers(i).map(tag(i)));

@@ -320,6 +320,14 @@ export class World {
         return { step_ns: 5e9, events, unhandled: zero, effects_failed: events.map((v, i) => (i % 4 === 1 ? v / 8 : 0)), restarts: zero.map((_, i) => (i === 7 || i === 10 ? 0.2 : 0)) };
     }
 
+    /** As many points as were asked for, the last minute at their end. */
+    rateHistory(span_s) {
+        const count = Math.min(360, Math.floor(span_s / 5));
+        const { step_ns, ...series } = this.rates();
+        const long = Object.entries(series).map(([name, values]) => [name, [...Array(count - 12).fill(null), ...values]]);
+        return { step_ns: step_ns * Math.ceil(span_s / 5 / 360), until: iso(Date.now()), ...Object.fromEntries(long) };
+    }
+
     overview() {
         const machines = [...this.machines.values()].map((m) => this.summary(m));
         const stuck = [...this.instances.values()].filter((i) => i.dead).map((i) => ({
@@ -329,7 +337,7 @@ export class World {
         const ill = this.tasks.filter((t) => !["running", "completed"].includes(t.state));
         stuck.push(...(this.workers?.stuck() ?? []));
         return {
-            status: this.status(), machines, rates: this.rates(), stuck: stuck.slice(0, 50), tasks: ill, slots: this.slots,
+            status: this.status(), machines, rates: this.rates(), stuck: stuck.slice(0, 50).map((item) => ({ count: 1, ...item })), stuck_total: stuck.length, tasks: ill, slots: this.slots,
             workers: this.workers?.summary() ?? null,
         };
     }

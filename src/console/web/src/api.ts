@@ -71,9 +71,9 @@ export async function post<T>(target: string, body: unknown, key?: string): Prom
 export class Once {
     private readonly open = new Map<string, string>();
 
-    async post<T>(target: string, body: unknown): Promise<T> {
+    async post<T>(target: string, body: unknown, makeKey = newKey): Promise<T> {
         const draft = target + " " + write(body);
-        const key = this.open.get(draft) ?? newKey();
+        const key = this.open.get(draft) ?? makeKey();
         this.open.set(draft, key);
         try {
             const answer = await post<T>(target, body, key);

@@ -6,9 +6,10 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { short } from "./format";
 import { layout, NOTE_LINE, type Arrow, type Layout, type NodeBox } from "./layout";
-import { COLOURS } from "./store";
+import { coloursOf } from "./colours";
 import type { Machine } from "./types";
 import { classes, Skeleton, Trouble } from "./ui";
+import { Viewport } from "./viewport";
 
 export interface Trace {
     current: string | null;
@@ -38,11 +39,10 @@ export function Diagram(props: Props): JSX.Element {
     const box = useRef<HTMLDivElement>(null);
     const [drawn, setDrawn] = useState<Layout | null>(null);
     const [error, setError] = useState(false);
-    const [direction, setDirection] = useState<"LR" | "TB" | null>(null);
+    const [room, setRoom] = useState(0);
+    const direction = room === 0 ? null : room < 560 ? "TB" : "LR";
     useEffect(() => {
-        const observer = new ResizeObserver(([entry]) =>
-            setDirection(entry.contentRect.width < 560 ? "TB" : "LR"),
-        );
+        const observer = new ResizeObserver(([entry]) => setRoom(Math.floor(entry.contentRect.width)));
         observer.observe(box.current!);
         return () => observer.disconnect();
     }, []);
@@ -60,7 +60,7 @@ export function Diagram(props: Props): JSX.Element {
             {error ? (
                 <Trouble text="This machine could not be drawn." />
             ) : drawn ? (
-                <Drawing {...props} drawn={drawn} />
+                <Drawing {...props} drawn={drawn} room={room} />
             ) : (
                 <Skeleton rows={3} />
             )}
@@ -68,18 +68,21 @@ export function Diagram(props: Props): JSX.Element {
     );
 }
 
-function Drawing({ drawn, ...props }: Props & { drawn: Layout }): JSX.Element {
-    const pad = 12;
-    const width = drawn.width + 2 * pad;
-    const height = drawn.height + 2 * pad;
-    const { machine, trace } = props;
+const PAD = 12;
+
+function Drawing({ drawn, room, ...props }: Props & { drawn: Layout; room: number }): JSX.Element {
+    const { machine, trace, selected } = props;
+    const colours = coloursOf(machine.states);
+    const centre = drawn.nodes.find((node) => node.name === (trace?.current ?? selected ?? machine.initial));
     return (
-        <svg
-            viewBox={`${-pad} ${-pad} ${width} ${height}`}
-            style={{ maxWidth: width * 1.15, minWidth: Math.min(width, width * 0.62) }}
-            role="group"
-            aria-label={`Diagram of the machine ${machine.name}`}
+        <Viewport
+            label={`Diagram of the machine ${machine.name}`}
+            width={drawn.width + 2 * PAD}
+            height={drawn.height + 2 * PAD}
+            room={room}
+            focus={centre ? { x: centre.x + PAD, y: centre.y + PAD } : null}
         >
+            <g transform={`translate(${PAD} ${PAD})`}>
             {drawn.start && (
                 <g class={classes("arrow", trace && "taken")}>
                     <circle class="start" cx={drawn.start.x} cy={drawn.start.y} r="5.5" />
@@ -96,10 +99,11 @@ function Drawing({ drawn, ...props }: Props & { drawn: Layout }): JSX.Element {
             {drawn.arrows.map((arrow, i) => (
                 <ArrowMark key={i} arrow={arrow} trace={trace} onEvent={props.onEvent} />
             ))}
-            {drawn.nodes.map((node, i) => (
-                <NodeMark key={node.name} node={node} index={i % COLOURS} {...props} />
+            {drawn.nodes.map((node) => (
+                <NodeMark key={node.name} node={node} index={colours.get(node.name) ?? 0} {...props} />
             ))}
-        </svg>
+            </g>
+        </Viewport>
     );
 }
 

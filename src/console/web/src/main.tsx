@@ -11,7 +11,7 @@ import { start as startKeys } from "./keys";
 import { start as startLive } from "./live";
 import { forget } from "./resource";
 import { place, start as startRouter } from "./router";
-import { redeem, takeCode, token } from "./session";
+import { start as startSession, token } from "./session";
 import { start as startStore } from "./store";
 import { start as startTheme } from "./theme";
 import { Effects } from "./views/effects";
@@ -68,13 +68,12 @@ function App(): JSX.Element {
 }
 
 async function main(): Promise<void> {
-    const code = takeCode();
     startTheme();
     startRouter();
     startClock();
     startKeys();
     startStore();
-    if (code !== null) await redeem(code);
+    await startSession();
     startLive();
     effect(() => {
         if (token.value === null) forget();

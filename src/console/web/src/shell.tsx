@@ -9,7 +9,7 @@ import { overlay, SECTIONS } from "./keys";
 import { condition, connection, retry } from "./live";
 import { Help, Palette } from "./palette";
 import { place } from "./router";
-import { keep, leave, offer } from "./session";
+import { leave } from "./session";
 import { status, summaries, tree } from "./store";
 import { next, theme } from "./theme";
 import { classes, Head, Icon, Panel, Trouble } from "./ui";
@@ -63,13 +63,12 @@ function ConnectionState(): JSX.Element {
     const state = connection.value;
     if (state.state === "waiting") {
         const left = state.until - now.value;
-        const offline = !navigator.onLine;
         return (
             <div class="connection waiting">
                 <i class="lamp" />
                 <span class="grow" title={state.why}>
-                    <span role="status">{offline ? "Offline" : "Reconnecting"}</span>
-                    <span class="muted">{left > 0 ? ` in ${ticking(left)}` : " now"}</span>
+                    <span role="status">Offline</span>
+                    <span class="muted">{left > 0 ? `, retrying in ${ticking(left)}` : ", retrying"}</span>
                 </span>
                 <button type="button" class="link" onClick={retry}>
                     Now
@@ -92,24 +91,6 @@ function Ailing(): JSX.Element | null {
     if (away !== null) return <Trouble text={`The store cannot be reached: ${away}. What is shown may be old; it goes on by itself.`} />;
     if (state === "running") return null;
     return <Trouble text={`The daemon is ${state}: nothing new begins, and what runs comes to its end.`} />;
-}
-
-/** A code works once, so that a reload has nothing to sign in with, unless the tab keeps the token. */
-function Stay(): JSX.Element | null {
-    if (!offer.value) return null;
-    return (
-        <div class="stay">
-            <label class="tick grow">
-                <input type="checkbox" onChange={() => keep(true)} />
-                <span>
-                    <b>Stay signed in in this tab.</b> The link was good once: without this, a reload asks for a token.
-                </span>
-            </label>
-            <button type="button" class="tool" title="Not now" aria-label="Not now" onClick={() => keep(false)}>
-                <Icon name="close" />
-            </button>
-        </div>
-    );
 }
 
 /** A view that fails says so, and leaves the frame as it is. */
@@ -182,7 +163,6 @@ export function Shell({ children }: { children: ComponentChildren }): JSX.Elemen
                 </div>
             </aside>
             <main id="main" tabIndex={-1} inert={overlay.value !== null}>
-                <Stay />
                 <Ailing />
                 <Safe key={here.join("/")}>{children}</Safe>
             </main>

@@ -4,30 +4,20 @@
 // What several views need at once: the machines with their counts, and the tasks.
 import { computed, signal } from "@preact/signals";
 import { get } from "./api";
+import { colourAlone, coloursOf } from "./colours";
 import { listen } from "./live";
 import { token } from "./session";
 import type { Machine, MachineSummary, Status, Tree } from "./types";
-
-export const COLOURS = 8;
 
 export const summaries = signal<MachineSummary[] | null>(null);
 export const status = signal<Status | null>(null);
 export const tree = signal<Tree | null>(null);
 
-const indexes = computed(() => {
-    const all = new Map<string, number>();
-    for (const machine of summaries.value ?? [])
-        machine.states.forEach((s, i) => all.set(`${machine.name}/${s.name}`, i % COLOURS));
-    return all;
-});
+const indexes = computed(() => new Map((summaries.value ?? []).map((machine) => [machine.name, coloursOf(machine.states)])));
 
-/** The colour of a state: its place in its machine, or else one by its name. */
+/** The colour of a state. */
 export function stateIndex(machine: string, name: string): number {
-    const known = indexes.value.get(`${machine}/${name}`);
-    if (known !== undefined) return known;
-    let sum = 0;
-    for (const letter of name) sum = (sum * 31 + letter.charCodeAt(0)) >>> 0;
-    return sum % COLOURS;
+    return indexes.value.get(machine)?.get(name) ?? colourAlone(name);
 }
 
 const definitions = new Map<string, Promise<Machine>>();

@@ -358,7 +358,18 @@ export interface Stuck {
     name: string;
     machine: string | null;
     id: string | null;
+    /** For how many it stands. */
+    count: number;
     why: string;
+}
+
+export interface Rates {
+    step_ns: number;
+    until: string;
+    events: (number | null)[];
+    unhandled: (number | null)[];
+    effects_failed: (number | null)[];
+    restarts: (number | null)[];
 }
 
 export interface Overview {
@@ -372,6 +383,8 @@ export interface Overview {
         restarts: number[];
     };
     stuck: Stuck[];
+    /** Of how many `stuck` shows the first. */
+    stuck_total: number;
     tasks: Task[];
     slots: Slot[];
     workers: WorkersSummary | null;

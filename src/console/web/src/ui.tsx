@@ -37,6 +37,9 @@ const ICONS = {
     help: "M9.5 9a2.6 2.6 0 1 1 3.7 2.4c-.8.4-1.2.9-1.2 1.8v.3M12 17v.1M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18z",
     undo: "M8.5 5 4 9.5 8.5 14M4 9.5h10a5.5 5.5 0 0 1 0 11h-3",
     download: "M12 4v11M7.5 10.5 12 15l4.5-4.5M5 20h14",
+    plus: "M12 5v14M5 12h14",
+    minus: "M5 12h14",
+    fit: "M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5",
     empty: "M4 13l2.5-8h11L20 13v6H4zM4 13h5l1.5 2.5h3L15 13h5",
 };
 
@@ -101,6 +104,15 @@ export function Empty({ title, children }: { title: string; children?: Children 
             <p class="empty-title">{title}</p>
             {children && <div class="empty-text">{children}</div>}
         </div>
+    );
+}
+
+/** The lines of detent.yaml, or of a terminal, that a view begins with. */
+export function Snippet({ children }: { children: string }): JSX.Element {
+    return (
+        <pre class="snippet">
+            <code>{children}</code>
+        </pre>
     );
 }
 

@@ -40,7 +40,7 @@ function columns(refresh: () => void): Column<EffectRow>[] {
                 const text = row.reason ?? row.last_error ?? "";
                 return <span class="clip muted" title={text}>{text || "–"}</span>;
             },
-            extra: true,
+            below: true,
         },
         {
             name: "",

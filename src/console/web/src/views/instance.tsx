@@ -120,7 +120,7 @@ function Body({ why, machine, history, refresh }: BodyProps): JSX.Element {
     return (
         <>
             <div class="columns even">
-                <WhyPanel why={why} />
+                <WhyPanel why={why} last={rows[rows.length - 1]?.at ?? null} refresh={refresh} />
                 <SendEvents why={why} machine={machine} past={past} refresh={refresh} back={() => setAt(rows.length - 1)} />
             </div>
             <Panel title="Path" aside={rows.length > 0 && <Moment row={rows[at]} past={past} back={() => setAt(rows.length - 1)} />}>
@@ -128,7 +128,7 @@ function Body({ why, machine, history, refresh }: BodyProps): JSX.Element {
                 {machine && rows.length > 0 ? <Diagram machine={machine} trace={traceOf(rows, at)} /> : <Skeleton rows={4} />}
             </Panel>
             <div class="columns wide-left">
-                <Timeline history={history} at={at} machine={why.machine} ended={ended} onChange={setAt} />
+                <Timeline history={history} at={at} why={why} ended={ended} onChange={setAt} />
                 <div class="stacked">
                     <DataPanel rows={rows} at={at} live={past ? null : why.data} />
                     <Timers why={why} />
@@ -155,18 +155,64 @@ function Moment({ row, past, back }: { row: HistoryRow; past: boolean; back: () 
     );
 }
 
-function WhyPanel({ why }: { why: Why }): JSX.Element {
+/** Makes a dead effect due again. */
+function retry(why: Why, effect: Effect, refresh: () => void): () => Promise<void> {
+    return async () => {
+        await post(path("machines", why.machine, "instances", why.id, "retry"), { key: effect.key });
+        refresh();
+    };
+}
+
+/** A sentence of the daemon, whose times go on: "in 3m (2026-...)", and "..., 12s ago" of the last event. */
+function Sentence({ text, last }: { text: string; last: string | null }): JSX.Element {
+    if (text.startsWith("detent ")) return <code>{text}</code>;
+    const due = /^(.*?)(?:in )?\S+ ?(?:ago )?\((\d{4}-\d\d-\d\dT[^)]+Z)\)(.*)$/.exec(text);
+    if (due)
+        return (
+            <span>
+                {due[1]}
+                <Until time={due[2]} />
+                {due[3]}
+            </span>
+        );
+    const ago = last !== null && /^(.*), (?:\S+ ago|now)$/.exec(text);
+    if (ago)
+        return (
+            <span>
+                {ago[1]}, <Ago time={last} />
+            </span>
+        );
+    return <span>{text}</span>;
+}
+
+/** The sentences, but for the one that counts the time: the head of the page does, and goes on counting. */
+function WhyPanel({ why, last, refresh }: { why: Why; last: string | null; refresh: () => void }): JSX.Element {
+    const sentences = why.sentences.filter((sentence) => sentence.about !== "state");
+    const dead = why.effects.filter((effect) => effect.dead);
     return (
         <Panel title="Why">
             <ul class="sentences">
-                {why.sentences.map((sentence, i) => (
+                <li>
+                    <span class="about">state</span>
+                    <span>
+                        {why.stopped ? "stopped in " : ""}
+                        {why.state}, for <Since time={why.moved_at} />
+                    </span>
+                </li>
+                {sentences.map((sentence, i) => (
                     <li key={i}>
                         <span class="about">{sentence.about}</span>
-                        {sentence.text.startsWith("detent ") ? <code>{sentence.text}</code> : <span>{sentence.text}</span>}
+                        <Sentence text={sentence.text} last={sentence.about === "last" ? last : null} />
                     </li>
                 ))}
             </ul>
-            {why.sentences.length === 0 && <p class="muted">There is nothing more to say about it.</p>}
+            {dead.length > 0 && (
+                <div class="why-actions">
+                    {dead.map((effect) => (
+                        <Action key={effect.key} label={`Retry ${effect.effect}`} small run={retry(why, effect, refresh)} />
+                    ))}
+                </div>
+            )}
         </Panel>
     );
 }
@@ -174,14 +220,34 @@ function WhyPanel({ why }: { why: Why }): JSX.Element {
 interface TimelineProps {
     history: History;
     at: number;
-    machine: string;
+    why: Why;
     ended: boolean;
     onChange: (index: number) => void;
 }
 
+/** The sequence of the event that asked for an effect; the last but one part of its key. */
+function askedAt(effect: Effect): number {
+    return Number(effect.key.split("/").at(-2));
+}
+
+/** How far an effect has come, below the event that asked for it. */
+function Attempts({ effect }: { effect: Effect }): JSX.Element {
+    const failure = effect.reason ?? effect.last_error;
+    return (
+        <div class="attempts">
+            <EffectState effect={effect} />
+            <span class="strong">{effect.effect}</span>
+            <span class="muted clip" title={failure ?? undefined}>
+                {plural(effect.attempts, "attempt")}
+                {failure && <>: {failure}</>}
+            </span>
+        </div>
+    );
+}
+
 const SHOWN_MAX = 300;
 
-function Timeline({ history, at, machine, ended, onChange }: TimelineProps): JSX.Element {
+function Timeline({ history, at, why, ended, onChange }: TimelineProps): JSX.Element {
     const { rows, earlier, error, loading, loadEarlier } = history;
     const gap = idleGap(rows);
     const [most, setMost] = useState(SHOWN_MAX);
@@ -197,7 +263,10 @@ function Timeline({ history, at, machine, ended, onChange }: TimelineProps): JSX
                     return (
                         <li key={row.sequence}>
                             {idle > gap && <Fold ms={Math.floor(idle / 1000) * 1000} />}
-                            <Moved row={row} machine={machine} here={i === at} onClick={() => onChange(i)} />
+                            <Moved row={row} machine={why.machine} here={i === at} onClick={() => onChange(i)} />
+                            {why.effects.filter((effect) => askedAt(effect) === row.sequence).map((effect) => (
+                                <Attempts key={effect.key} effect={effect} />
+                            ))}
                         </li>
                     );
                 })}
@@ -296,10 +365,6 @@ function Timers({ why }: { why: Why }): JSX.Element | null {
 
 function Effects({ why, refresh }: { why: Why; refresh: () => void }): JSX.Element | null {
     if (!why.effects.length) return null;
-    const retry = async (effect: Effect) => {
-        await post(path("machines", why.machine, "instances", why.id, "retry"), { key: effect.key });
-        refresh();
-    };
     return (
         <Panel title="Effects">
             <ul class="lines">
@@ -313,7 +378,7 @@ function Effects({ why, refresh }: { why: Why; refresh: () => void }): JSX.Eleme
                                 {(effect.reason ?? effect.last_error) && <>: {effect.reason ?? effect.last_error}</>}
                             </div>
                         </div>
-                        {effect.dead && <Action label="Retry" small run={() => retry(effect)} />}
+                        {effect.dead && <Action label="Retry" small run={retry(why, effect, refresh)} />}
                     </li>
                 ))}
             </ul>

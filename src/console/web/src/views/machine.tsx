@@ -14,7 +14,7 @@ import { amend, go, place, to } from "../router";
 import { useList, useResource } from "../resource";
 import { normal } from "../store";
 import { Table, type Column } from "../table";
-import type { Finding, InstanceRow, LockRow, LogRow, Machine, MachineSummary, Page } from "../types";
+import type { Finding, InstanceRow, LockRow, LogRow, Machine, MachineSummary, Page, StateCount } from "../types";
 import { Ago, Badge, Button, Empty, Head, Id, ListEnd, Loaded, Panel, Segmented, Skeleton, StateChip, Trouble, Until } from "../ui";
 
 function useMachine(name: string) {
@@ -78,7 +78,7 @@ export function MachineView({ name }: { name: string }): JSX.Element {
             <div>
                 <Segmented label="Show" value={tab} options={TABS} onChange={(value) => amend({ tab: value === "instances" ? null : value })} />
             </div>
-            {tab === "instances" && <Instances name={name} states={summary?.states.map((s) => s.name) ?? []} />}
+            {tab === "instances" && <Instances name={name} states={summary?.states ?? []} />}
             {tab === "locks" && <Locks name={name} />}
             {tab === "definition" && machine && <Definition machine={machine} />}
         </>
@@ -163,18 +163,23 @@ const COLUMNS: Column<InstanceRow>[] = [
     {
         name: "Instance",
         width: "minmax(9rem, 2fr)",
+        sort: (row) => row.id,
         cell: (row) => (
             <a class="clip" href={to.instance(row.machine, row.id)}>
                 <Id>{row.id}</Id>
             </a>
         ),
     },
-    { name: "State", width: "minmax(7rem, 1.2fr)", cell: (row) => <StateChip machine={row.machine} name={row.state} stopped={row.stopped} /> },
+    { name: "State", width: "minmax(7rem, 1.2fr)", sort: (row) => row.state, cell: (row) => <StateChip machine={row.machine} name={row.state} stopped={row.stopped} /> },
     { name: "", width: "5.5rem", cell: (row) => row.stopped && <Badge>stopped</Badge>, extra: true },
-    { name: "Events", width: "5rem", right: true, cell: (row) => count(row.sequence), extra: true },
-    { name: "Started", width: "8.5rem", right: true, cell: (row) => <Ago time={row.started_at} />, extra: true },
-    { name: "Moved", width: "8.5rem", right: true, cell: (row) => <Ago time={row.moved_at} /> },
+    { name: "Events", width: "5rem", right: true, sort: (row) => row.sequence, cell: (row) => count(row.sequence), extra: true },
+    { name: "Started", width: "8.5rem", right: true, sort: (row) => row.started_at, cell: (row) => <Ago time={row.started_at} />, extra: true },
+    { name: "Moved", width: "8.5rem", right: true, sort: (row) => row.moved_at, cell: (row) => <Ago time={row.moved_at} /> },
 ];
+
+const PAGE = 500;
+/** A tab stays quick up to here; the list is narrowed down by its filters. */
+const ROWS_MAX = 20000;
 
 type Alive = "all" | "running" | "stopped";
 
@@ -218,7 +223,7 @@ function useInstances(name: string, filter: Filter) {
     const load = async (after: string | null, signal?: AbortSignal) => {
         setLoading(true);
         try {
-            const values = { state: filter.state, stopped, after, limit: 100 };
+            const values = { state: filter.state, stopped, after, limit: PAGE };
             const page = await get<Page<InstanceRow>>(path("machines", name, "instances") + query(values), { signal });
             const fits = page.items.filter((row) => row.id.startsWith(filter.prefix));
             const more = fits.length === page.items.length ? (page.next as string | null) : null;
@@ -250,7 +255,14 @@ function useInstances(name: string, filter: Filter) {
     return { rows, next, loading, error, moved, load };
 }
 
-function Instances({ name, states }: { name: string; states: string[] }): JSX.Element {
+/** How many fit the filters but for the prefix, which the daemon does not count by. */
+function totalOf(states: StateCount[], state: string | null, alive: Alive): number {
+    return states
+        .filter((item) => !state || item.name === state)
+        .reduce((sum, item) => sum + (alive === "stopped" ? 0 : item.running) + (alive === "running" ? 0 : item.stopped), 0);
+}
+
+function Instances({ name, states }: { name: string; states: StateCount[] }): JSX.Element {
     const search = place.value.search;
     const state = search.get("state");
     const alive = (search.get("show") ?? "all") as Alive;
@@ -273,9 +285,9 @@ function Instances({ name, states }: { name: string; states: string[] }): JSX.El
                     />
                     <select aria-label="State" value={state ?? ""} onChange={(event) => amend({ state: event.currentTarget.value })}>
                         <option value="">every state</option>
-                        {states.map((s) => (
-                            <option key={s} value={s}>
-                                {s}
+                        {states.map((item) => (
+                            <option key={item.name} value={item.name}>
+                                {item.name}
                             </option>
                         ))}
                     </select>
@@ -311,11 +323,19 @@ function Instances({ name, states }: { name: string; states: string[] }): JSX.El
                     )}
                 </Empty>
             )}
-            {next !== null && (
+            {rows.length > 0 && (
                 <div class="more">
-                    <Button busy={loading} onClick={() => void load(next)}>
-                        Show more
-                    </Button>
+                    <span class="muted">
+                        {count(rows.length)}
+                        {prefix === "" && <> of {count(Math.max(rows.length, totalOf(states, state, alive)))}</>}
+                        {next !== null && rows.length > 1 && ", sorted among those shown"}
+                    </span>
+                    {next !== null && rows.length < ROWS_MAX && (
+                        <Button busy={loading} onClick={() => void load(next)}>
+                            Show more
+                        </Button>
+                    )}
+                    {next !== null && rows.length >= ROWS_MAX && <span class="muted">Narrow the list down to see the rest.</span>}
                 </div>
             )}
         </Panel>

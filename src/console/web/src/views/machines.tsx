@@ -9,7 +9,7 @@ import { useResource } from "../resource";
 import { stateIndex } from "../store";
 import { Table, type Column } from "../table";
 import type { MachineSummary } from "../types";
-import { Badge, Empty, Head, Loaded, Panel, StackedBar } from "../ui";
+import { Badge, Empty, Head, Loaded, Panel, Snippet, StackedBar } from "../ui";
 
 function Bar({ machine }: { machine: MachineSummary }): JSX.Element {
     const shares = machine.states.map((state) => ({
@@ -57,7 +57,9 @@ export function Machines(): JSX.Element {
                             <Table label="Machines" columns={COLUMNS} rows={items} id={(m) => m.name} link={(m) => to.machine(m.name)} />
                         ) : (
                             <Empty title="No machines yet">
-                                Put a <code>.fsm</code> file beside <code>detent.yaml</code> and send SIGHUP; <code>detent new order</code> makes a first one.
+                                <code>detent new order</code> writes a first <code>order.fsm</code>; <code>detent.yaml</code> names it:
+                                <Snippet>{"store: sqlite:detent.db\nmachines:\n  order: {}"}</Snippet>
+                                Then <code>detent reload</code>.
                             </Empty>
                         )
                     }

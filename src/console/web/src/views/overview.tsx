@@ -3,6 +3,7 @@
 
 // The overview: what lives, how fast, and what does not go on by itself.
 import type { JSX } from "preact";
+import { RatePanel } from "../curves";
 import { base, count, plural, rate } from "../format";
 import { recent } from "../live";
 import { to } from "../router";
@@ -41,14 +42,15 @@ export function OverviewView(): JSX.Element {
 function Body({ data }: { data: Overview }): JSX.Element {
     return (
         <>
-            <Rates data={data} />
+            <Tiles data={data} />
+            <RatePanel />
             <div class="columns wide-left">
                 <div class="stacked">
                     <MachineCounts machines={data.machines} />
                     <Activity />
                 </div>
                 <div class="stacked">
-                    <Attention stuck={data.stuck} />
+                    <Attention stuck={data.stuck} total={data.stuck_total} />
                     <TaskSummary tasks={data.tasks} counts={data.status.tasks} />
                     <WorkerSummary workers={data.workers ?? null} />
                     <SlotSummary slots={data.slots} />
@@ -58,7 +60,7 @@ function Body({ data }: { data: Overview }): JSX.Element {
     );
 }
 
-function Rates({ data }: { data: Overview }): JSX.Element {
+function Tiles({ data }: { data: Overview }): JSX.Element {
     const { rates, status } = data;
     return (
         <div class="tiles">
@@ -180,30 +182,86 @@ function stuckLink(item: Stuck): string | null {
     return null;
 }
 
-function Attention({ stuck }: { stuck: Stuck[] }): JSX.Element {
+interface StuckGroup {
+    about: Stuck["about"];
+    title: string;
+    why: string;
+    items: Stuck[];
+    /** Where all of them are listed. */
+    list: string | null;
+}
+
+function listOf(item: Stuck): string | null {
+    if (item.about === "effect") return to.effects({ dead: true, machine: item.machine });
+    if (item.about === "worker") return to.workers({ unwell: true });
+    if (item.about === "task" || item.about === "group") return to.tasks();
+    return item.about === "slot" ? to.slots() : null;
+}
+
+function sizeOf(group: StuckGroup): number {
+    return group.items.reduce((sum, item) => sum + item.count, 0);
+}
+
+/** Those with the same reason are one line. */
+function grouped(stuck: Stuck[]): StuckGroup[] {
+    const groups = new Map<string, StuckGroup>();
+    for (const item of stuck) {
+        const own = item.about === "effect" || item.about === "worker" ? "" : item.name;
+        const key = JSON.stringify([item.about, item.machine, own, item.why]);
+        const title = item.about === "effect" ? item.name : (item.id ?? item.name);
+        const group = groups.get(key) ?? { about: item.about, title, why: item.why, items: [], list: listOf(item) };
+        group.items.push(item);
+        groups.set(key, group);
+    }
+    return [...groups.values()].sort((a, b) => sizeOf(b) - sizeOf(a));
+}
+
+const NAMED_MAX = 3;
+
+function StuckLine({ group }: { group: StuckGroup }): JSX.Element {
+    const named = group.items.slice(0, NAMED_MAX);
+    const left = group.items.length - named.length;
     return (
-        <Panel title="Needs attention" aside={stuck.length > 0 && <Badge tone="bad">{stuck.length}</Badge>}>
-            {stuck.length === 0 && (
+        <li>
+            <Badge>{group.about}</Badge>
+            <div class="grow">
+                <div class="stuck-names">
+                    {group.about === "effect" && <span class="strong">{group.title}</span>}
+                    {named.map((item) => {
+                        const link = stuckLink(item);
+                        const name = item.id ?? item.name;
+                        return link ? <a key={name} href={link}>{name}</a> : <span key={name} class="strong">{name}</span>;
+                    })}
+                    {left > 0 && (group.list ? <a href={group.list}>and {count(left)} more</a> : <span class="muted">and {count(left)} more</span>)}
+                </div>
+                <div class="why">{group.why}</div>
+            </div>
+        </li>
+    );
+}
+
+const GROUPS_SHOWN = 12;
+
+function Attention({ stuck, total }: { stuck: Stuck[]; total: number }): JSX.Element {
+    const groups = grouped(stuck);
+    const unseen = total - groups.slice(0, GROUPS_SHOWN).reduce((sum, group) => sum + sizeOf(group), 0);
+    return (
+        <Panel title="Needs attention" aside={total > 0 && <Badge tone="bad">{count(total)}</Badge>}>
+            {total === 0 && (
                 <p class="all-well">
-                    <Icon name="check" /> Everything goes on by itself.
+                    <Icon name="check" /> Nothing needs attention.
                 </p>
             )}
             <ul class="stuck">
-                {stuck.slice(0, 12).map((item, i) => {
-                    const link = stuckLink(item);
-                    const name = item.id ?? item.name;
-                    return (
-                        <li key={i}>
-                            <Badge>{item.about}</Badge>
-                            <div class="grow">
-                                <div>{link ? <a href={link}>{name}</a> : <span class="strong">{name}</span>}</div>
-                                <div class="why">{item.why}</div>
-                            </div>
-                        </li>
-                    );
-                })}
+                {groups.slice(0, GROUPS_SHOWN).map((group) => (
+                    <StuckLine key={JSON.stringify([group.about, group.title, group.why])} group={group} />
+                ))}
             </ul>
-            {stuck.length > 12 && <p class="muted">and {stuck.length - 12} more</p>}
+            {unseen > 0 && (
+                <p class="muted">
+                    and {count(unseen)} more: <a href={to.effects({ dead: true })}>dead effects</a>, <a href={to.workers({ unwell: true })}>unwell workers</a>
+                </p>
+            )}
         </Panel>
     );
 }

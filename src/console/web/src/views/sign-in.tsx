@@ -5,12 +5,12 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Logo } from "../shell";
-import { refusal, signIn, wasReloaded } from "../session";
+import { refusal, signIn } from "../session";
 import { Button, Trouble } from "../ui";
 
 export function SignIn(): JSX.Element {
     const [text, setText] = useState("");
-    const [stay, setStay] = useState(false);
+    const [stay, setStay] = useState(true);
     const [busy, setBusy] = useState(false);
     const input = useRef<HTMLInputElement>(null);
     useEffect(() => {
@@ -32,9 +32,7 @@ export function SignIn(): JSX.Element {
                 <Logo />
                 <h1>detent</h1>
                 <p class="muted">
-                    {wasReloaded() && refusal.value === null
-                        ? "A reload keeps no token, unless the tab was asked to. Paste one to go on; "
-                        : <>Open the link that <code>detent up</code> prints, or paste a token. </>}
+                    Open the link that <code>detent up</code> prints, or paste a token.{" "}
                     <code>detent token new</code> makes one.
                 </p>
                 {refusal.value && <Trouble text={refusal.value} />}
@@ -54,7 +52,7 @@ export function SignIn(): JSX.Element {
                 <label class="tick">
                     <input type="checkbox" checked={stay} onChange={(event) => setStay(event.currentTarget.checked)} />
                     <span>
-                        Stay signed in in this tab <span class="muted">(also after a reload)</span>
+                        Stay signed in <span class="muted">until the last tab of this browser is closed</span>
                     </span>
                 </label>
                 <Button type="submit" kind="primary" busy={busy} disabled={!text.trim()}>

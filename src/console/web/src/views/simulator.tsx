@@ -6,10 +6,11 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { post, words } from "../api";
+import { coloursOf } from "../colours";
 import { arrowKey, Diagram, type Trace } from "../diagram";
 import { span } from "../format";
 import { amend, place } from "../router";
-import { COLOURS, definition, normal, summaries } from "../store";
+import { definition, normal, summaries } from "../store";
 import type { Finding, Machine, Transition } from "../types";
 import { Badge, Button, classes, Empty, Head, Icon, Panel, Segmented, Skeleton, StateChip, Trouble } from "../ui";
 
@@ -165,8 +166,7 @@ function choices(machine: Machine, state: string): Map<string, Transition[]> {
 
 /** A definition that is not served has its colours all the same. */
 function Chip({ machine, name, stopped }: { machine: Machine; name: string; stopped?: boolean }): JSX.Element {
-    const index = machine.states.findIndex((state) => state.name === name) % COLOURS;
-    return <StateChip machine={machine.name} name={name} stopped={stopped} index={Math.max(0, index)} />;
+    return <StateChip machine={machine.name} name={name} stopped={stopped} index={coloursOf(machine.states).get(name)} />;
 }
 
 function Play({ machine }: { machine: Machine }): JSX.Element {

@@ -79,6 +79,14 @@ export function cut(text: string): string[] {
     return words;
 }
 
+/** "report-1042-153": the program, and the time of day. */
+function jobName(run: string): string {
+    const program = (cut(run)[0] ?? "job").split("/").pop()!.replace(/[^A-Za-z0-9._-]/g, "") || "job";
+    const at = new Date();
+    const digits = [at.getHours(), at.getMinutes()].map((part) => String(part).padStart(2, "0")).join("");
+    return `${program}-${digits}-${String(at.getSeconds() * 1000 + at.getMilliseconds()).padStart(5, "0")}`;
+}
+
 interface Submitted {
     name: string;
     started: boolean | null;
@@ -100,8 +108,8 @@ function Submit({ slot, refresh }: { slot: Slot; refresh: () => void }): JSX.Ele
         try {
             const target = path("slots", slot.name, "submissions");
             const body = { run: cut(run), admission, ...(job ? { name: job } : {}) };
-            // A durable slot knows a job by its name, or else by the key; others keep neither.
-            const done = slot.durable && !job ? await once.post<Submitted>(target, body) : await post<Submitted>(target, body);
+            // A durable slot knows a job by its name, or else by the key, which people read in the list.
+            const done = slot.durable && !job ? await once.post<Submitted>(target, body, () => jobName(run)) : await post<Submitted>(target, body);
             setTold(`${done.name} ${done.started ? "runs" : "waits"}.`);
             refresh();
         } catch (failure) {
@@ -154,10 +162,10 @@ function Jobs({ name }: { name: string }): JSX.Element {
     };
     const columns: Column<Job>[] = [
         { name: "Job", width: "minmax(8rem, 2fr)", cell: (job) => <span class="clip"><Id>{job.id}</Id></span> },
-        { name: "State", width: "7rem", cell: (job) => <TaskState state={job.state} /> },
-        { name: "Attempts", width: "5.5rem", right: true, cell: (job) => job.attempts, extra: true },
-        { name: "Submitted", width: "8rem", right: true, cell: (job) => <Ago time={job.submitted_at ?? null} />, extra: true },
-        { name: "Reason", width: "minmax(6rem, 2fr)", cell: (job) => <span class="clip muted" title={job.reason ?? ""}>{job.reason ?? "–"}</span>, extra: true },
+        { name: "State", width: "7rem", sort: (job) => job.state, cell: (job) => <TaskState state={job.state} /> },
+        { name: "Attempts", width: "5.5rem", right: true, sort: (job) => job.attempts, cell: (job) => job.attempts, extra: true },
+        { name: "Submitted", width: "8rem", right: true, sort: (job) => job.submitted_at ?? "", cell: (job) => <Ago time={job.submitted_at ?? null} />, extra: true },
+        { name: "Reason", width: "minmax(6rem, 2fr)", cell: (job) => <span class="clip muted" title={job.reason ?? ""}>{job.reason ?? "–"}</span>, below: true },
         {
             name: "",
             width: "minmax(7rem, 1.2fr)",

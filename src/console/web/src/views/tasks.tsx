@@ -8,7 +8,7 @@ import { nanos, plural } from "../format";
 import { to } from "../router";
 import { useResource } from "../resource";
 import type { Group, Task, Tree } from "../types";
-import { Action, Badge, classes, Empty, Head, Loaded, Panel, Since, TaskState, Until } from "../ui";
+import { Action, Badge, classes, Empty, Head, Loaded, Panel, Since, Snippet, TaskState, Until } from "../ui";
 
 type Order = "restart" | "stop" | "drain";
 
@@ -39,7 +39,8 @@ function Forest({ tree, refresh }: { tree: Tree; refresh: () => void }): JSX.Ele
         return (
             <Panel>
                 <Empty title="No tasks">
-                    <code>tasks:</code> in <code>detent.yaml</code> names what is to run here.
+                    <code>tasks:</code> in <code>detent.yaml</code> names what runs here:
+                    <Snippet>{"tasks:\n  web:\n    run: bin/web --port 8080\n    restart: always"}</Snippet>
                 </Empty>
             </Panel>
         );

@@ -10,7 +10,7 @@ import { amend, place, to } from "../router";
 import { useList } from "../resource";
 import { Table, type Column } from "../table";
 import type { Phase, Worker } from "../types";
-import { Badge, Button, Empty, Head, ListEnd, Loaded, Panel, Segmented, Since } from "../ui";
+import { Badge, Button, Empty, Head, ListEnd, Loaded, Panel, Segmented, Since, Snippet } from "../ui";
 
 const PHASES: Phase[] = ["running", "starting", "degraded", "stopping", "stopped"];
 const ROWS = 2000;
@@ -86,7 +86,7 @@ function Name({ worker, flat, top }: { worker: Worker; flat: boolean; top: numbe
 
 function columns(flat: boolean, top: number): Column<Worker>[] {
     return [
-        { name: "Worker", width: "minmax(8rem, 1.5fr)", cell: (w) => <Name worker={w} flat={flat} top={top} /> },
+        { name: "Worker", width: "minmax(9rem, 2fr)", cell: (w) => <Name worker={w} flat={flat} top={top} /> },
         {
             name: "Phase", width: "minmax(6rem, 1.1fr)",
             cell: (w) => (
@@ -221,7 +221,12 @@ export function Workers(): JSX.Element {
                                     <WorkerTree workers={shown} label="Workers" flat={filtered || wanted !== ""} />
                                 ) : (
                                     <Empty title={filtered || wanted ? "No worker is like this." : "No workers"}>
-                                        {!filtered && !wanted && <><code>workers:</code> in <code>detent.yaml</code> says what there shall be.</>}
+                                        {!filtered && !wanted && (
+                                            <>
+                                                <code>workers:</code> in <code>detent.yaml</code> is the desired state:
+                                                <Snippet>{"workers:\n  children:\n    - name: website\n      kind: http_check\n      config: {url: \"http://127.0.0.1:8080/\"}"}</Snippet>
+                                            </>
+                                        )}
                                     </Empty>
                                 )}
                                 <ListEnd page={page} more={list.more} />
