@@ -132,5 +132,9 @@ DET_MUST_CHECK int bench_folder_make(const char *name, char *path);
 /* A whole file; free() the result. NULL when it cannot be read. */
 char *bench_file_read(const char *path, size_t *ret_size);
 void bench_files_remove(void);
+/* Where that folder and the clusters of servers are made, and on which file system that is. */
+void bench_place_use(const char *chosen);
+const char *bench_place(void);
+const char *bench_file_system(void);
 
 #endif

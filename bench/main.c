@@ -27,26 +27,33 @@ static const struct entry entries[] = {
 
 struct choice {
     const char *filter;
-    const char *save;
+    const char *save, *folder;
     bool is_json, is_quick, is_strict, is_list;
 };
 
 static const char usage[] =
-    "usage: detent-bench [--filter TEXT] [--quick] [--json] [--save FILE] [--strict] [--list]\n"
+    "usage: detent-bench [--filter TEXT] [--quick] [--json] [--save FILE] [--folder FOLDER]\n"
+    "                    [--strict] [--list]\n"
     "  --filter TEXT  only benches whose name contains TEXT\n"
     "  --quick        a fiftieth of the work and one round: to see that all of it runs\n"
     "  --json         one JSON object a line instead of the table\n"
     "  --save FILE    where the JSON is kept beside the table; results.jsonl in the build folder\n"
+    "  --folder FOLDER  where stores and servers write; /var/tmp\n"
     "  --strict       exit with 1 when a goal is missed\n"
     "  --list         the names of the benches\n";
 
 static bool read_choice(int argc, char **argv, struct choice *ret)
 {
     static const struct option options[] = {
-        { "filter", required_argument, NULL, 'f' }, { "save", required_argument, NULL, 's' },
-        { "json", no_argument, NULL, 'j' },         { "quick", no_argument, NULL, 'q' },
-        { "strict", no_argument, NULL, 'S' },       { "list", no_argument, NULL, 'l' },
-        { "help", no_argument, NULL, 'h' },         { NULL, 0, NULL, 0 },
+        { "filter", required_argument, NULL, 'f' },
+        { "save", required_argument, NULL, 's' },
+        { "json", no_argument, NULL, 'j' },
+        { "quick", no_argument, NULL, 'q' },
+        { "strict", no_argument, NULL, 'S' },
+        { "list", no_argument, NULL, 'l' },
+        { "folder", required_argument, NULL, 'd' },
+        { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 },
     };
     int letter;
 
@@ -59,6 +66,8 @@ static bool read_choice(int argc, char **argv, struct choice *ret)
             ret->filter = optarg;
         if (letter == 's')
             ret->save = optarg;
+        if (letter == 'd')
+            ret->folder = optarg;
         if (letter == 'h') {
             (void)fputs(usage, stdout);
             exit(0);
@@ -113,7 +122,7 @@ static void run_all(const struct choice *choice, FILE *saved, struct bench_tally
 
 int main(int argc, char **argv)
 {
-    struct choice choice = { .save = BENCH_RESULTS };
+    struct choice choice = { .save = BENCH_RESULTS, .folder = "/var/tmp" };
     struct bench_tally tally = { 0 };
     FILE *saved = NULL;
 
@@ -125,6 +134,9 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "%s cannot be written\n", choice.save);
         return 2;
     }
+    bench_place_use(choice.folder);
+    if (!choice.is_json && !choice.is_list)
+        (void)printf("stores write to %s, on %s\n", bench_place(), bench_file_system());
     run_all(&choice, saved, &tally);
     bench_files_remove();
     if (saved)

@@ -56,6 +56,8 @@ uint64_t det_test_random(uint64_t *seed);
 /* Where tests make their folders: in memory where there is room, so that thousands of syncs take no
  * time; what must survive the loss of unsynced pages is tested by tests/crash. */
 const char *det_test_place(void);
+/* Replaces that place: a benchmark of stores measures a disk. `folder` stays the caller's. */
+void det_test_place_use(const char *folder);
 /* A fresh folder for this test, removed with all its content by det_test_folder_remove(). */
 char *det_test_folder(void);
 void det_test_folder_remove(char *folder);

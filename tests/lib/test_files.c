@@ -14,11 +14,21 @@
 /* What a suite with a server of its own may need. */
 #define ROOM_WANTED ((unsigned long long)1 << 30)
 
+/* Chosen by det_test_place_use(); NULL: not chosen. */
+static const char *chosen_place;
+
+void det_test_place_use(const char *folder)
+{
+    chosen_place = folder;
+}
+
 const char *det_test_place(void)
 {
     static const char memory[] = "/dev/shm";
     struct statvfs status;
 
+    if (chosen_place)
+        return chosen_place;
     if (access(memory, W_OK) == 0 && statvfs(memory, &status) == 0 &&
         (unsigned long long)status.f_bavail * status.f_bsize >= ROOM_WANTED)
         return memory;
