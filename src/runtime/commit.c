@@ -284,8 +284,10 @@ int det_turn_collect(struct det_turn *turn, struct det_store_commit *commit, str
     answer(turn, ret);
     if (r == 0 && is_nothing(commit))
         return 0;
-    commit->answer = (struct det_store_answer){ (uint16_t)ret->outcome, (uint16_t)ret->state,
-                                                ret->sequence, ret->visit };
+    commit->answer = (struct det_store_answer){ .outcome = (uint16_t)ret->outcome,
+                                                .state = (uint16_t)ret->state,
+                                                .sequence = ret->sequence,
+                                                .visit = ret->visit };
     if (r == 0)
         r = prepare(turn, count_due(turn));
     if (r < 0)

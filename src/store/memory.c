@@ -4,6 +4,7 @@
 /* memory.c - the store in memory: opening, machines, loading. */
 #include "store/memory.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -169,6 +170,11 @@ static int load_timer(
                                    .event = timer->event,
                                    .visit = timer->visit,
                                    .due = timer->due,
+                                   .next = timer->is_dead ? timer->due : timer->next,
+                                   .is_dead = timer->is_dead,
+                                   .attempts = timer->attempts,
+                                   .last_error = timer->last_error,
+                                   .reason = timer->reason,
                                    .value = timer->has_value ? timer->value : NULL });
 }
 
@@ -312,6 +318,15 @@ static int check_options(
     return 0;
 }
 
+/* Every store is another one: the keys of its effects say which. */
+static void make_identity(struct memory_store *memory)
+{
+    (void)snprintf(
+        memory->store.identity, sizeof memory->store.identity, "%016llx%016llx",
+        (unsigned long long)memory->seed,
+        (unsigned long long)(memory->seed * 0x9e3779b97f4a7c15u ^ memory->seed >> 32));
+}
+
 static int memory_open(
     const char *rest, const struct det_store_options *options, struct det_store **ret,
     struct det_error *reterr)
@@ -329,6 +344,7 @@ static int memory_open(
     memory->store.world = options->world;
     memory->store.allocator = options->allocator;
     memory->seed = det_world_random_u64(options->world);
+    make_identity(memory);
     memory->events_kept = options->events_kept ? options->events_kept : KEPT_DEFAULT;
     memory->event_ids_kept = options->event_ids_kept ? options->event_ids_kept : KEPT_DEFAULT;
     det_map_init(

@@ -70,11 +70,16 @@ struct memory_answer {
 };
 
 struct memory_timer {
-    _Atomic det_time due; /* DET_NEVER: not armed */
+    _Atomic det_time next; /* DET_NEVER: not armed, or dead */
+    det_time due;
     uint64_t visit;
-    void *value; /* a block of the event's size, used again; NULL: never needed */
+    void *value;  /* a block of the event's size, used again; NULL: never needed */
+    char *reason; /* NULL: none */
+    uint32_t attempts;
+    int last_error;
     uint16_t event;
     bool is_armed, has_value;
+    atomic_bool is_dead; /* armed too, but never due */
 };
 
 /* The head as it was once, with what belongs to it; the data is behind it. */

@@ -54,6 +54,8 @@ void det_memory_answer_put(
     memcpy(answer->text, commit->event_id, strlen(commit->event_id) + 1);
     answer->id = answer->text;
     answer->answer = commit->answer;
+    if (!answer->answer.request)
+        answer->answer.event = UINT16_MAX;
     answer->at =
         commit->event_count ? commit->events[commit->event_count - 1].at : commit->head->started_at;
     det_list_append(&more->answers, &answer->node);

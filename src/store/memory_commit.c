@@ -25,6 +25,12 @@ static bool timer_matches(struct memory_instance *instance, const struct det_sto
     return timer->is_armed && timer->due == row->due && timer->visit == row->visit;
 }
 
+/* DET_NEVER: it is dead. */
+static det_time next_of(struct memory_instance *instance, const struct det_store_timer *row)
+{
+    return atomic_load_explicit(&memory_timer_of(instance, row->timer)->next, memory_order_relaxed);
+}
+
 static int check_timers(
     struct memory_store *store, struct memory_instance *instance,
     const struct det_store_commit *commit)
@@ -32,11 +38,17 @@ static int check_timers(
     bool is_early = false;
 
     for (size_t i = 0; i < commit->timer_count; i++) {
-        if (commit->timers[i].kind != DET_STORE_TAKE)
+        const struct det_store_timer *row = &commit->timers[i].timer;
+
+        if (commit->timers[i].kind != DET_STORE_TAKE && commit->timers[i].kind != DET_STORE_UPDATE)
             continue;
-        if (!timer_matches(instance, &commit->timers[i].timer))
+        if (!timer_matches(instance, row))
             return DET_ERR_NOT_FOUND;
-        is_early = is_early || commit->timers[i].timer.due > det_memory_now(&store->store);
+        if (commit->timers[i].kind == DET_STORE_UPDATE)
+            continue;
+        if (next_of(instance, row) == DET_NEVER)
+            return DET_ERR_NOT_FOUND;
+        is_early = is_early || next_of(instance, row) > det_memory_now(&store->store);
     }
     return is_early ? DET_ERR_EARLY : 0;
 }
@@ -85,7 +97,7 @@ static int reserve_timers(struct memory_store *store, struct memory_instance *in
     if (!timers)
         return DET_ERR_NO_MEMORY;
     for (uint16_t i = 0; i < count; i++)
-        timers[i].due = DET_NEVER;
+        timers[i].next = DET_NEVER;
     det_mutex_lock(store->store.world, store->mutex);
     instance->more->timers = timers;
     det_mutex_unlock(store->store.world, store->mutex);
@@ -185,8 +197,25 @@ static int reserve(
     return r;
 }
 
+/* What attempts leave behind. */
+static void set_attempts(
+    struct memory_store *store, struct memory_timer *timer, const struct det_store_timer *row)
+{
+    det_time next = row->next ? row->next : row->due;
+
+    timer->attempts = row->attempts;
+    timer->last_error = row->last_error;
+    atomic_store_explicit(&timer->is_dead, row->is_dead, memory_order_relaxed);
+    atomic_store_explicit(&timer->next, row->is_dead ? DET_NEVER : next, memory_order_relaxed);
+    if (!timer->reason && !row->reason)
+        return;
+    det_free_string(store->store.allocator, timer->reason);
+    timer->reason = row->reason ? det_string_copy(store->store.allocator, row->reason) : NULL;
+}
+
 static void apply_timer(
-    struct memory_instance *instance, const struct det_store_timer_change *change)
+    struct memory_store *store, struct memory_instance *instance,
+    const struct det_store_timer_change *change)
 {
     const struct det_store_timer *row = &change->timer;
     struct memory_timer *timer;
@@ -194,11 +223,18 @@ static void apply_timer(
     if (row->timer != DET_STATE_TIMER && !instance->more->timers)
         return;
     timer = memory_timer_of(instance, row->timer);
-    timer->is_armed = change->kind == DET_STORE_SET;
-    atomic_store_explicit(
-        &timer->due, timer->is_armed ? row->due : DET_NEVER, memory_order_relaxed);
-    if (!timer->is_armed)
+    if (change->kind == DET_STORE_UPDATE) {
+        set_attempts(store, timer, row);
         return;
+    }
+    timer->is_armed = change->kind == DET_STORE_SET;
+    if (!timer->is_armed) {
+        atomic_store_explicit(&timer->next, DET_NEVER, memory_order_relaxed);
+        atomic_store_explicit(&timer->is_dead, false, memory_order_relaxed);
+        return;
+    }
+    set_attempts(store, timer, row);
+    timer->due = row->due;
     timer->visit = row->visit;
     timer->event = row->event;
     timer->has_value = row->value != NULL;
@@ -323,7 +359,7 @@ static void apply(
             instance->history[transitions++ % DET_HISTORY_MAX] = commit->events[i].from;
     }
     for (size_t i = 0; i < commit->timer_count; i++)
-        apply_timer(instance, &commit->timers[i]);
+        apply_timer(store, instance, &commit->timers[i]);
     if (commit->effect_count)
         apply_effects(store, instance, commit, staged);
     for (size_t i = 0; i < commit->deferred_count; i++)
@@ -351,8 +387,8 @@ static bool is_light(
         commit->deferred_count || commit->event_id || commit->reason || commit->is_snapshot)
         return false;
     if (commit->timer_count &&
-        (commit->timers->kind == DET_STORE_TAKE || commit->timers->timer.value ||
-         commit->timers->timer.timer != DET_STATE_TIMER))
+        ((commit->timers->kind != DET_STORE_SET && commit->timers->kind != DET_STORE_CLEAR) ||
+         commit->timers->timer.value || commit->timers->timer.timer != DET_STATE_TIMER))
         return false;
     return instance->head.sequence == commit->expected &&
            (instance->row_count < instance->row_capacity ||
@@ -360,13 +396,14 @@ static bool is_light(
            det_memory_rows_fits(instance, commit->events);
 }
 
-static void apply_light(struct memory_instance *instance, struct det_store_commit *commit)
+static void apply_light(
+    struct memory_store *store, struct memory_instance *instance, struct det_store_commit *commit)
 {
     det_memory_rows_append(instance, commit->events);
     if (commit->events->outcome == DET_GOTO)
         instance->history[instance->head.transition_count % DET_HISTORY_MAX] = commit->events->from;
     if (commit->timer_count)
-        apply_timer(instance, commit->timers);
+        apply_timer(store, instance, commit->timers);
     if (commit->data)
         memcpy(instance->data, commit->data, instance->machine->data_size);
     set_head(instance, commit->head);
@@ -394,7 +431,7 @@ static int commit_known(
             return r;
     }
     if (is_light(store, instance, commit)) {
-        apply_light(instance, commit);
+        apply_light(store, instance, commit);
         return 0;
     }
     r = check(store, instance, commit);

@@ -10,7 +10,13 @@
 
 static uint64_t is_armed(const struct memory_timer *timer)
 {
-    return atomic_load_explicit(&timer->due, memory_order_relaxed) != DET_NEVER;
+    return atomic_load_explicit(&timer->next, memory_order_relaxed) != DET_NEVER;
+}
+
+static void count_timer(const struct memory_timer *timer, struct det_store_counted *row)
+{
+    row->timers += is_armed(timer);
+    row->dead += atomic_load_explicit(&timer->is_dead, memory_order_relaxed);
 }
 
 /* Under the mutex, as in memory_due.c. */
@@ -18,11 +24,11 @@ static void count_more(const struct memory_instance *instance, struct det_store_
 {
     const struct memory_more *more = instance->more;
 
-    row->timers = is_armed(&instance->state_timer);
+    count_timer(&instance->state_timer, row);
     if (!more)
         return;
     for (unsigned i = 0; more->timers && i < instance->machine->timer_count; i++)
-        row->timers += is_armed(&more->timers[i]);
+        count_timer(&more->timers[i], row);
     DET_LIST_EACH(node, &more->effects)
     {
         bool is_dead = DET_CONTAINER(node, struct memory_effect, node)->row.is_dead;

@@ -125,7 +125,7 @@ static int add(struct look *look, const struct memory_instance *instance, det_ti
 
 static det_time timer_due(const struct memory_timer *timer)
 {
-    return atomic_load_explicit(&timer->due, memory_order_relaxed);
+    return atomic_load_explicit(&timer->next, memory_order_relaxed);
 }
 
 /* Under the mutex, under which all of it but the times of timers is changed. */

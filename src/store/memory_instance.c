@@ -32,7 +32,7 @@ struct memory_instance *det_memory_instance_open(
     if (!instance)
         return NULL;
     instance->machine = machine;
-    instance->state_timer.due = DET_NEVER;
+    instance->state_timer.next = DET_NEVER;
     instance->data = (char *)instance + aligned(sizeof *instance);
     text = (char *)instance->data + 2 * aligned(machine->data_size);
     memcpy(text, id, strlen(id) + 1);
@@ -56,6 +56,7 @@ static void close_timer(
 {
     if (timer->value)
         det_free(store->store.allocator, timer->value, machine->event_size);
+    det_free_string(store->store.allocator, timer->reason);
 }
 
 static void close_more(

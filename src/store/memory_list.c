@@ -148,13 +148,22 @@ static struct det_store_listed listed_row(const struct memory_instance *instance
     };
 }
 
+static bool is_dead(const struct memory_timer *timer)
+{
+    return atomic_load_explicit(&timer->is_dead, memory_order_relaxed);
+}
+
 static bool has_dead(struct memory_store *store, const struct memory_instance *instance)
 {
-    bool is_found = false;
+    const struct memory_more *more = instance->more;
+    bool is_found;
 
     det_mutex_lock(store->store.world, store->mutex);
-    if (instance->more) {
-        DET_LIST_EACH(node, &instance->more->effects)
+    is_found = is_dead(&instance->state_timer);
+    for (unsigned i = 0; more && more->timers && i < instance->machine->timer_count; i++)
+        is_found = is_found || is_dead(&more->timers[i]);
+    if (more) {
+        DET_LIST_EACH(node, &more->effects)
         {
             is_found = is_found || DET_CONTAINER(node, struct memory_effect, node)->row.is_dead;
         }

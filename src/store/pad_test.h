@@ -195,8 +195,10 @@ static inline int send(struct pad *pad, unsigned kind, const char *event_id)
     begin(pad);
     add_event(pad, kind);
     pad->event.event_id = pad->commit.event_id = event_id;
-    pad->commit.answer =
-        (struct det_store_answer){ DET_GOTO, pad->head.state, pad->head.sequence, pad->head.visit };
+    pad->commit.answer = (struct det_store_answer){ .outcome = DET_GOTO,
+                                                    .state = pad->head.state,
+                                                    .sequence = pad->head.sequence,
+                                                    .visit = pad->head.visit };
     return commit(pad);
 }
 

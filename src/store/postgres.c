@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
+#include "store/postgres_checksum.h"
 #include "store/store.h"
 
 #define CONNECTIONS_MAX 64

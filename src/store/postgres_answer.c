@@ -26,20 +26,27 @@ static int take_answer(struct postgres_exchange *exchange, void *context)
 {
     const struct asking *asking = context;
     const PGresult *row = exchange->results[0];
-    uint16_t state;
+    uint16_t state, event;
     int r, outcome;
 
     if (PQntuples(row) == 0)
         return DET_ERR_NOT_FOUND;
+    if (!det_postgres_bool(row, 0, 6))
+        return DET_ERR_CORRUPT;
     outcome = det_row_outcome_find(det_postgres_text(row, 0, 0));
     if (outcome < 0)
         return DET_ERR_VERSION;
     r = det_row_state_find(asking->instance->machine, det_postgres_text(row, 0, 1), &state);
     if (r < 0)
         return r;
+    /* A name that is gone is only not told. */
+    if (det_row_event_find(asking->instance->machine, det_postgres_text(row, 0, 4), &event) < 0)
+        event = UINT16_MAX;
     *asking->ret = (struct det_store_answer){
         .outcome = (uint16_t)outcome,
         .state = state,
+        .event = event,
+        .request = (uint64_t)det_postgres_number(row, 0, 5),
         .sequence = (uint64_t)det_postgres_number(row, 0, 2),
         .visit = (uint64_t)det_postgres_number(row, 0, 3),
     };
@@ -80,6 +87,8 @@ static int take_start(struct postgres_exchange *exchange, void *context)
 
     if (PQntuples(row) == 0)
         return DET_ERR_NOT_FOUND;
+    if (!det_postgres_bool(row, 0, 5))
+        return DET_ERR_CORRUPT;
     starting->ret->version = (uint32_t)det_postgres_number(row, 0, 1);
     starting->ret->at = det_postgres_number(row, 0, 4);
     r = det_row_data_decode(

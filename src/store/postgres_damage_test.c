@@ -86,18 +86,18 @@ static void what_is_damaged_is_told_to_who_meets_it(void **state)
         int code;
     } cases[] = {
         { "UPDATE @instances SET hash = '\\x01'", do_load, DET_ERR_CORRUPT },
-        { "UPDATE @timers SET name = 'gone'", do_load, DET_ERR_VERSION },
-        { "UPDATE @timers SET event = 'GONE'", do_load, DET_ERR_VERSION },
+        { "UPDATE @timers SET name = 'gone'", do_load, DET_ERR_CORRUPT },
+        { "UPDATE @timers SET event = 'GONE'", do_load, DET_ERR_CORRUPT },
         { "UPDATE @timers SET payload = '\\x0102'", do_load, DET_ERR_CORRUPT },
-        { "UPDATE @outbox SET effect = 'gone'", do_load, DET_ERR_VERSION },
+        { "UPDATE @outbox SET effect = 'gone'", do_load, DET_ERR_CORRUPT },
         { "UPDATE @outbox SET data = '\\x0102'", do_load, DET_ERR_CORRUPT },
-        { "UPDATE @deferred SET event = 'GONE'", do_load, DET_ERR_VERSION },
+        { "UPDATE @deferred SET event = 'GONE'", do_load, DET_ERR_CORRUPT },
         { "UPDATE @deferred SET payload = '\\x0102'", do_load, DET_ERR_CORRUPT },
-        { "UPDATE @answers SET outcome = 'gone'", do_answer, DET_ERR_VERSION },
-        { "UPDATE @answers SET state = 'gone'", do_answer, DET_ERR_VERSION },
+        { "UPDATE @answers SET outcome = 'gone'", do_answer, DET_ERR_CORRUPT },
+        { "UPDATE @answers SET state = 'gone'", do_answer, DET_ERR_CORRUPT },
         { "UPDATE @events SET outcome = 'gone'", do_events, DET_ERR_VERSION },
         { "UPDATE @starts SET data = '\\x0102'", do_start, DET_ERR_CORRUPT },
-        { "UPDATE @starts SET state = 'gone'", do_start, DET_ERR_VERSION },
+        { "UPDATE @starts SET state = 'gone'", do_start, DET_ERR_CORRUPT },
         { "UPDATE @instances SET state = 'gone'", do_list, DET_ERR_VERSION },
     };
 

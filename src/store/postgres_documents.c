@@ -101,6 +101,8 @@ static int take_read(struct postgres_exchange *exchange, void *context)
 
         if (number - 1 >= saving->stage.cell_count)
             return det_postgres_exchange_doubt(exchange);
+        if (!det_postgres_bool(rows, i, 5))
+            return DET_ERR_CORRUPT;
         r = det_document_stage_fill(&saving->stage, saving->stage.cells[number - 1], &row);
     }
     return r;

@@ -74,6 +74,9 @@ static const char *text_of(const PGresult *rows, int row, int column)
     return text ? text : "";
 }
 
+/* The column that tells whether a row matches its checksum, in both lists. */
+enum { OF_WHOLE = 8 };
+
 static int show_document(const struct looking *looking, int i)
 {
     const PGresult *rows = looking->rows;
@@ -123,8 +126,12 @@ static int look(struct det_store *base, struct looking *looking, struct det_docu
     r = det_postgres_run(postgres_store_of(base), &job, NULL);
     if (r == 0 && ret)
         *ret = looking->position;
-    for (int i = 0; r == 0 && looking->rows && i < PQntuples(looking->rows); i++)
-        r = looking->document ? show_document(looking, i) : show_delta(looking, i);
+    for (int i = 0; r == 0 && looking->rows && i < PQntuples(looking->rows); i++) {
+        if (!det_postgres_bool(looking->rows, i, OF_WHOLE))
+            r = DET_ERR_CORRUPT;
+        else
+            r = looking->document ? show_document(looking, i) : show_delta(looking, i);
+    }
     PQclear(looking->rows);
     return r;
 }

@@ -145,7 +145,28 @@ static int fill_timer_set(
     NUMBER(t_due, timer->due);
     TEXT(t_event, det_row_event_name(machine, timer->event));
     BYTES(t_payload, payload);
+    NUMBER(t_attempts, timer->attempts);
+    NUMBER(t_last_error, timer->last_error);
+    NUMBER(t_next_at, timer->next ? timer->next : timer->due);
+    TEXT(t_reason, timer->reason);
+    FLAG(t_dead, timer->is_dead);
     return 0;
+}
+
+static void fill_timer_update(
+    struct postgres_batch *batch, const struct postgres_staged *staged,
+    const struct det_store_timer *timer)
+{
+    NUMBER(u_n, staged->n);
+    NUMBER(u_key, staged->instance->key);
+    TEXT(u_name, det_row_timer_name(staged->commit->machine, timer->timer));
+    NUMBER(u_visit, timer->visit);
+    NUMBER(u_due, timer->due);
+    NUMBER(u_attempts, timer->attempts);
+    NUMBER(u_last_error, timer->last_error);
+    NUMBER(u_next_at, timer->next ? timer->next : timer->due);
+    TEXT(u_reason, timer->reason);
+    FLAG(u_dead, timer->is_dead);
 }
 
 static bool is_same_timer(const struct det_store_commit *commit, size_t a, size_t b)
@@ -178,6 +199,10 @@ static int fill_timers(struct postgres_batch *batch, const struct postgres_stage
             continue;
         if (commit->timers[i].kind == DET_STORE_SET) {
             r = fill_timer_set(batch, staged, timer);
+            continue;
+        }
+        if (commit->timers[i].kind == DET_STORE_UPDATE) {
+            fill_timer_update(batch, staged, timer);
             continue;
         }
         NUMBER(g_n, staged->n);
@@ -298,6 +323,8 @@ static void fill_answer(struct postgres_batch *batch, const struct postgres_stag
     TEXT(a_state, state_name(commit->machine, commit->answer.state));
     NUMBER(a_sequence, commit->answer.sequence);
     NUMBER(a_visit, commit->answer.visit);
+    TEXT(a_event, det_row_answer_event(commit));
+    NUMBER(a_request, commit->answer.request);
 }
 
 static int fill_snapshot(struct postgres_batch *batch, const struct postgres_staged *staged)

@@ -409,7 +409,7 @@ static int take_schedule(struct postgres_exchange *exchange, void *context)
     const PGresult *row = exchange->results[0];
 
     *ret = PQntuples(row) ? read_schedule(row, 0) : (struct det_job_schedule){ 0 };
-    return 0;
+    return PQntuples(row) && !det_postgres_bool(row, 0, 4) ? DET_ERR_CORRUPT : 0;
 }
 
 struct schedule_listing {
@@ -434,6 +434,8 @@ static int take_schedules(struct postgres_exchange *exchange, void *context)
     for (int i = 0; r == 0 && i < PQntuples(rows); i++) {
         struct det_job_schedule schedule = read_schedule(rows, i);
 
+        if (!det_postgres_bool(rows, i, 4))
+            return DET_ERR_CORRUPT;
         r = listing->visit(listing->context, det_postgres_text(rows, i, 3), &schedule);
     }
     return r;

@@ -86,9 +86,11 @@ int det_postgres_machines(
 
     r = det_postgres_run(postgres_store_of(store), &job, NULL);
     for (int i = 0; r == 0 && i < PQntuples(rows); i++)
-        r = visit(
-            context, det_postgres_text(rows, i, 0), (uint32_t)det_postgres_number(rows, i, 1),
-            det_postgres_text(rows, i, 2));
+        r = !det_postgres_bool(rows, i, 3)
+                ? DET_ERR_CORRUPT
+                : visit(
+                      context, det_postgres_text(rows, i, 0),
+                      (uint32_t)det_postgres_number(rows, i, 1), det_postgres_text(rows, i, 2));
     PQclear(rows);
     return r;
 }
@@ -382,6 +384,30 @@ static int check_orphans(struct checking *checking)
     return r;
 }
 
+/* Rows that have a checksum of their own. */
+static int check_rows(struct checking *checking)
+{
+    PGresult *rows = NULL;
+    char text[512];
+    int r;
+
+    r = det_postgres_session_ask(&checking->session, POSTGRES_CHECK_ROWS, NULL, &rows);
+    for (int i = 0; r == 0 && i < PQntuples(rows); i++) {
+        const struct det_store_finding finding = {
+            .machine = det_postgres_text(rows, i, 1),
+            .id = det_postgres_text(rows, i, 2),
+            .text = text,
+        };
+
+        snprintf(
+            text, sizeof text, "the %s \"%s\" does not match its checksum",
+            det_postgres_text(rows, i, 0), det_postgres_text(rows, i, 3));
+        r = checking->visit(checking->context, &finding);
+    }
+    PQclear(rows);
+    return r;
+}
+
 static int check_all(struct checking *checking)
 {
     PGresult *count = NULL;
@@ -397,6 +423,8 @@ static int check_all(struct checking *checking)
     PQclear(count);
     while (r == 0 && rows > 0)
         r = check_page(checking, &rows);
+    if (r == 0)
+        r = check_rows(checking);
     if (r == 0)
         r = check_orphans(checking);
     if (r == 0)

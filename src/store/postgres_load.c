@@ -65,6 +65,7 @@ enum {
     ROW_OWNER,
     ROW_REASON,
     ROW_TRACE,
+    ROW_WHOLE,
 };
 
 static bool read_hash(struct det_chain_bytes bytes, struct det_chain_hash *ret)
@@ -181,16 +182,23 @@ static int give_timer(struct loading *loading, int row, void *event)
     struct det_store_timer timer = {
         .visit = (uint64_t)det_postgres_number(rows, row, ROW_VISIT),
         .due = det_postgres_number(rows, row, ROW_DUE),
-        .is_foreign = is_foreign(loading, row),
+        .next = det_postgres_number(rows, row, ROW_AT),
+        .attempts = (uint32_t)det_postgres_number(rows, row, ROW_ATTEMPTS),
+        .last_error = (int)det_postgres_number(rows, row, ROW_LAST_ERROR),
+        .reason = det_postgres_text(rows, row, ROW_REASON),
+        .is_dead = det_postgres_bool(rows, row, ROW_DEAD),
     };
     int r;
 
+    timer.is_foreign = !timer.is_dead && is_foreign(loading, row);
     r = read_event(loading, row, event, &timer.event);
     if (r == 0)
         r = det_row_timer_find(
             loading->machine, det_postgres_text(rows, row, ROW_NAME), &timer.timer);
+    /* A dead one that the definition does not know any more is left for those who read the
+     * table. */
     if (r < 0)
-        return r;
+        return r == DET_ERR_VERSION && timer.is_dead ? 0 : r;
     timer.value = PQgetisnull(rows, row, ROW_PAYLOAD) ? NULL : event;
     return loading->rows->timer(loading->rows->context, &timer);
 }
@@ -271,7 +279,9 @@ static int give_rows(struct loading *loading)
     for (int i = 0; r == 0 && i < count; i++) {
         int64_t kind = det_postgres_number(loading->results[1], i, ROW_KIND);
 
-        if (kind == 0)
+        if (!det_postgres_bool(loading->results[1], i, ROW_WHOLE))
+            r = DET_ERR_CORRUPT;
+        else if (kind == 0)
             r = give_timer(loading, i, event);
         else if (kind == 1)
             r = give_effect(loading, i, event, data);

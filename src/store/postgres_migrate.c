@@ -25,7 +25,7 @@
 #define PAGE_ROWS 512
 
 /* Columns of RENAME_LIST. */
-enum { OF_MACHINE, OF_KIND, OF_OLD_NAME, OF_NEW_NAME, OF_BATCH, OF_POSITION };
+enum { OF_MACHINE, OF_KIND, OF_OLD_NAME, OF_NEW_NAME, OF_BATCH, OF_POSITION, OF_WHOLE };
 
 struct postgres_renames {
     struct postgres_renames *before; /* the list that this one replaced */
@@ -62,6 +62,10 @@ static void send_list(struct postgres_exchange *exchange, void *context)
 
 static int take_list(struct postgres_exchange *exchange, void *context)
 {
+    for (int i = 0; i < PQntuples(exchange->results[0]); i++) {
+        if (!det_postgres_bool(exchange->results[0], i, OF_WHOLE))
+            return DET_ERR_CORRUPT;
+    }
     *(PGresult **)context = exchange->results[0];
     exchange->results[0] = NULL;
     return 0;
@@ -186,6 +190,11 @@ static int rename_columns(struct migration *migration)
         POSTGRES_RENAME_DEAD_TO,        POSTGRES_RENAME_DEAD_EVENT,   POSTGRES_RENAME_DEFERRED,
         POSTGRES_RENAME_ANSWERS,
     };
+    /* Those that count nothing. */
+    static const enum postgres_statement_id sums[] = {
+        POSTGRES_RENAME_ANSWER_EVENTS, POSTGRES_RENAME_SUM_TIMERS,   POSTGRES_RENAME_SUM_OUTBOX,
+        POSTGRES_RENAME_SUM_DEAD,      POSTGRES_RENAME_SUM_DEFERRED, POSTGRES_RENAME_SUM_ANSWERS,
+    };
     struct postgres_parameters parameters = { 0 };
     int r = 0;
 
@@ -196,7 +205,28 @@ static int rename_columns(struct migration *migration)
         if (r == 0 && statements[i] != POSTGRES_RENAME_TIMERS_END)
             migration->changed += strtoull(PQcmdTuples(migration->rows), NULL, 10);
     }
+    for (size_t i = 0; r == 0 && i < sizeof sums / sizeof *sums; i++)
+        r = det_postgres_session_ask(&migration->session, sums[i], &parameters, NULL);
     return r;
+}
+
+/* All names get new checksums, which must not make damage right. */
+static int check_damage(struct migration *migration)
+{
+    struct postgres_parameters parameters = { 0 };
+    int64_t damaged;
+    int r;
+
+    det_postgres_add_text(&parameters, migration->definition.machine->name);
+    r = det_postgres_session_ask(
+        &migration->session, POSTGRES_RENAME_DAMAGED, &parameters, &migration->rows);
+    damaged = r == 0 ? det_postgres_number(migration->rows, 0, 0) : 0;
+    if (!damaged)
+        return r;
+    return det_error_set(
+        migration->reterr, DET_ERR_CORRUPT,
+        "%lld rows of %s are damaged; look with \"detent store verify\", nothing was changed",
+        (long long)damaged, migration->definition.machine->name);
 }
 
 /* The new name by this batch; the same where it has none. */
@@ -342,6 +372,8 @@ static int run(struct migration *migration)
         r = det_postgres_session_ask(session, POSTGRES_RENAME_LOCK, NULL, NULL);
     if (r == 0)
         r = check_alone(migration);
+    if (r == 0)
+        r = check_damage(migration);
     if (r == 0)
         r = add_renames(migration);
     if (r == 0)

@@ -24,6 +24,7 @@
 #include "base/memory.h"
 #include "os/os.h"
 #include "store/postgres_batch.h"
+#include "store/postgres_checksum.h"
 
 #define DET_POSTGRES_TEXT(name, text) static const char name[] = text;
 #define DET_POSTGRES_PART(check, judges, write)

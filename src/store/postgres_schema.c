@@ -347,6 +347,14 @@ static int upgrade(struct verification *verification, struct det_error *reterr)
     again = read_row(verification, NULL);
     if (again == 0 && verification->schema == POSTGRES_SCHEMA)
         return 0;
+    /* Something that it stands on is not there, or something that it brings is. */
+    if (strncmp(failure.sqlstate, "42", 2) == 0 && strcmp(failure.sqlstate, "42501") != 0)
+        return det_error_set(
+            reterr, DET_ERR_FOREIGN,
+            "the tables in the schema %s are not those of version %lld: %s; take the newest "
+            "backup, "
+            "nothing was changed",
+            verification->store->url.schema, (long long)verification->schema, failure.text);
     return failed(&failure, r, reterr);
 }
 

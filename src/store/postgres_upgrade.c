@@ -49,6 +49,10 @@ static const struct {
          "kind text COLLATE \"C\" NOT NULL, id text COLLATE \"C\" NOT NULL, "
          "role text COLLATE \"C\" NOT NULL, change text NOT NULL, version bigint NOT NULL, "
          "size bigint NOT NULL, text text NOT NULL, CHECK (true))" },
+/* The newer ones. */
+#define DET_POSTGRES_UPGRADE(schema, text) { schema, text },
+#include "store/postgres_upgrades.def"
+#undef DET_POSTGRES_UPGRADE
 };
 
 struct upgrading {

@@ -76,7 +76,7 @@ static void every_older_store_is_upgraded_and_nothing_is_lost(void **state)
     for (int schema = 1; schema < POSTGRES_SCHEMA; schema++) {
         old_init_of(&old, schema);
         old_open(&old);
-        assert_old_schema(&old, "5");
+        assert_old_schema(&old, "6");
         check_old_store(&old.pad);
         check_old_log(&old.pad, schema);
         go_on_with_old_store(&old.pad);
@@ -130,6 +130,18 @@ static void a_store_of_schema_1_that_has_the_tables_is_upgraded_too(void **state
                   "ALTER TABLE @events DROP COLUMN trace; ALTER TABLE @outbox DROP COLUMN trace; "
                   "ALTER TABLE @dead_letters DROP COLUMN trace; "
                   "ALTER TABLE @store DROP COLUMN sync; DROP TABLE @documents; DROP TABLE @deltas; "
+                  "ALTER TABLE @definitions DROP COLUMN checksum; "
+                  "ALTER TABLE @timers DROP COLUMN checksum; "
+                  "ALTER TABLE @outbox DROP COLUMN checksum; "
+                  "ALTER TABLE @dead_letters DROP COLUMN checksum; "
+                  "ALTER TABLE @deferred DROP COLUMN checksum; "
+                  "ALTER TABLE @answers DROP COLUMN checksum; "
+                  "ALTER TABLE @renames DROP COLUMN checksum; "
+                  "ALTER TABLE @schedules DROP COLUMN checksum; "
+                  "ALTER TABLE @timers DROP COLUMN attempts, DROP COLUMN last_error, "
+                  "DROP COLUMN next_at, DROP COLUMN reason, DROP COLUMN dead_at; "
+                  "CREATE INDEX timers_due ON @timers (machine, owner, due); "
+                  "ALTER TABLE @answers DROP COLUMN event, DROP COLUMN request; "
                   "UPDATE @store SET schema = 1"));
     old_open(&old);
     check_old_store(&old.pad);
@@ -148,14 +160,14 @@ static void who_only_reads_does_not_upgrade_and_is_told_who_does(void **state)
     old_init(&old);
     assert_int_equal(det_store_open_with(old.url, &options, &store, &error), DET_ERR_VERSION);
     assert_non_null(strstr(error.text, "detent store upgrade"));
-    assert_true(error.expected == 5 && error.actual == 1);
+    assert_true(error.expected == 6 && error.actual == 1);
     options = (struct det_store_options){ .identity = "ffeeddccbbaa99887766554433221100" };
     assert_int_equal(det_store_open_with(old.url, &options, &store, &error), DET_ERR_FOREIGN);
     assert_old_schema(&old, "1");
     old_deinit(&old);
 }
 
-static void what_an_older_store_lacks_is_listed_up_to_a_limit(void **state)
+static void a_table_that_an_older_store_lacks_is_named(void **state)
 {
     struct det_error error = { 0 };
     struct det_store *store = NULL;
@@ -166,7 +178,7 @@ static void what_an_older_store_lacks_is_listed_up_to_a_limit(void **state)
     free(ask(&old, "DROP TABLE @answers; DROP TABLE @leases"));
     assert_int_equal(det_store_open(old.url, &store, &error), DET_ERR_FOREIGN);
     assert_non_null(strstr(error.text, "newest backup"));
-    assert_non_null(strstr(error.text, "and 3 more"));
+    assert_non_null(strstr(error.text, "leases"));
     old_deinit(&old);
 }
 
@@ -181,14 +193,36 @@ static void an_older_store_that_lacks_more_than_the_upgrade_brings_stays_as_it_w
     old_init(&old);
     free(ask(&old, "ALTER TABLE @leases RENAME TO elsewhere"));
     assert_int_equal(det_store_open(old.url, &store, &error), DET_ERR_FOREIGN);
-    assert_non_null(strstr(error.text, "leases."));
-    assert_null(strstr(error.text, "jobs."));
+    assert_non_null(strstr(error.text, "leases"));
+    assert_null(strstr(error.text, "jobs"));
     assert_old_schema(&old, "1");
     found = ask(&old, "SELECT to_regclass('@jobs')::text");
     assert_null(found);
     free(ask(&old, "ALTER TABLE @elsewhere RENAME TO leases"));
     old_open(&old);
-    assert_old_schema(&old, "5");
+    assert_old_schema(&old, "6");
+    check_old_store(&old.pad);
+    old.pad.store->ops->release(old.pad.store, old.pad.instance);
+    old_deinit(&old);
+}
+
+/* It would leave rows without checksums. */
+static void an_older_store_is_not_upgraded_while_others_are_at_work_on_it(void **state)
+{
+    struct det_error error = { 0 };
+    struct det_store *store = NULL;
+    struct old old;
+
+    (void)state;
+    old_init(&old);
+    free(
+        ask(&old, "INSERT INTO @leases (name, token, owner, expires_at) VALUES "
+                  "('node/00112233445566778899aabbccddeeff', 1, 'x', 9223372036854775807)"));
+    assert_int_equal(det_store_open(old.url, &store, &error), DET_ERR_LOCKED);
+    assert_non_null(strstr(error.text, "stop them first"));
+    assert_old_schema(&old, "1");
+    free(ask(&old, "UPDATE @leases SET expires_at = 0"));
+    old_open(&old);
     check_old_store(&old.pad);
     old.pad.store->ops->release(old.pad.store, old.pad.instance);
     old_deinit(&old);
@@ -336,8 +370,9 @@ int main(void)
         cmocka_unit_test(an_upgraded_store_has_the_tables_of_a_new_one),
         cmocka_unit_test(a_store_of_schema_1_that_has_the_tables_is_upgraded_too),
         cmocka_unit_test(who_only_reads_does_not_upgrade_and_is_told_who_does),
-        cmocka_unit_test(what_an_older_store_lacks_is_listed_up_to_a_limit),
+        cmocka_unit_test(a_table_that_an_older_store_lacks_is_named),
         cmocka_unit_test(an_older_store_that_lacks_more_than_the_upgrade_brings_stays_as_it_was),
+        cmocka_unit_test(an_older_store_is_not_upgraded_while_others_are_at_work_on_it),
         cmocka_unit_test(an_upgrade_that_fails_changes_nothing),
         cmocka_unit_test(the_start_behind_which_an_older_program_pruned_is_not_told),
         cmocka_unit_test(an_upgrade_that_is_not_answered_ends_when_its_time_is_over),

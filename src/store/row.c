@@ -59,6 +59,12 @@ const char *det_row_effect_name(const struct det_machine *machine, uint16_t effe
     return machine->effects[effect].name;
 }
 
+const char *det_row_answer_event(const struct det_store_commit *commit)
+{
+    return commit->answer.request ? det_row_event_name(commit->machine, commit->answer.event)
+                                  : NULL;
+}
+
 static int found(int id, uint16_t *ret)
 {
     if (id < 0)

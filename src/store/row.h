@@ -21,6 +21,8 @@ int det_row_outcome_find(const char *name);
 const char *det_row_event_name(const struct det_machine *machine, uint16_t event);
 const char *det_row_timer_name(const struct det_machine *machine, uint16_t timer);
 const char *det_row_effect_name(const struct det_machine *machine, uint16_t effect);
+/* Of the event that had the id of the commit; NULL: it is not known. */
+const char *det_row_answer_event(const struct det_store_commit *commit);
 /* DET_ERR_VERSION when the machine has no such name. A NULL event is UINT16_MAX, "" as a timer is
  * DET_STATE_TIMER. */
 DET_MUST_CHECK int det_row_state_find(

@@ -32,7 +32,7 @@
 #include "store/renames.h"
 #include "store/row.h"
 
-#define DET_SQLITE_SCHEMA         5
+#define DET_SQLITE_SCHEMA         6
 #define DET_SQLITE_APPLICATION_ID 0x64657465
 /* After how many pages in the log they are brought into the file. */
 #define DET_SQLITE_CHECKPOINT_PAGES 10000
@@ -88,6 +88,7 @@ struct sqlite_instance {
     int64_t key;
     uint64_t sequence;
     int64_t last_event;
+    int64_t owned; /* while it is loaded: how many of its rows were not seen yet */
     struct det_chain_hash hash;
     char *reason;           /* NULL: none */
     struct det_buffer data; /* the record of the data, as in the row: most commits do not change it,
@@ -229,6 +230,8 @@ struct det_chain_bytes det_sqlite_get_bytes(struct sqlite_call *call, int column
 /* DET_ERR_CORRUPT when it has not the size of a hash. */
 DET_MUST_CHECK int det_sqlite_get_hash(
     struct sqlite_call *call, int column, struct det_chain_hash *ret);
+/* DET_ERR_CORRUPT when the row does not match its checksum, which this column tells. */
+DET_MUST_CHECK int det_sqlite_get_whole(struct sqlite_call *call, int column);
 void det_sqlite_end(struct sqlite_call *call);
 /* The end of a statement that gives no rows: steps and ends. */
 DET_MUST_CHECK int det_sqlite_run(struct sqlite_call *call);
@@ -281,6 +284,9 @@ DET_MUST_CHECK int det_sqlite_tables_create(
 DET_MUST_CHECK int det_sqlite_tables_check(
     struct sqlite_store *store, sqlite3 *database, struct det_error *reterr);
 
+/* sqlite_checksum.c: the function row_checksum() of a connection; a code of SQLite. */
+DET_MUST_CHECK int det_sqlite_checksum_open(sqlite3 *database);
+
 /* sqlite_schema.c: the gate, and which store it is. */
 DET_MUST_CHECK int det_sqlite_schema(
     struct sqlite_store *store, struct sqlite_connection *connection,
@@ -307,6 +313,7 @@ struct sqlite_write {
     struct det_store_commit *commit;
     struct sqlite_instance *instance;
     det_time now;
+    int64_t owned; /* what is added to `instances.owned` */
 };
 /* The handle of a new one, in the commit. */
 DET_MUST_CHECK int det_sqlite_instance_open(
@@ -316,7 +323,7 @@ void det_sqlite_instance_close(struct sqlite_store *store, struct sqlite_instanc
 DET_MUST_CHECK int det_sqlite_instance_refresh(
     struct sqlite_store *store, struct sqlite_instance *instance);
 /* `ret_dirty` becomes true once something was written that an error must undo. */
-DET_MUST_CHECK int det_sqlite_write_commit(const struct sqlite_write *write, bool *ret_dirty);
+DET_MUST_CHECK int det_sqlite_write_commit(struct sqlite_write *write, bool *ret_dirty);
 /* Appends a value to the scratch. */
 DET_MUST_CHECK int det_sqlite_encode_payload(
     struct sqlite_scratch *scratch, const struct det_machine *machine, const void *event);
@@ -335,8 +342,13 @@ DET_MUST_CHECK int det_sqlite_append(struct sqlite_store *store, const struct sq
 DET_MUST_CHECK int det_sqlite_append_end(struct sqlite_store *store);
 
 /* sqlite_changes.c: what a commit changes beyond the head and the events. */
-/* Reads: whether the event id is new, and what is taken or updated is there. */
-DET_MUST_CHECK int det_sqlite_changes_check(const struct sqlite_write *write);
+/* Reads: whether the event id is new, and what is taken or updated is there. `ret_owned` is what
+ * applying them adds to `instances.owned`. */
+DET_MUST_CHECK int det_sqlite_changes_check(const struct sqlite_write *write, int64_t *ret_owned);
+/* Of an answer, in `instances.owned`. */
+#define SQLITE_OWNED_ANSWER ((int64_t)1 << 32)
+/* Adds to `instances.owned`, in a transaction of the writer. */
+DET_MUST_CHECK int det_sqlite_own(struct sqlite_store *store, int64_t key, int64_t owned);
 /* Encodes the values of what is set, in the order in which apply uses them. */
 DET_MUST_CHECK int det_sqlite_changes_encode(const struct sqlite_write *write);
 DET_MUST_CHECK int det_sqlite_changes_apply(const struct sqlite_write *write);
@@ -355,9 +367,10 @@ DET_MUST_CHECK int det_sqlite_head_read(struct sqlite_call *call, struct sqlite_
 DET_MUST_CHECK int det_sqlite_handle_open(
     struct sqlite_store *store, const struct det_machine *machine, const struct sqlite_head *row,
     struct sqlite_instance **ret);
-/* The columns from `version` to `checksum`, which is that of the head. */
+/* The columns from `version` to `checksum`, which is that of the head, and what is to be added to
+ * `owned`. */
 void det_sqlite_bind_head(
-    struct sqlite_call *call, const struct det_chain_head *head, int64_t last_event);
+    struct sqlite_call *call, const struct det_chain_head *head, int64_t last_event, int64_t owned);
 /* sqlite_repair.c */
 int det_sqlite_repair(
     struct det_store *base, const struct det_machine *machine, const char *id,

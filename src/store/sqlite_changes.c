@@ -7,12 +7,18 @@
 #include "os/os.h"
 #include "store/sqlite.h"
 
-/* Whether a statement that looks for one row finds it: 1, 0 or an error. */
-static int finds(struct sqlite_call *call)
+/* The column of ANSWER_FIND that tells whether it matches its checksum. */
+#define ANSWER_WHOLE 6
+
+/* Whether a statement that looks for one row finds it: 1, 0 or an error. What it finds must match
+ * its checksum, which `column` tells. */
+static int finds(struct sqlite_call *call, int column)
 {
     int r;
 
     r = det_sqlite_step(call);
+    if (r > 0 && det_sqlite_get_number(call, column) != 1)
+        r = DET_ERR_CORRUPT;
     det_sqlite_end(call);
     return r;
 }
@@ -55,79 +61,183 @@ static int check_answer(const struct sqlite_write *write)
     det_sqlite_call(&write->store->writer, STATEMENT_ANSWER_FIND, &call);
     det_sqlite_number(&call, write->instance->key);
     det_sqlite_text(&call, write->commit->event_id);
-    r = finds(&call);
+    r = finds(&call, ANSWER_WHOLE);
     return r > 0 ? DET_ERR_EXISTS : r;
 }
 
-static int check_timer(const struct sqlite_write *write, const struct det_store_timer *row)
+/* What is there of a timer. */
+struct timer_found {
+    bool is_there, is_whole;
+    uint64_t visit;
+    det_time due, next, dead_at;
+};
+
+static int find_timer(
+    const struct sqlite_write *write, const struct det_store_timer *row, struct timer_found *ret)
 {
     struct sqlite_call call;
-    uint64_t visit = 0;
-    det_time due = 0;
     int r;
 
     call_timer(write, STATEMENT_TIMER_FIND, row, &call);
     r = det_sqlite_step(&call);
+    *ret = (struct timer_found){ .is_there = r > 0 };
     if (r > 0) {
-        visit = (uint64_t)det_sqlite_get_number(&call, 0);
-        due = det_sqlite_get_number(&call, 1);
+        ret->visit = (uint64_t)det_sqlite_get_number(&call, 0);
+        ret->due = det_sqlite_get_number(&call, 1);
+        ret->next = det_sqlite_get_number(&call, 2);
+        ret->dead_at = det_sqlite_get_number(&call, 3);
+        ret->is_whole = det_sqlite_get_number(&call, 4) == 1;
     }
     det_sqlite_end(&call);
-    if (r < 0)
-        return r;
-    if (r == 0 || visit != row->visit || due != row->due)
-        return DET_ERR_NOT_FOUND;
-    return due > write->now ? DET_ERR_EARLY : 0;
+    return r < 0 ? r : 0;
 }
 
-static int check_effect(const struct sqlite_write *write, const struct det_store_effect *row)
+/* One that is taken or updated. */
+static int judge_timer(
+    const struct sqlite_write *write, const struct det_store_timer_change *change,
+    const struct timer_found *found)
+{
+    if (found->is_there && !found->is_whole)
+        return DET_ERR_CORRUPT;
+    if (!found->is_there || found->visit != change->timer.visit || found->due != change->timer.due)
+        return DET_ERR_NOT_FOUND;
+    if (change->kind == DET_STORE_UPDATE)
+        return 0;
+    if (found->dead_at)
+        return DET_ERR_NOT_FOUND;
+    return found->next > write->now ? DET_ERR_EARLY : 0;
+}
+
+/* The last of the changes before this one that is about the same timer; NULL: none. */
+static const struct det_store_timer_change *earlier_timer(
+    const struct det_store_commit *commit, size_t index)
+{
+    for (size_t i = index; i-- > 0;) {
+        if (commit->timers[i].timer.timer == commit->timers[index].timer.timer)
+            return &commit->timers[i];
+    }
+    return NULL;
+}
+
+static int check_timer(const struct sqlite_write *write, size_t index, int64_t *owned)
+{
+    const struct det_store_timer_change *change = &write->commit->timers[index];
+    const struct det_store_timer_change *earlier = earlier_timer(write->commit, index);
+    struct timer_found found = { 0 };
+    bool is_judged = change->kind == DET_STORE_TAKE || change->kind == DET_STORE_UPDATE;
+    int r = 0;
+
+    if (!write->commit->is_new && (!earlier || is_judged))
+        r = find_timer(write, &change->timer, &found);
+    if (r == 0 && is_judged)
+        r = judge_timer(write, change, &found);
+    if (earlier && earlier->kind != DET_STORE_UPDATE)
+        found.is_there = earlier->kind == DET_STORE_SET;
+    if (change->kind == DET_STORE_SET)
+        *owned += !found.is_there;
+    else if (change->kind != DET_STORE_UPDATE)
+        *owned -= found.is_there;
+    return r;
+}
+
+/* 1: it is there, dead or alive. */
+static int find_effect(const struct sqlite_write *write, const struct det_store_effect *row)
 {
     struct sqlite_call call;
     int r;
 
     call_effect(write, STATEMENT_OUTBOX_FIND, row, &call);
-    r = finds(&call);
+    r = finds(&call, 0);
     if (r == 0) {
         call_effect(write, STATEMENT_DEAD_FIND, row, &call);
-        r = finds(&call);
+        r = finds(&call, 0);
     }
-    if (r < 0)
-        return r;
-    return r > 0 ? 0 : DET_ERR_NOT_FOUND;
+    return r;
 }
 
-static int check_deferred(const struct sqlite_write *write, const struct det_store_deferred *row)
+static bool was_set(const struct det_store_commit *commit, size_t index)
 {
-    struct sqlite_call call;
-    int r;
+    const struct det_store_effect *row = &commit->effects[index].effect;
 
-    call_deferred(write, STATEMENT_DEFERRED_FIND, row, &call);
-    r = finds(&call);
-    if (r < 0)
-        return r;
-    return r > 0 ? 0 : DET_ERR_NOT_FOUND;
+    for (size_t i = 0; i < index; i++) {
+        if (commit->effects[i].kind == DET_STORE_SET &&
+            commit->effects[i].effect.sequence == row->sequence &&
+            commit->effects[i].effect.index == row->index)
+            return true;
+    }
+    return false;
 }
 
-int det_sqlite_changes_check(const struct sqlite_write *write)
+static int check_effect(const struct sqlite_write *write, size_t index, int64_t *owned)
+{
+    const struct det_store_effect_change *change = &write->commit->effects[index];
+    int r = 0;
+
+    if (change->kind == DET_STORE_SET) {
+        if (det_row_may_be_dead(write->commit, &change->effect))
+            r = find_effect(write, &change->effect);
+        /* What is damaged is replaced. */
+        if (r == DET_ERR_CORRUPT)
+            r = 1;
+        *owned += r == 0 && !was_set(write->commit, index);
+        return r < 0 ? r : 0;
+    }
+    r = find_effect(write, &change->effect);
+    if (r == 0)
+        return DET_ERR_NOT_FOUND;
+    *owned -= change->kind != DET_STORE_UPDATE;
+    return r < 0 ? r : 0;
+}
+
+static int check_deferred(
+    const struct sqlite_write *write, const struct det_store_deferred_change *change,
+    int64_t *owned)
+{
+    bool is_set = change->kind == DET_STORE_SET;
+    struct sqlite_call call;
+    int r = 0;
+
+    if (!write->commit->is_new) {
+        call_deferred(write, STATEMENT_DEFERRED_FIND, &change->deferred, &call);
+        r = finds(&call, 0);
+    }
+    if (is_set && r == DET_ERR_CORRUPT)
+        r = 1;
+    if (r < 0)
+        return r;
+    if (!is_set && r == 0)
+        return DET_ERR_NOT_FOUND;
+    *owned += is_set ? r == 0 : -1;
+    return 0;
+}
+
+int det_sqlite_changes_check(const struct sqlite_write *write, int64_t *ret_owned)
 {
     const struct det_store_commit *commit = write->commit;
     int r = 0;
 
-    if (commit->event_id)
+    *ret_owned = commit->event_id ? SQLITE_OWNED_ANSWER : 0;
+    if (commit->event_id && !commit->is_new)
         r = check_answer(write);
-    for (size_t i = 0; r == 0 && i < commit->timer_count; i++) {
-        if (commit->timers[i].kind == DET_STORE_TAKE)
-            r = check_timer(write, &commit->timers[i].timer);
-    }
-    for (size_t i = 0; r == 0 && i < commit->effect_count; i++) {
-        if (commit->effects[i].kind != DET_STORE_SET)
-            r = check_effect(write, &commit->effects[i].effect);
-    }
-    for (size_t i = 0; r == 0 && i < commit->deferred_count; i++) {
-        if (commit->deferred[i].kind == DET_STORE_TAKE)
-            r = check_deferred(write, &commit->deferred[i].deferred);
-    }
+    for (size_t i = 0; r == 0 && i < commit->timer_count; i++)
+        r = check_timer(write, i, ret_owned);
+    for (size_t i = 0; r == 0 && i < commit->effect_count; i++)
+        r = check_effect(write, i, ret_owned);
+    for (size_t i = 0; r == 0 && i < commit->deferred_count; i++)
+        r = check_deferred(write, &commit->deferred[i], ret_owned);
     return r;
+}
+
+int det_sqlite_own(struct sqlite_store *store, int64_t key, int64_t owned)
+{
+    struct sqlite_call call;
+
+    if (owned == 0)
+        return 0;
+    det_sqlite_call(&store->writer, STATEMENT_INSTANCE_OWNED, &call);
+    det_sqlite_number(&call, key);
+    det_sqlite_number(&call, owned);
+    return det_sqlite_run(&call);
 }
 
 /* Encoding. */
@@ -173,16 +283,25 @@ static int apply_timer(
     const struct det_store_timer *row = &change->timer;
     struct sqlite_call call;
 
-    if (change->kind != DET_STORE_SET) {
+    if (change->kind == DET_STORE_CLEAR || change->kind == DET_STORE_TAKE) {
         call_timer(write, STATEMENT_TIMER_CLEAR, row, &call);
         return det_sqlite_run(&call);
     }
-    call_timer(write, STATEMENT_TIMER_SET, row, &call);
-    det_sqlite_number(&call, (int64_t)row->visit);
-    det_sqlite_number(&call, row->due);
-    det_sqlite_text(&call, det_row_event_name(machine, row->event));
-    det_sqlite_bytes(&call, det_sqlite_next_value(&write->store->scratch));
-    det_sqlite_text(&call, machine->name);
+    if (change->kind == DET_STORE_SET) {
+        call_timer(write, STATEMENT_TIMER_SET, row, &call);
+        det_sqlite_text(&call, machine->name);
+        det_sqlite_number(&call, (int64_t)row->visit);
+        det_sqlite_number(&call, row->due);
+        det_sqlite_text(&call, det_row_event_name(machine, row->event));
+        det_sqlite_bytes(&call, det_sqlite_next_value(&write->store->scratch));
+    } else {
+        call_timer(write, STATEMENT_TIMER_UPDATE, row, &call);
+    }
+    det_sqlite_number(&call, row->attempts);
+    det_sqlite_number(&call, row->last_error);
+    det_sqlite_number(&call, row->next ? row->next : row->due);
+    det_sqlite_text(&call, row->reason);
+    det_sqlite_number(&call, row->is_dead ? write->now : 0);
     return det_sqlite_run(&call);
 }
 
@@ -235,7 +354,8 @@ static int bury(const struct sqlite_write *write, const struct det_store_effect 
     det_sqlite_call(&write->store->writer, STATEMENT_DEAD_BURY, &call);
     det_sqlite_number(&call, write->instance->key);
     det_sqlite_number(&call, DET_DEAD_MAX);
-    return det_sqlite_run(&call);
+    r = det_sqlite_run(&call);
+    return r < 0 ? r : det_sqlite_own(write->store, write->instance->key, -changed(write));
 }
 
 static int insert_effect(const struct sqlite_write *write, const struct det_store_effect *row)
@@ -257,9 +377,9 @@ static int insert_effect(const struct sqlite_write *write, const struct det_stor
     det_sqlite_bytes(&call, det_sqlite_next_value(scratch));
     det_sqlite_text(&call, row->event ? machine->events[det_event_kind(row->event)].name : NULL);
     det_sqlite_bytes(&call, det_sqlite_next_value(scratch));
-    det_sqlite_text(&call, machine->name);
     det_sqlite_text(&call, row->reason);
     det_sqlite_bytes(&call, det_trace_context_bytes(row->trace));
+    det_sqlite_text(&call, machine->name);
     return det_sqlite_run(&call);
 }
 
@@ -343,6 +463,8 @@ static int apply_answer(const struct sqlite_write *write)
     det_sqlite_number(&call, (int64_t)commit->answer.sequence);
     det_sqlite_number(&call, (int64_t)commit->answer.visit);
     det_sqlite_number(&call, write->now);
+    det_sqlite_text(&call, det_row_answer_event(commit));
+    det_sqlite_number(&call, (int64_t)commit->answer.request);
     return det_sqlite_run(&call);
 }
 

@@ -368,6 +368,66 @@ static int check_orphans(const struct checking *checking)
     return r;
 }
 
+/* Rows that a statement finds. `what` is the kind of row that does not match its checksum; NULL:
+ * `text` says what is wrong. */
+static int tell_rows(
+    const struct checking *checking, enum sqlite_statement statement, const char *what,
+    const char *text)
+{
+    struct sqlite_call call;
+    char line[512];
+    int r;
+
+    det_sqlite_call(checking->reader, statement, &call);
+    while ((r = det_sqlite_step(&call)) > 0) {
+        const char *which = det_sqlite_get_text(&call, 2, true);
+
+        (void)snprintf(
+            line, sizeof line, "the %s \"%s\" does not match its checksum", what ? what : "",
+            which ? which : "");
+        r = checking->visit(
+            checking->context,
+            &(struct det_store_finding){ .machine = det_sqlite_get_text(&call, 0, true),
+                                         .id = det_sqlite_get_text(&call, 1, true),
+                                         .text = what ? line : text });
+        if (r != 0)
+            break;
+    }
+    det_sqlite_end(&call);
+    return excuse(checking, NULL, r, "not all rows can be read");
+}
+
+/* Every row that has a checksum of its own, and that none is missing. */
+static int check_rows(const struct checking *checking)
+{
+    static const struct {
+        enum sqlite_statement statement;
+        const char *what, *text;
+    } tables[] = {
+        { STATEMENT_DAMAGED_STORE, NULL, "the row of the store does not match its checksum" },
+        { STATEMENT_DAMAGED_DEFINITIONS, "definition", NULL },
+        { STATEMENT_DAMAGED_STARTS, NULL, "the start does not match its checksum" },
+        { STATEMENT_DAMAGED_TIMERS, "timer", NULL },
+        { STATEMENT_DAMAGED_OUTBOX, "effect", NULL },
+        { STATEMENT_DAMAGED_DEAD_LETTERS, "dead letter", NULL },
+        { STATEMENT_DAMAGED_DEFERRED, "deferred event", NULL },
+        { STATEMENT_DAMAGED_ANSWERS, "answer to", NULL },
+        { STATEMENT_DAMAGED_RENAMES, "rename", NULL },
+        { STATEMENT_DAMAGED_LEASES, "lease", NULL },
+        { STATEMENT_DAMAGED_SCHEDULES, "schedule", NULL },
+        { STATEMENT_DAMAGED_DOCUMENTS, "document", NULL },
+        { STATEMENT_DAMAGED_DELTAS, "delta", NULL },
+        { STATEMENT_DAMAGED_LOCKS, NULL, "its lock does not match its checksum" },
+        { STATEMENT_MISCOUNTED, NULL,
+          "timers, effects, deferred events or answers are missing, or are not its own" },
+    };
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < sizeof tables / sizeof tables[0]; i++)
+        r = tell_rows(checking, tables[i].statement, tables[i].what, tables[i].text);
+    return r;
+}
+
 static int check_all(
     struct checking *checking, void (*progress)(void *context, uint64_t done, uint64_t total))
 {
@@ -386,6 +446,8 @@ static int check_all(
             progress(checking->context, done, total > done ? total : done);
     }
     r = excuse(checking, NULL, r, "not all instances can be read");
+    if (r == 0)
+        r = check_rows(checking);
     return r != 0 ? r : check_orphans(checking);
 }
 

@@ -176,7 +176,7 @@ static int make_chain(const struct sqlite_write *write, struct det_chain_hash *h
 /* Writing. */
 
 void det_sqlite_bind_head(
-    struct sqlite_call *call, const struct det_chain_head *head, int64_t last_event)
+    struct sqlite_call *call, const struct det_chain_head *head, int64_t last_event, int64_t owned)
 {
     det_sqlite_number(call, (int64_t)head->version);
     det_sqlite_name(call, head->state);
@@ -191,6 +191,7 @@ void det_sqlite_bind_head(
     det_sqlite_bytes(call, det_sqlite_hash_bytes(&head->hash));
     det_sqlite_number(call, last_event);
     det_sqlite_number(call, det_chain_head_checksum(head));
+    det_sqlite_number(call, owned);
 }
 
 static bool has_expected(const struct det_store_commit *commit)
@@ -244,7 +245,7 @@ static int insert_head(
     det_sqlite_call(&write->store->writer, STATEMENT_INSTANCE_INSERT, &call);
     det_sqlite_text(&call, head->machine);
     det_sqlite_text(&call, head->id);
-    det_sqlite_bind_head(&call, head, last_event);
+    det_sqlite_bind_head(&call, head, last_event, write->owned);
     r = det_sqlite_run(&call);
     if (r < 0)
         return r;
@@ -264,7 +265,7 @@ static int update_head(
     det_sqlite_call(&write->store->writer, STATEMENT_INSTANCE_UPDATE, &call);
     det_sqlite_number(&call, write->instance->key);
     det_sqlite_number(&call, (int64_t)wanted_sequence(commit));
-    det_sqlite_bind_head(&call, head, last_event);
+    det_sqlite_bind_head(&call, head, last_event, write->owned);
     det_sqlite_number(&call, (int64_t)commit->fence);
     det_sqlite_number(&call, write->now);
     r = det_sqlite_run(&call);
@@ -397,19 +398,19 @@ static bool is_fresh(const struct sqlite_store *store, const struct sqlite_write
     return !has_expected(write->commit) || instance->sequence == write->commit->expected;
 }
 
-static int check(const struct sqlite_write *write)
+static int check(struct sqlite_write *write)
 {
     const struct det_store_commit *commit = write->commit;
     int r, why;
 
     if (commit->is_new)
-        return 0;
+        return det_sqlite_changes_check(write, &write->owned);
     if (!is_fresh(write->store, write)) {
         r = det_sqlite_instance_refresh(write->store, write->instance);
         if (r < 0)
             return r;
     }
-    r = det_sqlite_changes_check(write);
+    r = det_sqlite_changes_check(write, &write->owned);
     if (r == 0)
         return 0;
     /* A conflict, or a lock, is said before what follows from it. */
@@ -459,13 +460,18 @@ static int write_head(
         r = insert_head(write, head, last_event);
     else if (commit->event_count || commit->data || commit->reason)
         r = update_head(write, head, last_event);
-    else
-        return ask_why(write, has_expected(commit));
+    else {
+        r = ask_why(write, has_expected(commit));
+        if (r < 0)
+            return r;
+        *is_dirty = true;
+        return det_sqlite_own(store, write->instance->key, write->owned);
+    }
     *is_dirty = r == 0;
     return r;
 }
 
-int det_sqlite_write_commit(const struct sqlite_write *write, bool *ret_dirty)
+int det_sqlite_write_commit(struct sqlite_write *write, bool *ret_dirty)
 {
     struct sqlite_store *store = write->store;
     const struct det_store_commit *commit = write->commit;

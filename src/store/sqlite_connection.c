@@ -111,6 +111,8 @@ static int set_up(struct sqlite_store *store, sqlite3 *database, bool can_write)
     sqlite3_extended_result_codes(database, 1);
     code = sqlite3_busy_timeout(database, BUSY_MS);
     if (code == SQLITE_OK)
+        code = det_sqlite_checksum_open(database);
+    if (code == SQLITE_OK)
         code = sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -461,6 +463,15 @@ int det_sqlite_get_hash(struct sqlite_call *call, int column, struct det_chain_h
         return DET_ERR_CORRUPT;
     memcpy(ret->bytes, bytes.data, DET_CHAIN_SIZE);
     return 0;
+}
+
+int det_sqlite_get_whole(struct sqlite_call *call, int column)
+{
+    bool is_whole = det_sqlite_get_number(call, column) == 1;
+
+    if (call->code != SQLITE_OK)
+        return det_sqlite_error(call->code);
+    return is_whole ? 0 : DET_ERR_CORRUPT;
 }
 
 void det_sqlite_end(struct sqlite_call *call)

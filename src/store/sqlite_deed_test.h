@@ -107,8 +107,10 @@ static inline void fill_send(struct pad *pad, unsigned number)
     add_event(pad, BARE);
     snprintf(id, sizeof id, "id-%u", number);
     pad->event.event_id = pad->commit.event_id = id;
-    pad->commit.answer =
-        (struct det_store_answer){ DET_GOTO, pad->head.state, pad->head.sequence, pad->head.visit };
+    pad->commit.answer = (struct det_store_answer){ .outcome = DET_GOTO,
+                                                    .state = pad->head.state,
+                                                    .sequence = pad->head.sequence,
+                                                    .visit = pad->head.visit };
     pad->commit.effects = &effect;
     pad->commit.effect_count = number <= 4;
     pad->commit.timers = &timer;

@@ -63,8 +63,9 @@ static int read_cell(
             .text = text.data ? text.data : "",
             .size = text.size,
         };
-        r = call.code != SQLITE_OK ? det_sqlite_error(call.code)
-                                   : det_document_stage_fill(stage, cell, &row);
+        r = det_sqlite_get_whole(&call, 4);
+        if (r == 0)
+            r = det_document_stage_fill(stage, cell, &row);
     }
     det_sqlite_end(&call);
     return r;
@@ -240,8 +241,8 @@ static int read_document(struct sqlite_call *call, struct det_document *ret)
         .text = text.data ? text.data : "",
         .size = text.size,
     };
-    r = det_document_role_find(det_sqlite_get_text(call, 2, false), &ret->role);
-    return call->code != SQLITE_OK ? det_sqlite_error(call->code) : r;
+    r = det_sqlite_get_whole(call, 8);
+    return r < 0 ? r : det_document_role_find(det_sqlite_get_text(call, 2, false), &ret->role);
 }
 
 /* 1: enough of them. */
@@ -301,7 +302,9 @@ static int show_delta(struct sqlite_call *call, const struct looking *looking)
     };
     int r;
 
-    r = det_document_role_find(det_sqlite_get_text(call, 4, false), &row.role);
+    r = det_sqlite_get_whole(call, 8);
+    if (r == 0)
+        r = det_document_role_find(det_sqlite_get_text(call, 4, false), &row.role);
     if (r == 0)
         r = det_document_change_find(det_sqlite_get_text(call, 5, false), &row.change);
     if (call->code != SQLITE_OK)

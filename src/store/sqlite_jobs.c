@@ -346,7 +346,7 @@ static int read_schedule(struct sqlite_call *call, void *context)
         .last_at = det_sqlite_get_number(call, 1),
         .token = (uint64_t)det_sqlite_get_number(call, 2),
     };
-    return 0;
+    return det_sqlite_get_whole(call, 4);
 }
 
 static int sqlite_schedule(struct det_store *base, const char *name, struct det_job_schedule *ret)
@@ -374,10 +374,11 @@ static int show_schedule(struct sqlite_call *call, void *context)
     struct det_job_schedule schedule;
     struct schedule_look look = { NULL, &schedule };
     const char *name = det_sqlite_get_text(call, 3, false);
+    int r;
 
-    (void)read_schedule(call, &look);
-    if (call->code != SQLITE_OK)
-        return det_sqlite_error(call->code);
+    r = read_schedule(call, &look);
+    if (r < 0)
+        return r;
     return walk->visit(walk->context, name, &schedule);
 }
 

@@ -112,13 +112,19 @@ int det_sqlite_backup(struct det_store *base, const char *path, struct det_error
 
 static int forget_answers(struct sqlite_store *store, void *context)
 {
+    static const enum sqlite_statement steps[] = { STATEMENT_ANSWER_DISOWN_ALL,
+                                                   STATEMENT_ANSWER_FORGET_ALL };
+    det_time before = sqlite_now(store) - store->store.event_ids_span;
     struct sqlite_call call;
+    int r = 0;
 
     (void)context;
-    det_sqlite_call(&store->writer, STATEMENT_ANSWER_FORGET_ALL, &call);
-    det_sqlite_number(
-        &call, det_world_now(store->store.world, DET_CLOCK_WALL) - store->store.event_ids_span);
-    return det_sqlite_run(&call);
+    for (size_t i = 0; r == 0 && i < sizeof steps / sizeof *steps; i++) {
+        det_sqlite_call(&store->writer, steps[i], &call);
+        det_sqlite_number(&call, before);
+        r = det_sqlite_run(&call);
+    }
+    return r;
 }
 
 struct compaction {

@@ -154,7 +154,9 @@ static void every_change_behind_its_back_is_found(void **state)
         shelf, "UPDATE instances SET last_event = 0, hash = zeroblob(32)",
         "older events are missing");
     assert_damage_found(
-        shelf, "DELETE FROM instances; INSERT INTO answers VALUES (77, 'x', 'goto', 'A', 1, 1, 1)",
+        shelf,
+        "DELETE FROM instances; INSERT INTO answers VALUES (77, 'x', 'goto', 'A', 1, 1, 1, NULL, "
+        "0, 0)",
         "5 events belong to no instance");
     assert_found(shelf, "1 answers belong to no instance");
     shelf_free(shelf);
@@ -203,11 +205,11 @@ static void what_is_damaged_is_not_loaded_and_the_rest_is(void **state)
         { "UPDATE events SET sequence = 7 WHERE sequence = 1", DET_ERR_CORRUPT },
         { "DELETE FROM events WHERE sequence = 2", DET_ERR_CORRUPT },
         { "UPDATE timers SET payload = x'0102'", DET_ERR_CORRUPT },
-        { "UPDATE timers SET name = 'gone'", DET_ERR_VERSION },
-        { "UPDATE timers SET event = 'GONE'", DET_ERR_VERSION },
+        { "UPDATE timers SET name = 'gone'", DET_ERR_CORRUPT },
+        { "UPDATE timers SET event = 'GONE'", DET_ERR_CORRUPT },
         { "UPDATE outbox SET data = x'0102'", DET_ERR_CORRUPT },
-        { "UPDATE outbox SET effect = 'gone'", DET_ERR_VERSION },
-        { "UPDATE deferred SET event = 'GONE'", DET_ERR_VERSION },
+        { "UPDATE outbox SET effect = 'gone'", DET_ERR_CORRUPT },
+        { "UPDATE deferred SET event = 'GONE'", DET_ERR_CORRUPT },
         { "UPDATE deferred SET payload = x'0102'", DET_ERR_CORRUPT },
     };
     uint64_t data = 1;

@@ -37,9 +37,11 @@ static int read_lease(struct sqlite_connection *connection, struct leasing *leas
         (void)det_text_copy(ret->owner, sizeof ret->owner, det_sqlite_get_text(&call, 1, false));
         ret->expires_at = det_sqlite_get_number(&call, 2);
         if (leasing->machine)
-            ret->sequence = (uint64_t)det_sqlite_get_number(&call, 3);
+            ret->sequence = (uint64_t)det_sqlite_get_number(&call, 4);
         if (call.code != SQLITE_OK)
             r = det_sqlite_error(call.code);
+        else if (det_sqlite_get_whole(&call, 3) < 0)
+            r = DET_ERR_CORRUPT;
     }
     det_sqlite_end(&call);
     return r;

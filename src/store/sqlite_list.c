@@ -410,7 +410,7 @@ static int read_stored(struct sqlite_call *call, void *context)
                              (uint32_t)det_sqlite_get_number(call, 1) };
     int r;
 
-    r = det_sqlite_error(call->code);
+    r = det_sqlite_get_whole(call, 3);
     if (r == 0)
         r = det_sqlite_page_keep(context, &stored.name);
     if (r == 0)

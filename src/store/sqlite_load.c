@@ -76,8 +76,10 @@ static int load_head(
     r = det_row_head_read(&store->store, machine, &row.head, ret);
     if (r == 0)
         r = det_sqlite_handle_open(store, machine, &row, ret_instance);
-    if (r == 0)
+    if (r == 0) {
         (*ret_instance)->last_event = det_sqlite_get_number(call, 15);
+        (*ret_instance)->owned = det_sqlite_get_number(call, 16);
+    }
     return r;
 }
 
@@ -116,17 +118,28 @@ static int load_timer(
     struct det_store_timer row = {
         .visit = (uint64_t)det_sqlite_get_number(call, 1),
         .due = det_sqlite_get_number(call, 2),
+        .attempts = (uint32_t)det_sqlite_get_number(call, 5),
+        .last_error = (int)det_sqlite_get_number(call, 6),
+        .next = det_sqlite_get_number(call, 7),
+        .reason = det_sqlite_get_text(call, 8, true),
+        .is_dead = det_sqlite_get_number(call, 9) != 0,
     };
     struct det_chain_bytes payload;
     int r;
 
+    r = det_sqlite_get_whole(call, 10);
+    if (r < 0)
+        return r;
     r = det_row_timer_find(machine, det_sqlite_get_text(call, 0, false), &row.timer);
     if (r == 0)
         r = det_row_event_find(machine, det_sqlite_get_text(call, 3, false), &row.event);
     payload = det_sqlite_get_bytes(call, 4);
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);
-    if (r == 0 && payload.data) {
+    /* A dead one that the definition does not know any more is left for those who read the file. */
+    if (r < 0)
+        return row.is_dead ? 0 : r;
+    if (payload.data) {
         r = det_row_payload_decode(call->connection->store, machine, row.event, payload, value);
         row.value = value;
     }
@@ -172,6 +185,9 @@ static int load_effect(
 
     if (det_trace_context_read(det_sqlite_get_bytes(call, 16), &trace))
         row.trace = &trace;
+    r = det_sqlite_get_whole(call, 17);
+    if (r < 0)
+        return r;
     r = effect_names(call, machine, &row, &event);
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);
@@ -201,7 +217,9 @@ static int load_deferred(
     uint16_t event;
     int r;
 
-    r = det_row_event_find(machine, det_sqlite_get_text(call, 1, false), &event);
+    r = det_sqlite_get_whole(call, 3);
+    if (r == 0)
+        r = det_row_event_find(machine, det_sqlite_get_text(call, 1, false), &event);
     if (r == 0)
         r = det_row_payload_decode(
             call->connection->store, machine, event, det_sqlite_get_bytes(call, 2), value);
@@ -216,7 +234,7 @@ typedef int load_row_fn(
 
 static int load_table(
     struct sqlite_connection *reader, enum sqlite_statement statement,
-    const struct sqlite_instance *instance, load_row_fn *load, const struct det_store_rows *rows)
+    struct sqlite_instance *instance, load_row_fn *load, const struct det_store_rows *rows)
 {
     char *value = values_of(reader, instance->machine);
     struct sqlite_call call;
@@ -227,12 +245,19 @@ static int load_table(
     det_sqlite_call(reader, statement, &call);
     det_sqlite_number(&call, instance->key);
     while ((r = det_sqlite_step(&call)) > 0) {
+        instance->owned--;
         r = load(&call, instance->machine, value, rows);
         if (r != 0)
             break;
     }
     det_sqlite_end(&call);
     return r;
+}
+
+/* Rows are missing, or there are some that are not its own. */
+static int check_owned(const struct sqlite_instance *instance)
+{
+    return instance->owned % SQLITE_OWNED_ANSWER == 0 ? 0 : DET_ERR_CORRUPT;
 }
 
 static int load_all(
@@ -256,6 +281,8 @@ static int load_all(
         r = load_table(reader, STATEMENT_EFFECT_LOAD, instance, load_effect, rows);
     if (r == 0)
         r = load_table(reader, STATEMENT_DEFERRED_LOAD, instance, load_deferred, rows);
+    if (r == 0)
+        r = check_owned(instance);
     if (r != 0) {
         det_sqlite_instance_close(store, instance);
         return r;
@@ -321,6 +348,9 @@ static int read_answer(struct sqlite_call *call, void *context)
     struct det_store_answer *ret = asked->ret;
     int r;
 
+    r = det_sqlite_get_whole(call, 6);
+    if (r < 0)
+        return r;
     if (outcome < 0 && call->code == SQLITE_OK)
         return DET_ERR_VERSION;
     ret->outcome = (uint16_t)outcome;
@@ -328,6 +358,11 @@ static int read_answer(struct sqlite_call *call, void *context)
         asked->instance->machine, det_sqlite_get_text(call, 1, false), &ret->state);
     ret->sequence = (uint64_t)det_sqlite_get_number(call, 2);
     ret->visit = (uint64_t)det_sqlite_get_number(call, 3);
+    ret->request = (uint64_t)det_sqlite_get_number(call, 5);
+    /* A name that is gone is only not told. */
+    if (det_row_event_find(
+            asked->instance->machine, det_sqlite_get_text(call, 4, true), &ret->event) < 0)
+        ret->event = UINT16_MAX;
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);
     return r < 0 ? r : 1;
@@ -373,7 +408,9 @@ static int read_start(
 
     ret->version = (uint32_t)det_sqlite_get_number(call, 1);
     ret->at = det_sqlite_get_number(call, 4);
-    r = det_row_data_decode(&store->store, machine, det_sqlite_get_bytes(call, 3), ret->data);
+    r = det_sqlite_get_whole(call, 5);
+    if (r == 0)
+        r = det_row_data_decode(&store->store, machine, det_sqlite_get_bytes(call, 3), ret->data);
     if (r == 0 && call->code != SQLITE_OK)
         r = det_sqlite_error(call->code);
     if (r < 0)

@@ -27,8 +27,10 @@ static int read_row(struct sqlite_call *call, struct det_renames *renames)
         .batch = det_sqlite_get_number(call, 4),
         .position = det_sqlite_get_number(call, 5),
     };
+    int r;
 
-    return det_renames_add(renames, &row);
+    r = det_sqlite_get_whole(call, 6);
+    return r < 0 ? r : det_renames_add(renames, &row);
 }
 
 static int ask_number(
@@ -175,6 +177,12 @@ static int rename_columns(struct sqlite_store *store, struct migration *migratio
         STATEMENT_RENAME_DEAD_EVENT,   STATEMENT_RENAME_DEFERRED,
         STATEMENT_RENAME_ANSWERS,
     };
+    /* Those that count nothing. */
+    static const enum sqlite_statement sums[] = {
+        STATEMENT_RENAME_ANSWER_EVENTS, STATEMENT_RENAME_SUM,      STATEMENT_RENAME_SUM_TIMERS,
+        STATEMENT_RENAME_SUM_OUTBOX,    STATEMENT_RENAME_SUM_DEAD, STATEMENT_RENAME_SUM_DEFERRED,
+        STATEMENT_RENAME_SUM_ANSWERS,
+    };
     struct sqlite_call call;
     int r = 0;
 
@@ -186,7 +194,34 @@ static int rename_columns(struct sqlite_store *store, struct migration *migratio
         if (r == 0 && statements[i] != STATEMENT_RENAME_TIMERS_END)
             migration->changed += (uint64_t)sqlite3_changes64(store->writer.database);
     }
+    for (size_t i = 0; r == 0 && i < sizeof sums / sizeof *sums; i++) {
+        det_sqlite_call(&store->writer, sums[i], &call);
+        det_sqlite_text(&call, migration->definition.machine->name);
+        det_sqlite_number(&call, migration->batch);
+        r = det_sqlite_run(&call);
+    }
     return r;
+}
+
+/* All names get new checksums, which must not make damage right. */
+static int check_damage(struct sqlite_store *store, struct migration *migration)
+{
+    struct sqlite_call call;
+    int64_t damaged = 0;
+    int r;
+
+    det_sqlite_call(&store->writer, STATEMENT_RENAME_DAMAGED, &call);
+    det_sqlite_text(&call, migration->definition.machine->name);
+    r = det_sqlite_step(&call);
+    if (r > 0)
+        damaged = det_sqlite_get_number(&call, 0);
+    det_sqlite_end(&call);
+    if (r < 0 || !damaged)
+        return r < 0 ? r : 0;
+    return det_error_set(
+        migration->reterr, DET_ERR_CORRUPT,
+        "%s: %lld rows of %s are damaged; look with \"detent store verify\", nothing was changed",
+        store->path, (long long)damaged, migration->definition.machine->name);
 }
 
 static int set_state(
@@ -310,7 +345,9 @@ static int run_migration(struct sqlite_store *store, void *context)
     struct migration *migration = context;
     int r;
 
-    r = add_renames(store, migration);
+    r = check_damage(store, migration);
+    if (r == 0)
+        r = add_renames(store, migration);
     if (r == 0)
         r = rename_columns(store, migration);
     if (r == 0 && has_states(migration))

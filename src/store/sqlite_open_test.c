@@ -49,9 +49,9 @@ static void a_new_store_has_its_marks_and_keeps_its_identity(void **state)
     assert_int_equal(shelf_reopen(shelf, &found), 0);
     assert_string_equal(det_store_identity(shelf->pad.store), identity);
     assert_int_equal(shelf_ask(shelf, "PRAGMA application_id"), 0x64657465);
-    assert_int_equal(shelf_ask(shelf, "PRAGMA user_version"), 5);
-    assert_int_equal(shelf_ask(shelf, "SELECT schema FROM store"), 5);
-    assert_int_equal(shelf->pad.store->schema, 5);
+    assert_int_equal(shelf_ask(shelf, "PRAGMA user_version"), 6);
+    assert_int_equal(shelf_ask(shelf, "SELECT schema FROM store"), 6);
+    assert_int_equal(shelf->pad.store->schema, 6);
     shelf_close(shelf);
     assert_int_equal(
         shelf_open_with(shelf, &(struct det_store_options){ .identity = identity }), 0);
@@ -198,10 +198,10 @@ static void a_newer_schema_is_refused_and_one_that_never_was(void **state)
 
     (void)state;
     shelf_close(shelf);
-    shelf_exec(shelf, "PRAGMA user_version = 6");
+    shelf_exec(shelf, "PRAGMA user_version = 7");
     assert_refused(shelf, DET_ERR_VERSION, "newer detent");
-    assert_int_equal(shelf->error.expected, 5);
-    assert_int_equal(shelf->error.actual, 6);
+    assert_int_equal(shelf->error.expected, 6);
+    assert_int_equal(shelf->error.actual, 7);
     shelf_exec(shelf, "PRAGMA user_version = 0");
     assert_refused(shelf, DET_ERR_CORRUPT, "never was");
     shelf_free(shelf);
@@ -234,6 +234,8 @@ static void a_store_that_does_not_say_which_it_is_is_damaged(void **state)
 
     (void)state;
     shelf_close(shelf);
+    shelf_exec(shelf, "UPDATE store SET created_at = created_at + 1");
+    assert_refused(shelf, DET_ERR_CORRUPT, "does not match its checksum");
     shelf_exec(shelf, "UPDATE store SET identity = 'x'");
     assert_refused(shelf, DET_ERR_CORRUPT, "which store it is");
     shelf_exec(shelf, "DELETE FROM store");

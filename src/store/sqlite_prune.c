@@ -109,6 +109,8 @@ static int run_prune(struct sqlite_store *store, void *context)
         r = find_cut(store, pruning, &kept, &cut);
     if (r == 0)
         r = run_on(store, STATEMENT_ANSWER_FORGET, instance->key, pruning->answers_before);
+    if (r == 0)
+        r = det_sqlite_own(store, instance->key, -SQLITE_OWNED_ANSWER * sqlite_changed_rows(store));
     if (r < 0 || !cut.position)
         return r;
     r = kept.position ? run_on(store, STATEMENT_EVENT_CUT, kept.position, instance->key)

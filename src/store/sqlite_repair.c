@@ -114,7 +114,7 @@ static int write_head(struct sqlite_store *store, void *context)
     det_sqlite_call(&store->writer, STATEMENT_INSTANCE_REPAIR, &call);
     det_sqlite_number(&call, repair->instance->key);
     det_sqlite_number(&call, repair->checksum);
-    det_sqlite_bind_head(&call, &repair->head, repair->instance->last_event);
+    det_sqlite_bind_head(&call, &repair->head, repair->instance->last_event, 0);
     r = det_sqlite_run(&call);
     if (r < 0)
         return r;

@@ -126,6 +126,28 @@ static int read_identity(
     return r;
 }
 
+/* Whether the row of the store is what was written. */
+static int check_store_row(struct sqlite_store *store, sqlite3 *database, struct det_error *reterr)
+{
+    int64_t is_whole;
+    int code;
+
+    code = ask_number(
+        database,
+        "SELECT checksum = row_checksum('store', identity, schema, created_at, program, position,"
+        " sync) FROM store",
+        &is_whole);
+    if (code != SQLITE_OK)
+        return det_sqlite_explain(store, database, code, "read which store it is", reterr);
+    if (is_whole == 1)
+        return 0;
+    return det_error_set(
+        reterr, DET_ERR_CORRUPT,
+        "%s: the row of the table \"store\" does not match its checksum; take the newest backup; "
+        "nothing was changed",
+        store->path);
+}
+
 struct gate {
     int64_t application, schema, tables, pages;
 };
@@ -286,5 +308,11 @@ int det_sqlite_schema(
     else
         r = check_file(store, connection, &gate, options->identity, reterr);
     store->store.schema = DET_SQLITE_SCHEMA;
-    return r < 0 ? r : read_identity(store, database, options->identity, reterr);
+    if (r == 0)
+        r = read_identity(store, database, options->identity, reterr);
+    if (r == 0)
+        r = check_store_row(store, database, reterr);
+    if (r < 0)
+        store->store.identity[0] = '\0';
+    return r;
 }

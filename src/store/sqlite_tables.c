@@ -46,11 +46,13 @@ static const struct column columns[] = {
     { "store", "program", "TEXT NOT NULL" },
     { "store", "position", "INTEGER NOT NULL DEFAULT 0" },
     { "store", "sync", "INTEGER NOT NULL DEFAULT 0" },
+    { "store", "checksum", "INTEGER NOT NULL DEFAULT 0" },
     { "definitions", "machine", "TEXT NOT NULL" },
     { "definitions", "version", "INTEGER NOT NULL" },
     { "definitions", "fingerprint", "TEXT NOT NULL" },
     { "definitions", "spec", "TEXT NOT NULL" },
     { "definitions", "served_at", "INTEGER NOT NULL" },
+    { "definitions", "checksum", "INTEGER NOT NULL DEFAULT 0" },
     { "instances", "key", "INTEGER PRIMARY KEY" },
     { "instances", "machine", "TEXT NOT NULL" },
     { "instances", "id", "TEXT NOT NULL" },
@@ -60,6 +62,8 @@ static const struct column columns[] = {
     { "instances", "fence", "INTEGER NOT NULL" },
     { "instances", "lock_owner", "TEXT" },
     { "instances", "lock_until", "INTEGER" },
+    { "instances", "owned", "INTEGER NOT NULL DEFAULT 0" },
+    { "instances", "lock_checksum", "INTEGER" },
     { "events", "position", "INTEGER PRIMARY KEY" },
     { "events", "instance", "INTEGER NOT NULL" },
     { "events", "sequence", "INTEGER NOT NULL" },
@@ -84,6 +88,7 @@ static const struct column columns[] = {
     { "starts", "state", "TEXT NOT NULL" },
     { "starts", "data", "BLOB NOT NULL" },
     { "starts", "at", "INTEGER NOT NULL" },
+    { "starts", "checksum", "INTEGER NOT NULL DEFAULT 0" },
     { "snapshots", "instance", "INTEGER PRIMARY KEY" },
     OF_HEAD("snapshots"),
     { "snapshots", "history", "TEXT NOT NULL" },
@@ -97,18 +102,27 @@ static const struct column columns[] = {
     { "timers", "payload", "BLOB" },
     { "timers", "owner", "TEXT NOT NULL" },
     { "timers", "machine", "TEXT NOT NULL" },
+    { "timers", "attempts", "INTEGER NOT NULL DEFAULT 0" },
+    { "timers", "last_error", "INTEGER NOT NULL DEFAULT 0" },
+    { "timers", "next_at", "INTEGER NOT NULL DEFAULT 0" },
+    { "timers", "reason", "TEXT" },
+    { "timers", "dead_at", "INTEGER NOT NULL DEFAULT 0" },
+    { "timers", "checksum", "INTEGER NOT NULL DEFAULT 0" },
     OF_EFFECT("outbox"),
     { "outbox", "machine", "TEXT NOT NULL" },
     { "outbox", "reason", "TEXT" },
     { "outbox", "trace", "BLOB" },
+    { "outbox", "checksum", "INTEGER NOT NULL DEFAULT 0" },
     OF_EFFECT("dead_letters"),
     { "dead_letters", "dead_at", "INTEGER NOT NULL" },
     { "dead_letters", "reason", "TEXT" },
     { "dead_letters", "trace", "BLOB" },
+    { "dead_letters", "checksum", "INTEGER NOT NULL DEFAULT 0" },
     { "deferred", "instance", "INTEGER NOT NULL" },
     { "deferred", "sequence", "INTEGER NOT NULL" },
     { "deferred", "event", "TEXT NOT NULL" },
     { "deferred", "payload", "BLOB" },
+    { "deferred", "checksum", "INTEGER NOT NULL DEFAULT 0" },
     { "answers", "instance", "INTEGER NOT NULL" },
     { "answers", "event_id", "TEXT NOT NULL" },
     { "answers", "outcome", "TEXT NOT NULL" },
@@ -116,6 +130,9 @@ static const struct column columns[] = {
     { "answers", "sequence", "INTEGER NOT NULL" },
     { "answers", "visit", "INTEGER NOT NULL" },
     { "answers", "at", "INTEGER NOT NULL" },
+    { "answers", "event", "TEXT" },
+    { "answers", "request", "INTEGER NOT NULL DEFAULT 0" },
+    { "answers", "checksum", "INTEGER NOT NULL DEFAULT 0" },
     { "renames", "number", "INTEGER PRIMARY KEY" },
     { "renames", "machine", "TEXT NOT NULL" },
     { "renames", "kind", "TEXT NOT NULL" },
@@ -123,10 +140,12 @@ static const struct column columns[] = {
     { "renames", "new_name", "TEXT NOT NULL" },
     { "renames", "batch", "INTEGER NOT NULL" },
     { "renames", "position", "INTEGER NOT NULL" },
+    { "renames", "checksum", "INTEGER NOT NULL DEFAULT 0" },
     { "leases", "name", "TEXT PRIMARY KEY NOT NULL" },
     { "leases", "token", "INTEGER NOT NULL" },
     { "leases", "owner", "TEXT NOT NULL" },
     { "leases", "expires_at", "INTEGER NOT NULL" },
+    { "leases", "checksum", "INTEGER NOT NULL DEFAULT 0" },
     { "jobs", "key", "INTEGER PRIMARY KEY AUTOINCREMENT" },
     { "jobs", "queue", "TEXT NOT NULL" },
     { "jobs", "id", "TEXT NOT NULL" },
@@ -144,6 +163,7 @@ static const struct column columns[] = {
     { "schedules", "next_at", "INTEGER NOT NULL" },
     { "schedules", "last_at", "INTEGER NOT NULL" },
     { "schedules", "token", "INTEGER NOT NULL" },
+    { "schedules", "checksum", "INTEGER NOT NULL DEFAULT 0" },
     { "documents", "id", "TEXT NOT NULL" },
     { "documents", "kind", "TEXT NOT NULL" },
     { "documents", "role", "TEXT NOT NULL" },
@@ -152,6 +172,7 @@ static const struct column columns[] = {
     { "documents", "created_at", "INTEGER NOT NULL" },
     { "documents", "updated_at", "INTEGER NOT NULL" },
     { "documents", "text", "TEXT NOT NULL" },
+    { "documents", "checksum", "INTEGER NOT NULL DEFAULT 0" },
     { "deltas", "sync", "INTEGER PRIMARY KEY" },
     { "deltas", "at", "INTEGER NOT NULL" },
     { "deltas", "kind", "TEXT NOT NULL" },
@@ -161,6 +182,7 @@ static const struct column columns[] = {
     { "deltas", "version", "INTEGER NOT NULL" },
     { "deltas", "size", "INTEGER NOT NULL" },
     { "deltas", "text", "TEXT NOT NULL" },
+    { "deltas", "checksum", "INTEGER NOT NULL DEFAULT 0" },
 };
 #define COLUMN_COUNT (sizeof columns / sizeof columns[0])
 
@@ -176,7 +198,8 @@ static const struct tail {
     { "starts", ")", "CREATE INDEX starts_position ON starts (position)" },
     { "snapshots", ")", NULL },
     { "timers", ", PRIMARY KEY (instance, name)) WITHOUT ROWID",
-      "CREATE INDEX timers_due ON timers (machine, due)" },
+      "CREATE INDEX timers_due ON timers (machine, next_at) WHERE dead_at = 0;"
+      "CREATE INDEX timers_dead ON timers (instance) WHERE dead_at > 0" },
     { "outbox", ", PRIMARY KEY (instance, sequence, number)) WITHOUT ROWID",
       "CREATE INDEX outbox_next_at ON outbox (machine, next_at)" },
     { "dead_letters", ", PRIMARY KEY (instance, sequence, number)) WITHOUT ROWID", NULL },
@@ -215,8 +238,11 @@ static void write_identity(struct det_world *world, struct det_buffer *text)
     for (int i = 0; i < 2; i++)
         det_buffer_format(text, "%016llx", (unsigned long long)det_world_random_u64(world));
     det_buffer_format(
-        text, "', %d, %lld, '%s', 0, 0);", DET_SQLITE_SCHEMA,
+        text, "', %d, %lld, '%s', 0, 0, 0);", DET_SQLITE_SCHEMA,
         (long long)det_world_now(world, DET_CLOCK_WALL), det_version());
+    det_buffer_append_text(
+        text, "UPDATE store SET checksum = row_checksum('store', identity, schema, created_at,"
+              " program, position, sync);");
 }
 
 int det_sqlite_tables_create(

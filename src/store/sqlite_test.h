@@ -147,6 +147,7 @@ static inline void shelf_exec(struct shelf *shelf, const char *text)
     char *said = NULL;
 
     assert_int_equal(sqlite3_open(shelf->path, &database), SQLITE_OK);
+    assert_int_equal(det_sqlite_checksum_open(database), SQLITE_OK);
     if (sqlite3_exec(database, text, NULL, NULL, &said) != SQLITE_OK)
         fail_msg("%s: %s", text, said);
     assert_int_equal(sqlite3_close(database), SQLITE_OK);

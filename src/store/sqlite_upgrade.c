@@ -38,6 +38,66 @@ static const char *const upgrades[DET_SQLITE_SCHEMA] = {
           "CREATE TABLE deltas (sync INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL,"
           " id TEXT NOT NULL, role TEXT NOT NULL, change TEXT NOT NULL, version INTEGER NOT NULL,"
           " size INTEGER NOT NULL, text TEXT NOT NULL);",
+    [5] = "ALTER TABLE store ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE definitions ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE instances ADD COLUMN owned INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE instances ADD COLUMN lock_checksum INTEGER;"
+          "ALTER TABLE starts ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE timers ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE timers ADD COLUMN last_error INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE timers ADD COLUMN next_at INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE timers ADD COLUMN reason TEXT;"
+          "ALTER TABLE timers ADD COLUMN dead_at INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE timers ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE outbox ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE dead_letters ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE deferred ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE answers ADD COLUMN event TEXT;"
+          "ALTER TABLE answers ADD COLUMN request INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE answers ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE renames ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE leases ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE schedules ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE documents ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE deltas ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;"
+          "UPDATE timers SET next_at = due;"
+          "DROP INDEX timers_due;"
+          "CREATE INDEX timers_due ON timers (machine, next_at) WHERE dead_at = 0;"
+          "CREATE INDEX timers_dead ON timers (instance) WHERE dead_at > 0;"
+          "UPDATE definitions SET checksum = row_checksum('definitions', machine, version,"
+          " fingerprint, spec, served_at);"
+          "UPDATE starts SET checksum = row_checksum('starts', instance, position, version, state,"
+          " data, at);"
+          "UPDATE timers SET checksum = row_checksum('timers', instance, name, machine, visit, due,"
+          " event, payload, attempts, last_error, next_at, reason, dead_at);"
+          "UPDATE outbox SET checksum = row_checksum('outbox', instance, sequence, number, effect,"
+          " from_state, to_state, visit, asked, at, attempts, last_error, next_at, data, event,"
+          " payload, reason, trace);"
+          "UPDATE dead_letters SET checksum = row_checksum('dead_letters', instance, sequence,"
+          " number, effect, from_state, to_state, visit, asked, at, attempts, last_error, next_at,"
+          " data, event, payload, reason, trace, dead_at);"
+          "UPDATE deferred SET checksum = row_checksum('deferred', instance, sequence, event,"
+          " payload);"
+          "UPDATE answers SET checksum = row_checksum('answers', instance, event_id, outcome,"
+          " state, sequence, visit, at, event, request);"
+          "UPDATE renames SET checksum = row_checksum('renames', number, machine, kind, old_name,"
+          " new_name, batch, position);"
+          "UPDATE leases SET checksum = row_checksum('leases', name, token, owner, expires_at);"
+          "UPDATE schedules SET checksum = row_checksum('schedules', name, next_at, last_at,"
+          " token);"
+          "UPDATE documents SET checksum = row_checksum('documents', id, kind, role, sync, version,"
+          " created_at, updated_at, text);"
+          "UPDATE deltas SET checksum = row_checksum('deltas', sync, at, kind, id, role, change,"
+          " version, size, text);"
+          "UPDATE instances SET lock_checksum = row_checksum('lock', key, fence, lock_owner,"
+          " lock_until) WHERE fence <> 0 OR lock_owner IS NOT NULL OR lock_until IS NOT NULL;"
+          "UPDATE instances SET owned = owned + o.rows FROM (SELECT instance, sum(n) AS rows FROM"
+          " (SELECT instance, 1 AS n FROM timers UNION ALL SELECT instance, 1 FROM outbox"
+          " UNION ALL SELECT instance, 1 FROM dead_letters UNION ALL SELECT instance, 1 FROM"
+          " deferred UNION ALL SELECT instance, 4294967296 FROM answers) GROUP BY instance) AS o"
+          " WHERE key = o.instance;"
+          /* What schema 6 brings for jobs. */
+          "",
 };
 
 int det_sqlite_upgrade(
@@ -52,12 +112,20 @@ int det_sqlite_upgrade(
     for (int64_t i = schema; i < DET_SQLITE_SCHEMA; i++)
         det_buffer_append_text(&text, upgrades[i]);
     det_buffer_format(
-        &text, "UPDATE store SET schema = %d; PRAGMA user_version = %d", DET_SQLITE_SCHEMA,
-        DET_SQLITE_SCHEMA);
+        &text,
+        "UPDATE store SET schema = %d; PRAGMA user_version = %d; UPDATE store SET checksum ="
+        " row_checksum('store', identity, schema, created_at, program, position, sync)",
+        DET_SQLITE_SCHEMA, DET_SQLITE_SCHEMA);
     r = det_buffer_status(&text);
     if (r == 0) {
         code = sqlite3_exec(connection->database, det_buffer_text(&text), NULL, NULL, NULL);
-        if (code != SQLITE_OK)
+        if (code == SQLITE_ERROR)
+            r = det_error_set(
+                reterr, DET_ERR_CORRUPT,
+                "%s: cannot upgrade it: its tables are not those of schema %lld: %s; take the "
+                "newest backup; nothing was changed",
+                store->path, (long long)schema, sqlite3_errmsg(connection->database));
+        else if (code != SQLITE_OK)
             r = det_sqlite_explain(store, connection->database, code, "upgrade it", reterr);
     } else {
         (void)det_error_set(reterr, r, "no memory for the tables");

@@ -67,8 +67,8 @@ static void upgrade_from(int schema)
     shelf_init(&shelf);
     put_old_of(&shelf, schema);
     assert_int_equal(shelf_open(&shelf), 0);
-    assert_int_equal(shelf_ask(&shelf, "PRAGMA user_version"), 5);
-    assert_int_equal(shelf_ask(&shelf, "SELECT schema FROM store"), 5);
+    assert_int_equal(shelf_ask(&shelf, "PRAGMA user_version"), 6);
+    assert_int_equal(shelf_ask(&shelf, "SELECT schema FROM store"), 6);
     check_old_store(&shelf.pad);
     check_old_log(&shelf.pad, schema);
     go_on_with_old_store(&shelf.pad);
@@ -77,7 +77,7 @@ static void upgrade_from(int schema)
     /* Once is enough. */
     assert_int_equal(
         shelf_open_with(&shelf, &(struct det_store_options){ .is_read_only = true }), 0);
-    assert_int_equal(shelf.pad.store->schema, 5);
+    assert_int_equal(shelf.pad.store->schema, 6);
     shelf_deinit(&shelf);
 }
 
@@ -128,6 +128,23 @@ static void a_store_of_schema_1_that_has_the_tables_is_upgraded_too(void **state
         "ALTER TABLE outbox DROP COLUMN trace; ALTER TABLE dead_letters DROP COLUMN trace;"
         "ALTER TABLE events DROP COLUMN trace; ALTER TABLE store DROP COLUMN position;"
         "ALTER TABLE store DROP COLUMN sync; DROP TABLE documents; DROP TABLE deltas;"
+        "DROP INDEX timers_due; DROP INDEX timers_dead; CREATE INDEX timers_due ON timers "
+        "(machine, due);"
+        "ALTER TABLE store DROP COLUMN checksum;"
+        "ALTER TABLE definitions DROP COLUMN checksum;"
+        "ALTER TABLE timers DROP COLUMN checksum;"
+        "ALTER TABLE outbox DROP COLUMN checksum;"
+        "ALTER TABLE dead_letters DROP COLUMN checksum;"
+        "ALTER TABLE deferred DROP COLUMN checksum;"
+        "ALTER TABLE answers DROP COLUMN checksum;"
+        "ALTER TABLE renames DROP COLUMN checksum;"
+        "ALTER TABLE leases DROP COLUMN checksum;"
+        "ALTER TABLE schedules DROP COLUMN checksum;"
+        "ALTER TABLE timers DROP COLUMN attempts; ALTER TABLE timers DROP COLUMN last_error;"
+        "ALTER TABLE timers DROP COLUMN next_at; ALTER TABLE timers DROP COLUMN reason;"
+        "ALTER TABLE timers DROP COLUMN dead_at; ALTER TABLE answers DROP COLUMN event;"
+        "ALTER TABLE answers DROP COLUMN request; ALTER TABLE instances DROP COLUMN owned;"
+        "ALTER TABLE instances DROP COLUMN lock_checksum;"
         "PRAGMA user_version = 1; UPDATE store SET schema = 1");
     assert_int_equal(shelf_open(&shelf), 0);
     check_old_store(&shelf.pad);
@@ -146,7 +163,7 @@ static void who_only_reads_does_not_upgrade_and_is_told_who_does(void **state)
     before = det_test_read_file(shelf.path, &before_size);
     assert_int_equal(shelf_open_with(&shelf, &options), DET_ERR_VERSION);
     assert_says(&shelf, "detent store upgrade");
-    assert_int_equal(shelf.error.expected, 5);
+    assert_int_equal(shelf.error.expected, 6);
     assert_int_equal(shelf.error.actual, 1);
     /* Nor does who wants another one. */
     options = (struct det_store_options){ .identity = "ffeeddccbbaa99887766554433221100" };
@@ -168,8 +185,7 @@ static void an_older_store_that_lacks_more_than_its_schema_does_is_damaged(void 
     shelf_exec(&shelf, "DROP TABLE answers; DROP TABLE leases");
     assert_int_equal(shelf_open(&shelf), DET_ERR_CORRUPT);
     assert_says(&shelf, "newest backup");
-    assert_says(&shelf, "answers.instance INTEGER");
-    assert_says(&shelf, "and 3 more");
+    assert_says(&shelf, "no such table: answers");
     assert_int_equal(shelf_ask(&shelf, "PRAGMA user_version"), 1);
     shelf_deinit(&shelf);
 }
@@ -185,7 +201,7 @@ static int upgrade(struct det_test_memory *memory, void *argument)
     r = shelf_open_with(shelf, &options);
     shelf_close(shelf);
     schema = shelf_ask(shelf, "PRAGMA user_version");
-    assert_true(schema == 5 || (r < 0 && schema == 1));
+    assert_true(schema == 6 || (r < 0 && schema == 1));
     assert_int_equal(shelf_open(shelf), 0);
     check_old_store(&shelf->pad);
     shelf_close(shelf);

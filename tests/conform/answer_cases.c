@@ -135,8 +135,34 @@ static void old_answers_are_forgotten_when_it_is_asked_for(void **state)
     assert_int_equal(send_with_id(subject, "new", PARCEL_HELD), DET_ERR_EXISTS);
 }
 
+static void an_answer_says_which_request_was_the_first(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct det_store_answer answer;
+    struct draft draft;
+
+    draft_init(&draft, subject);
+    draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_CREATED);
+    draft_event_id(&draft, "e");
+    draft.commit.answer.event = PARCEL_COUNT;
+    draft.commit.answer.request = 0xfedcba9876543210;
+    assert_int_equal(draft_commit(&draft), 0);
+    assert_int_equal(send_with_id(subject, "f", PARCEL_HELD), 0);
+    box_reopen(box);
+    subject = subject_find(box, box->store, "p");
+    assert_int_equal(ask(subject, "e", &answer), 0);
+    assert_true(answer.request == 0xfedcba9876543210);
+    assert_int_equal(answer.event, PARCEL_COUNT);
+    assert_int_equal(answer.sequence, 1);
+    assert_int_equal(ask(subject, "f", &answer), 0);
+    assert_int_equal(answer.request, 0);
+    assert_int_equal(answer.event, UINT16_MAX);
+}
+
 static const struct CMUnitTest answers[] = {
     CASE(an_event_id_is_answered_as_it_was_the_first_time),
+    CASE(an_answer_says_which_request_was_the_first),
     CASE(a_known_event_id_is_refused_and_keeps_its_answer),
     CASE(every_instance_has_its_own_event_ids),
     CASE(an_event_id_may_be_long),

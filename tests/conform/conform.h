@@ -170,6 +170,7 @@ struct image_event {
 struct image_timer {
     struct det_store_timer row;
     struct parcel_event value;
+    char reason[DET_REASON_MAX + 1]; /* that of the row, which is gone; "": none */
 };
 struct image_effect {
     struct det_store_effect row;

@@ -29,6 +29,10 @@ static int add_timer(void *context, const struct det_store_timer *row)
     for (; place && image->timers[place - 1].row.timer > row->timer; place--)
         image->timers[place] = image->timers[place - 1];
     image->timers[place].row = *row;
+    image->timers[place].row.reason = NULL;
+    snprintf(
+        image->timers[place].reason, sizeof image->timers[place].reason, "%s",
+        row->reason ? row->reason : "");
     image->timers[place].value = (struct parcel_event){ .kind = row->event };
     if (row->value)
         memcpy(&image->timers[place].value, row->value, sizeof(struct parcel_event));

@@ -140,7 +140,7 @@ static void a_store_has_an_identity_for_ever(void **state)
 
     snprintf(identity, sizeof identity, "%s", det_store_identity(box->store));
     if (!box->driver->is_stand_in)
-        assert_int_equal(strlen(identity), box->driver->is_kept ? 32 : 0);
+        assert_int_equal(strlen(identity), 32);
     assert_int_equal(strspn(identity, "0123456789abcdef"), strlen(identity));
     box_reopen(box);
     assert_string_equal(det_store_identity(box->store), identity);

@@ -98,17 +98,15 @@ static void it_goes_with_the_first_event(void **state)
     assert_has_none(subject);
 }
 
-/* One finding for each of d0, d1, ... and none for others. */
+/* At least one finding for each of d0, d1, ... and none for others. */
 static int note_finding(void *context, const struct det_store_finding *row)
 {
-    unsigned *found = context, bit;
+    unsigned *found = context;
 
     assert_non_null(row->id);
     assert_int_equal(row->id[0], 'd');
     assert_true(row->sequence <= 1);
-    bit = 1u << (row->id[1] - '0');
-    assert_false(*found & bit);
-    *found |= bit;
+    *found |= 1u << (row->id[1] - '0');
     return 0;
 }
 

@@ -241,6 +241,139 @@ static void several_timers_are_taken_together_or_not_at_all(void **state)
     free(image);
 }
 
+/* An attempt has failed; the result of saying so. */
+static int update_timer(
+    struct subject *subject, det_time due, uint32_t attempts, det_time next, bool is_dead)
+{
+    struct det_store_timer *row;
+    struct draft draft;
+
+    draft_init(&draft, subject);
+    row = draft_timer(&draft, DET_STORE_UPDATE, PARCEL_REMINDER, due);
+    row->attempts = attempts;
+    row->last_error = attempts ? -5 : 0;
+    row->reason = attempts ? "it is closed" : NULL;
+    row->next = next;
+    row->is_dead = is_dead;
+    return draft_commit(&draft);
+}
+
+static int note_due(void *context, const struct det_store_due *row)
+{
+    *(det_time *)context = row->due;
+    return 0;
+}
+
+/* When a timer is due next; 0: none is. */
+static det_time first_due(struct box *box)
+{
+    const struct det_store_due_query query = { .before = DET_NEVER - 1, .limit = 1 };
+    det_time due = 0, next;
+
+    assert_int_equal(
+        box->store->ops->due(box->store, box->machine, &query, note_due, &due, &next), 0);
+    return due;
+}
+
+static int count_listed(void *context, const struct det_store_listed *row)
+{
+    (void)row;
+    ++*(unsigned *)context;
+    return 0;
+}
+
+static unsigned count_dead(struct box *box)
+{
+    const struct det_store_query query = { .has_dead = true };
+    unsigned count = 0;
+
+    assert_int_equal(
+        box->store->ops->list(box->store, box->machine, &query, count_listed, &count), 0);
+    return count;
+}
+
+static void a_timer_that_was_fired_in_vain_is_due_later_and_keeps_its_attempts(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    det_time later = box_now(box) + DET_HOUR;
+    struct image *image;
+
+    subject_set_timer(subject, PARCEL_REMINDER, 10);
+    assert_int_equal(update_timer(subject, 9, 1, later, false), DET_ERR_NOT_FOUND);
+    assert_int_equal(update_timer(subject, 10, 2, later, false), 0);
+    assert_true(first_due(box) == later);
+    assert_int_equal(take_timer(subject, PARCEL_REMINDER, 10, 1), DET_ERR_EARLY);
+    box_reopen(box);
+    subject = subject_find(box, box->store, "p");
+    image = image_read(box, "p");
+    assert_int_equal(image->timer_count, 1);
+    assert_int_equal(image->timers[0].row.due, 10);
+    assert_true(image->timers[0].row.next == later);
+    assert_int_equal(image->timers[0].row.attempts, 2);
+    assert_int_equal(image->timers[0].row.last_error, -5);
+    assert_string_equal(image->timers[0].reason, "it is closed");
+    assert_false(image->timers[0].row.is_dead);
+    assert_int_equal(value_number(&image->timers[0].value), 1000);
+    free(image);
+    assert_int_equal(count_dead(box), 0);
+    subject_set_timer(subject, PARCEL_REMINDER, 20);
+    image = image_read(box, "p");
+    assert_int_equal(image->timers[0].row.attempts, 0);
+    assert_string_equal(image->timers[0].reason, "");
+    free(image);
+    assert_true(first_due(box) == 20);
+}
+
+static void a_dead_timer_is_there_but_never_due_until_it_is_retried(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct image *image;
+
+    subject_start(box, "q");
+    subject_set_timer(subject, PARCEL_REMINDER, 10);
+    assert_int_equal(update_timer(subject, 10, 8, 10, true), 0);
+    assert_int_equal(first_due(box), 0);
+    assert_int_equal(count_dead(box), 1);
+    assert_int_equal(take_timer(subject, PARCEL_REMINDER, 10, 1), DET_ERR_NOT_FOUND);
+    box_reopen(box);
+    subject = subject_find(box, box->store, "p");
+    image = image_read(box, "p");
+    assert_int_equal(image->timer_count, 1);
+    assert_true(image->timers[0].row.is_dead);
+    assert_false(image->timers[0].row.is_foreign);
+    assert_int_equal(image->timers[0].row.attempts, 8);
+    free(image);
+    assert_int_equal(update_timer(subject, 10, 0, 11, false), 0);
+    assert_int_equal(first_due(box), 11);
+    assert_int_equal(count_dead(box), 0);
+    assert_int_equal(take_timer(subject, PARCEL_REMINDER, 10, 1), 0);
+    assert_int_equal(update_timer(subject, 10, 1, 11, false), DET_ERR_NOT_FOUND);
+}
+
+static void a_dead_timer_is_cleared_and_replaced_like_any(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct image *image;
+
+    subject_set_timer(subject, PARCEL_REMINDER, 10);
+    assert_int_equal(update_timer(subject, 10, 8, 10, true), 0);
+    subject_set_timer(subject, PARCEL_REMINDER, 30);
+    image = image_read(box, "p");
+    assert_int_equal(image->timer_count, 1);
+    assert_false(image->timers[0].row.is_dead);
+    free(image);
+    assert_int_equal(first_due(box), 30);
+    assert_int_equal(update_timer(subject, 30, 8, 30, true), 0);
+    assert_int_equal(clear_timer(subject, PARCEL_REMINDER), 0);
+    assert_int_equal(count_dead(box), 0);
+    image = image_read(box, "p");
+    assert_int_equal(image->timer_count, 0);
+    free(image);
+}
+
 static const struct CMUnitTest timers[] = {
     CASE(a_timer_is_given_back_as_it_was_set),
     CASE(behaviour_41_setting_again_replaces_and_instances_are_independent),
@@ -252,5 +385,8 @@ static const struct CMUnitTest timers[] = {
     CASE(a_stay_leaves_the_timers_alone),
     CASE(changes_are_applied_in_their_order),
     CASE(several_timers_are_taken_together_or_not_at_all),
+    CASE(a_timer_that_was_fired_in_vain_is_due_later_and_keeps_its_attempts),
+    CASE(a_dead_timer_is_there_but_never_due_until_it_is_retried),
+    CASE(a_dead_timer_is_cleared_and_replaced_like_any),
 };
 const struct group timer_cases = GROUP_OF(timers);

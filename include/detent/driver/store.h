@@ -76,6 +76,9 @@ struct det_store_event {
 struct det_store_answer {
     uint16_t outcome, state;
     uint64_t sequence, visit;
+    uint64_t request; /* a hash of the event that had the id and its payload; 0: not known, and then
+                         neither is `event` */
+    uint16_t event;   /* UINT16_MAX: none, or its name is not known any more */
 };
 
 /* An armed timer; the unnamed one of the state has the index DET_STATE_TIMER. */
@@ -86,6 +89,11 @@ struct det_store_timer {
     det_time due;
     const void *value; /* the event struct; NULL: its payload is all zero */
     bool is_foreign;   /* written by load: it is another node's, which fires it */
+    bool is_dead;      /* a dead letter: never due */
+    uint32_t attempts; /* that failed */
+    int last_error;
+    const char *reason; /* what the last attempt said, as in det_store_effect; NULL: nothing */
+    det_time next;      /* when it is fired; SET: 0 is `due` */
 };
 
 /* An effect that has not ended; (sequence, index) names it within the instance. */
@@ -120,15 +128,16 @@ enum det_store_change_kind {
     DET_STORE_CLEAR,  /* gone; harmless when it is not there */
     DET_STORE_TAKE,   /* gone; but it must be there, just so (timer: same due and visit), and ours,
                          else the commit fails with DET_ERR_NOT_FOUND: somebody else has done it, or
-                         has it now. A timer that is not due by the store's clock: DET_ERR_EARLY */
-    DET_STORE_UPDATE, /* effects: attempts, last_error, reason, next, is_dead as given; must be
-                         there, dead or alive, and ours if alive. So one that is dead can be made
-                         alive again */
+                         has it now. A timer whose `next` has not come by the store's clock:
+                         DET_ERR_EARLY; a dead one is not there */
+    DET_STORE_UPDATE, /* effects and timers: attempts, last_error, reason, next, is_dead as given;
+                         must be there (timer: same due and visit), dead or alive, and ours if
+                         alive. So one that is dead can be made alive again, and ours */
 };
 
 struct det_store_timer_change {
-    enum det_store_change_kind kind; /* SET, CLEAR, TAKE */
-    struct det_store_timer timer;    /* CLEAR: only `timer` counts */
+    enum det_store_change_kind kind; /* SET, CLEAR, TAKE, UPDATE */
+    struct det_store_timer timer;    /* CLEAR: only `timer` counts; `event` and `value` for SET */
 };
 struct det_store_effect_change {
     enum det_store_change_kind kind; /* SET, TAKE, UPDATE */
@@ -213,7 +222,8 @@ struct det_store_query {
     uint16_t state;
     det_time moved_before; /* only those that have not moved since; 0: any */
     enum det_store_stopped { DET_STORE_ANY, DET_STORE_RUNNING, DET_STORE_STOPPED } stopped;
-    bool has_dead;  /* only those with dead effects; a driver that cannot tell lists others too */
+    bool has_dead; /* only those with dead effects or timers; a driver that cannot tell lists others
+                       too */
     bool is_locked; /* only those whose lock somebody holds; the same */
     bool ids_only;  /* the state is not told, and so one that no definition knows ends no list */
 };
@@ -450,7 +460,8 @@ struct det_store {
     det_upcast_fn *upcast;
     void *upcast_user;
     det_time event_ids_span; /* answers that are older may be forgotten; 0: none by their age */
-    char identity[33];       /* 32 hexadecimal digits: which store this is; "" for one in memory */
+    char identity
+        [33]; /* 32 hexadecimal digits: which store this is; of one in memory, new each time */
     char owner[33];   /* which node this opening is, new each time; "" where it is not shared */
     unsigned schema;  /* of its tables; 0: it has none */
     unsigned writers; /* so many commits can be on their way at once; 0: one */
