@@ -208,8 +208,9 @@ DET_API int det_component_wake_at(struct det_component *component, det_time at) 
  * DET_ERR_REFUSED when a guard said no: then nothing has happened, and it is not a failure; other
  * errors are those of the first failure on the way, which the machine was told. DET_ERR_CLOSED: has
  * ended. DET_ERR_INVALID: no event of its machine, or an internal one. DET_ERR_LIMIT: functions of
- * components offer to others in turn, DET_COMPONENT_DEPTH_MAX deep. Not from inside the same
- * component. */
+ * components offer to others in turn, DET_COMPONENT_DEPTH_MAX deep. DET_ERR_BUSY: it is called from
+ * a function of this very component, which is in the middle of its run: let its dispatch
+ * function return the event, or an action produce it. */
 DET_API int det_component_offer(struct det_component *component, const void *event) DET_MUST_CHECK;
 /* Takes back a det_supervise() without a handle, as if it had not been: its completion function
  * does not run. Not from inside the component. */

@@ -265,6 +265,8 @@ int det_component_offer(struct det_component *component, const void *event)
     if (det_event_kind(event) >= machine->event_count ||
         machine->events[det_event_kind(event)].is_internal)
         return DET_ERR_INVALID;
+    if (component->phase == DET_PHASE_RUNNING)
+        return DET_ERR_BUSY;
     if (frame && frame->depth + 1 >= DET_COMPONENT_DEPTH_MAX)
         return DET_ERR_LIMIT;
     return det_gateway_run(component, event);

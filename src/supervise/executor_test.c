@@ -207,6 +207,41 @@ static void offers_go_from_component_to_component_but_not_too_deep(void **state)
     assert_int_equal(pumps[0].component.state, PUMP_BROKEN);
 }
 
+/* To itself, and by way of another one. */
+static int offer_to_itself(struct pump *pump)
+{
+    struct pump *other = pump->user;
+
+    assert_int_equal(pump_offer(pump, pump_tick()), DET_ERR_BUSY);
+    assert_int_equal(pump_offer(other, pump_tick()), 0);
+    return 0;
+}
+
+static int offer_back(struct pump *pump)
+{
+    struct pump *other = pump->user;
+
+    assert_int_equal(pump_offer(other, pump_tick()), DET_ERR_BUSY);
+    return 0;
+}
+
+static void what_a_component_offers_to_itself_is_an_error(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct pump pumps[2];
+
+    for (int i = 0; i < 2; i++) {
+        add(fixture, &pumps[i]);
+        assert_int_equal(offered(fixture, &pumps[i], start_event()), 0);
+        pumps[i].user = &pumps[1 - i];
+    }
+    pumps[0].in_tick = offer_to_itself;
+    pumps[1].in_tick = offer_back;
+    assert_int_equal(offered(fixture, &pumps[0], pump_tick()), 0);
+    assert_int_equal(pumps[0].component.state, PUMP_RUNNING);
+    assert_int_equal(pumps[1].component.state, PUMP_RUNNING);
+}
+
 static void closing_aborts_what_lives_in_the_order_of_its_start(void **state)
 {
     struct fixture *fixture = *state;
@@ -403,6 +438,7 @@ int main(void)
         PUMP_TEST(who_never_parks_has_a_budget),
         PUMP_TEST(thousands_share_a_loop),
         PUMP_TEST(offers_go_from_component_to_component_but_not_too_deep),
+        PUMP_TEST(what_a_component_offers_to_itself_is_an_error),
         PUMP_TEST(closing_aborts_what_lives_in_the_order_of_its_start),
         PUMP_TEST(what_is_closed_takes_nothing_new),
         PUMP_TEST(texts_belong_to_the_component_and_not_to_the_innermost_run),
