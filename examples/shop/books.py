@@ -31,10 +31,10 @@ def read_export(lines):
 
 
 def read_ledger(lines):
-    """The rows by order; a key is machine/order/sequence/number."""
+    """The rows by order; a key is store/machine/order/sequence/number."""
     rows = {}
     for row in map(json.loads, lines):
-        rows.setdefault(row["key"].split("/")[1], []).append(row)
+        rows.setdefault(row["key"].split("/")[-3], []).append(row)
     return rows
 
 
@@ -46,7 +46,7 @@ class Audit:
         self.findings = []
         self.keys = {}
         for key in asked:
-            self.keys.setdefault(key.split("/")[1], set()).add(key)
+            self.keys.setdefault(key.split("/")[-3], set()).add(key)
         self.lost = self.twice = 0
         self.timers = self.early = 0
         self.latest = 0  # by so many nanoseconds

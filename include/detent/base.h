@@ -74,12 +74,14 @@ struct det_error {
     const char *event;  /* UNHANDLED, REFUSED, ACTION_FAILED, REPLAY: what was sent */
     const char *action; /* REFUSED, ACTION_FAILED, TIMEOUT: the guard or hook that said no */
     int cause;          /* ACTION_FAILED: what the hook returned; IO: errno */
-    uint64_t expected;  /* CONFLICT, REPLAY: the sequence we stood on; VERSION: the newest known */
+    uint64_t expected;  /* CONFLICT: the sequence we stood on; REPLAY: that of the recorded event;
+                           VERSION: the newest known */
     uint64_t actual;    /* CONFLICT: the sequence found; VERSION, LIMIT: the value found */
     uint64_t offset;    /* MALFORMED, TRUNCATED, CORRUPT, VERSION, LIMIT: byte in the input */
     det_time waited;    /* TIMEOUT: how long */
     det_time until;     /* LOCKED: when the lock ends if it is not renewed, by the store's clock */
     char holder[DET_OWNER_MAX + 1]; /* LOCKED: who has it */
+    bool is_id_used; /* CONFLICT: the event id was used for another request, which the text names */
 };
 
 /* "NO_MEMORY", "UNHANDLED", ...; "UNKNOWN" for a number that is none of ours. Never NULL. */

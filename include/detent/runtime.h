@@ -157,7 +157,8 @@ struct det_snapshot_policy {
 
 /* How writers of one instance keep out of each other's way. */
 enum det_locking {
-    DET_LOCK_OPTIMISTIC, /* a commit fails when somebody else was first, and is decided again */
+    DET_LOCK_OPTIMISTIC, /* a commit fails when somebody else was first, and is decided again, from
+                            the second time on in the order of asking */
     DET_LOCK_LEASE,      /* each send takes the instance's lock first, see lock.h */
 };
 
@@ -181,7 +182,8 @@ struct det_runtime_options {
     uint32_t shards;        /* parts that do not wait for each other; 0: 64; a power of two */
     uint32_t history_kept;  /* states in an instance's history; 0: 16; at most DET_HISTORY_MAX */
     det_time hook_deadline; /* all guards and hooks of one send together, by the monotonic clock,
-                               looked at when they have run; 0: 5 s; DET_NEVER: none */
+                               looked at when each has run: past it no further one runs; 0: 5 s;
+                               DET_NEVER: none */
     det_time send_deadline; /* waiting for the instance's writer; 0: 10 s */
     /* Instances in memory, about: those that were not used for long go when others come. Each shard
      * has its part, one at least. Those in a memory: store are there all the same, and none of them
@@ -259,9 +261,13 @@ struct det_sent {
     bool is_duplicate; /* the event id was known: this is the first answer again */
 };
 
+/* `expected` of an instance that stands at the sequence 0: it was started, and that is all. */
+#define DET_EXPECT_NO_EVENT UINT64_MAX
+
 struct det_send_options {
     const char *event_id;    /* NULL: none. Sending an id again gives the first answer */
-    uint64_t expected;       /* commit only if the instance stands at this sequence; 0: any. Else
+    uint64_t expected;       /* commit only if the instance stands at this sequence; 0: any;
+                                DET_EXPECT_NO_EVENT: if it has had no event yet. Else
                                 DET_ERR_CONFLICT with expected and actual */
     uint64_t visit;          /* commit only in this visit; 0: any. Else DET_ERR_CONFLICT */
     struct det_error *error; /* details of a failure; NULL: not wanted */
@@ -288,6 +294,8 @@ DET_API int det_runtime_start(
  *   DET_ERR_TIMEOUT        guards and hooks took too long (error.action is the last one), or the
  *                          instance was busy too long (error.waited)
  *   DET_ERR_CONFLICT       `expected` or `visit` did not match (error.expected, error.actual)
+ *   DET_ERR_CONTENTION     other processes changed it during each attempt, for as long as a send
+ *                          may wait (send_deadline)
  *   DET_ERR_INVALID        not an event of this machine, an internal event, an invalid payload or
  *                          id, or data that the update made invalid
  *   DET_ERR_LIMIT          too many deferred events or pending effects
@@ -502,7 +510,9 @@ DET_API int det_runtime_verify(
  * from its snapshot, or from what it began with if that is kept, and the events behind that:
  * recorded outcomes count, data are what the definition makes of them. It is written only if it is,
  * to the last bit, what the head was, which its checksum proves. Otherwise DET_ERR_CORRUPT with the
- * reason, and nothing is changed. DET_ERR_EXISTS: it is not damaged. DET_ERR_READ_ONLY: it can be
+ * reason, and nothing is changed. DET_ERR_REPLAY: a recorded event has no such transition in the
+ * definition (error.state, error.event, error.expected: its sequence); only deriving can find that
+ * out, so loading never says it. DET_ERR_EXISTS: it is not damaged. DET_ERR_READ_ONLY: it can be
  * repaired, but the store is open for reading only, which is how to look first.
  * DET_ERR_UNSUPPORTED: the store cannot do it (memory, postgres). Nothing is ever repaired by
  * itself. */

@@ -154,7 +154,9 @@ int act_ask_send(
     add_text(arguments, "event_id", options->event_id);
     if (options->expected)
         (void)json_object_set_new(
-            arguments, "expected", json_integer((json_int_t)options->expected));
+            arguments, "expected",
+            json_integer(
+                options->expected == DET_EXPECT_NO_EVENT ? 0 : (json_int_t)options->expected));
     return ask(act, "send", arguments, ret, reterr);
 }
 

@@ -120,9 +120,9 @@ static int read_item(struct batch *batch, struct item *item, struct det_view tex
     if (members_find(&members, "event_id"))
         send->options.event_id = members_text(&members, "event_id");
     if (members_find(&members, "expected")) {
-        send->options.expected = members_number(&members, "expected");
-        if (send->options.expected == 0)
-            members_fail(&members, "expected");
+        uint64_t expected = members_number(&members, "expected");
+
+        send->options.expected = expected ? expected : DET_EXPECT_NO_EVENT;
     }
     member = members_find(&members, "data");
     ret->data = member ? member->raw : det_view_text("{}");

@@ -74,13 +74,13 @@ bool api_body_object(
     return false;
 }
 
-bool api_body_number(struct api_call *call, struct members *members, const char *key, uint64_t *ret)
+bool api_body_expected(struct api_call *call, struct members *members, uint64_t *ret)
 {
-    if (!members_find(members, key))
+    if (!members_find(members, "expected"))
         return true;
-    *ret = members_number(members, key);
+    *ret = members_number(members, "expected");
     if (*ret == 0)
-        members_fail(members, key);
+        *ret = DET_EXPECT_NO_EVENT;
     return api_body_is_right(call, members);
 }
 

@@ -39,6 +39,7 @@ static const struct status statuses[] = {
     { DET_ERR_LOCK_LOST, 423 },
     { DET_ERR_LIMIT, 422 },
     { DET_ERR_BUSY, 503 },
+    { DET_ERR_CONTENTION, 503 },
     { DET_ERR_CLOSED, 503 },
     { DET_ERR_NO_MEMORY, 503 },
     { DET_ERR_READ_ONLY, 503 },
@@ -305,7 +306,7 @@ void api_error_line(struct line *line, int code, const struct det_error *error)
         line_text(line, "state", error->state);
     if (error->event)
         line_text(line, "event", error->event);
-    if (code == DET_ERR_CONFLICT && error->expected) {
+    if (code == DET_ERR_CONFLICT && (error->expected || error->actual)) {
         line_number(line, "expected", error->expected);
         line_number(line, "actual", error->actual);
     }

@@ -163,7 +163,7 @@ static void put_effect(
     line_text(line, "type", "effect");
     line_text(line, "machine", machine->name);
     line_text(line, "id", place->id);
-    instance_effect_line(line, machine, place->id, row);
+    instance_effect_line(line, paging->call->reader->store.store, machine, place->id, row);
     line_close(line, '}');
     paging->count++;
     paging->last = *place;

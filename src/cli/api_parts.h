@@ -80,9 +80,8 @@ bool api_body_is_right(struct api_call *call, const struct members *members);
 /* The raw JSON of a member that is an object; NULL: there is none. */
 bool api_body_object(
     struct api_call *call, struct members *members, const char *key, struct det_view *ret);
-/* A number from 1. */
-bool api_body_number(
-    struct api_call *call, struct members *members, const char *key, uint64_t *ret);
+/* The sequence that a send depends on; 0 in the body: no event yet. Not there: `ret` stays. */
+bool api_body_expected(struct api_call *call, struct members *members, uint64_t *ret);
 /* A text of at most `most` bytes; NULL: there is none. */
 bool api_body_text(
     struct api_call *call, struct members *members, const char *key, size_t most, const char **ret);

@@ -153,7 +153,7 @@ static bool read_send(struct api_call *call, struct sending *sending)
         return false;
     name = members_text(members, "event");
     if (!api_body_is_right(call, members) || !api_body_object(call, members, "data", &data) ||
-        !api_body_number(call, members, "expected", &send->options.expected))
+        !api_body_expected(call, members, &send->options.expected))
         return false;
     r = api_take_room(call, send->machine->event_size, &sending->error);
     if (r == 0)
@@ -317,7 +317,7 @@ void api_send_all(struct api_call *call)
     int r;
 
     if (!members || !api_served(call, call->parameters[0], &events.machine) ||
-        !api_body_number(call, members, "expected", &write.options.expected))
+        !api_body_expected(call, members, &write.options.expected))
         return;
     r = members_each(members, "events", add_event, &events);
     if (r == 0 && !api_body_is_right(call, members))

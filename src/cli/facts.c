@@ -167,7 +167,7 @@ static void print_dead(
         instance_why(row, why));
     facts_print(
         cli, NULL, "detent retry %s %s", instance->id,
-        instance_key(instance->machine, instance->id, row, key));
+        instance_key(instance->store->store, instance->machine, instance->id, row, key));
 }
 
 void facts_effects(struct cli *cli, const struct instance *instance)

@@ -61,11 +61,11 @@ size_t instance_effect_count(const struct instance *instance, bool is_dead);
 
 /* Names; `timer` is "" for the state's own. */
 const char *instance_timer_name(const struct det_machine *machine, uint16_t timer);
-/* The key of an effect, as the runtime makes it: "order/order-42/3/0". */
+/* The key of an effect, as the runtime makes it: "3f9a0c27b81e44d0/order/order-42/3/0". */
 #define INSTANCE_KEY_TEXT (DET_ID_MAX + 256)
 const char *instance_key(
-    const struct det_machine *machine, const char *id, const struct det_store_effect *row,
-    char target[INSTANCE_KEY_TEXT]);
+    const struct det_store *store, const struct det_machine *machine, const char *id,
+    const struct det_store_effect *row, char target[INSTANCE_KEY_TEXT]);
 /* "IO" where it is one of ours, else the number. */
 const char *instance_error_text(int code, char target[24]);
 /* Why the last attempt of an effect failed: "ACTION_FAILED: exit code 1", or the error alone. */
@@ -77,8 +77,8 @@ void instance_line(struct line *line, const struct instance *instance);
 void instance_timer_line(
     struct line *line, const struct det_machine *machine, const struct det_store_timer *row);
 void instance_effect_line(
-    struct line *line, const struct det_machine *machine, const char *id,
-    const struct det_store_effect *row);
+    struct line *line, const struct det_store *store, const struct det_machine *machine,
+    const char *id, const struct det_store_effect *row);
 void instance_start_line(
     struct line *line, const struct det_machine *machine, const struct det_store_start *start);
 void instance_event_line(

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/instance.h"
 #include "cli/show.h"
+#include "store/effect_key.h"
 #include "store/row.h"
 
 const char *instance_timer_name(const struct det_machine *machine, uint16_t timer)
@@ -15,12 +16,10 @@ const char *instance_timer_name(const struct det_machine *machine, uint16_t time
 }
 
 const char *instance_key(
-    const struct det_machine *machine, const char *id, const struct det_store_effect *row,
-    char target[INSTANCE_KEY_TEXT])
+    const struct det_store *store, const struct det_machine *machine, const char *id,
+    const struct det_store_effect *row, char target[INSTANCE_KEY_TEXT])
 {
-    snprintf(
-        target, INSTANCE_KEY_TEXT, "%s/%s/%llu/%u", machine->name, id,
-        (unsigned long long)row->sequence, row->index);
+    (void)det_effect_key(target, INSTANCE_KEY_TEXT, store, machine->name, id, row);
     return target;
 }
 
@@ -76,7 +75,7 @@ static void pending_lines(struct line *line, const struct instance *instance)
     line_open(line, "effects", '[');
     for (const struct instance_effect *e = instance->effects; e; e = e->next) {
         line_open(line, NULL, '{');
-        instance_effect_line(line, machine, instance->id, &e->row);
+        instance_effect_line(line, instance->store->store, machine, instance->id, &e->row);
         line_close(line, '}');
     }
     line_close(line, ']');
@@ -139,13 +138,13 @@ void instance_timer_line(
 }
 
 void instance_effect_line(
-    struct line *line, const struct det_machine *machine, const char *id,
-    const struct det_store_effect *row)
+    struct line *line, const struct det_store *store, const struct det_machine *machine,
+    const char *id, const struct det_store_effect *row)
 {
     char key[INSTANCE_KEY_TEXT], error[24];
 
     line_text(line, "effect", machine->effects[row->effect].name);
-    line_text(line, "key", instance_key(machine, id, row, key));
+    line_text(line, "key", instance_key(store, machine, id, row, key));
     line_bool(line, "dead", row->is_dead);
     line_number(line, "attempts", row->attempts);
     line_text(

@@ -28,6 +28,7 @@ int remote_exit(int code)
     case DET_ERR_REFUSED:
     case DET_ERR_LIMIT:
     case DET_ERR_BUSY:
+    case DET_ERR_CONTENTION:
         return CLI_REFUSED;
     case DET_ERR_CANCELLED:
         return CLI_INTERRUPTED;

@@ -40,13 +40,15 @@ static void show_letter(
         line_text(&letters->line, "type", "effect");
         line_text(&letters->line, "machine", instance->machine->name);
         line_text(&letters->line, "id", instance->id);
-        instance_effect_line(&letters->line, instance->machine, instance->id, row);
+        instance_effect_line(
+            &letters->line, letters->store.store, instance->machine, instance->id, row);
         line_close(&letters->line, '}');
         line_print(&letters->line, cli);
         return;
     }
     table_add(
-        &letters->table, CLI_BOLD, "%s", instance_key(instance->machine, instance->id, row, key));
+        &letters->table, CLI_BOLD, "%s",
+        instance_key(letters->store.store, instance->machine, instance->id, row, key));
     table_add(&letters->table, CLI_PLAIN, "%s", instance->machine->effects[row->effect].name);
     table_add(&letters->table, CLI_PLAIN, "%u", row->attempts);
     table_add(&letters->table, CLI_RED, "%s", instance_why(row, why));
@@ -163,7 +165,8 @@ static int retry_all(struct act *act, const struct instance *instance, const cha
     size_t count = 0;
 
     for (const struct instance_effect *e = instance->effects; e && code == CLI_OK; e = e->next) {
-        if (!e->row.is_dead || !is_meant(instance_key(act->machine, act->id, &e->row, key), wanted))
+        if (!e->row.is_dead ||
+            !is_meant(instance_key(act->store.store, act->machine, act->id, &e->row, key), wanted))
             continue;
         code = revive(act, act->machine->effects[e->row.effect].name, key);
         count++;

@@ -14,7 +14,8 @@ enum { OPTION_DATA, OPTION_ID, OPTION_EXPECT, OPTION_MACHINE, OPTION_STORE };
 static const struct cli_option option_table[] = {
     [OPTION_DATA] = { "data", 'd', "JSON", NULL, "what the event carries; @FILE reads a file" },
     [OPTION_ID] = { "id", 0, "EVENT_ID", NULL, "sent again, it happens once" },
-    [OPTION_EXPECT] = { "expect", 0, "N", NULL, "only if its last event has this number" },
+    [OPTION_EXPECT] = { "expect", 0, "N", NULL,
+                        "only if its last event has this number; 0: it has had none" },
     [OPTION_MACHINE] = STORE_OPTION_MACHINE,
     [OPTION_STORE] = STORE_OPTION_URL,
     { NULL, 0, NULL, NULL, NULL },
@@ -169,7 +170,7 @@ static int send_to(struct sending *sending)
     return code;
 }
 
-/* 0 is where a new instance stands, but the runtime takes it for "any". */
+/* 0 is where a new instance stands. */
 static bool read_expected(struct cli *cli, const char *text, uint64_t *ret)
 {
     if (!text)
@@ -177,10 +178,8 @@ static bool read_expected(struct cli *cli, const char *text, uint64_t *ret)
     if (!cli_args_number(cli, "expect", text, 0, INT64_MAX, ret))
         return false;
     if (*ret == 0)
-        cli_complain(
-            cli, "--expect 0 is not possible: 0 stands for any number; an instance that has taken "
-                 "no event yet cannot be asked for");
-    return *ret != 0;
+        *ret = DET_EXPECT_NO_EVENT;
+    return true;
 }
 
 static int run_command(struct cli *cli, const struct cli_args *args)

@@ -50,6 +50,7 @@ int cli_store_exit(int code)
     case DET_ERR_LOCKED:
     case DET_ERR_LIMIT:
     case DET_ERR_BUSY:
+    case DET_ERR_CONTENTION:
         return CLI_REFUSED;
     default:
         return CLI_FAILURE;

@@ -299,7 +299,12 @@ static void submit(
     ask->call = call;
     ask->kind = shape->kind;
     ask->machine = machine;
-    ask->expected = up_argument_count(request, "expected", 0);
+    ask->expected = up_argument_count(request, "expected", UINT64_MAX - 1);
+    /* 0 says that there was no event yet; what is left out, nothing. */
+    if (ask->expected == 0)
+        ask->expected = DET_EXPECT_NO_EVENT;
+    else if (ask->expected == UINT64_MAX - 1)
+        ask->expected = 0;
     ask->job = (struct det_job){ .run = run, .done = done, .argument = ask, .loop = up->loop };
     if (!copy_text(ask, request, "instance", &ask->instance) ||
         !copy_text(ask, request, "data", &ask->data) ||

@@ -36,7 +36,7 @@ struct det_ending {
     int result;       /* of the errand */
     bool is_dead;     /* by its own fault, not because the instance did not take the product */
     const char *effect;
-    char key[DET_NAME_MAX + DET_ID_MAX + 32];
+    char key[DET_NAME_MAX + DET_ID_MAX + 49];
 };
 
 struct det_writer;

@@ -254,14 +254,17 @@ static const char *failure_text(int r)
     return det_error_text(r);
 }
 
-static int fail(struct det_turn *turn, const struct det_store_commit *commit, int r)
+/* A deadline of the store leaves it unknown, which DET_ERR_TIMEOUT of a send does not. */
+static int fail(struct det_turn *turn, const struct det_store_commit *commit, int result)
 {
+    int r = result == DET_ERR_TIMEOUT ? DET_ERR_IO : result;
+
     turn->is_in_doubt = !det_runtime_is_certain(r);
     turn->may_have_happened = !turn->runtime->ops->is_shared || !det_runtime_is_somebody_else(r);
     turn->conflicts += r == DET_ERR_CONFLICT;
     det_error_set(
         turn->error, r, "%s %s: the commit failed: %s", commit->machine->name, commit->id,
-        failure_text(r));
+        failure_text(result));
     if (turn->error && r == DET_ERR_CONFLICT) {
         turn->error->expected = commit->expected;
         turn->error->actual = commit->actual;

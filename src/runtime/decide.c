@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "runtime/meter.h"
+#include "store/effect_key.h"
 
 /* One event on its way through the draft. */
 struct step {
@@ -205,7 +206,7 @@ static int add_effect(struct det_turn *turn, const struct step *step, uint16_t i
     struct det_errand *errand;
     struct det_store_effect row = {
         .sequence = step->move.sequence,
-        .index = index,
+        .index = det_effect_index(turn->runtime->store, index),
         .effect = effect,
         .from = step->move.from,
         .to = step->move.to,

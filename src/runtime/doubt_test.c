@@ -80,7 +80,7 @@ static void product(struct fixture *f, struct faulty *faulty)
     assert_int_equal(counts(f).transitions, 2);
     assert_int_equal(f->control.troubles, 0);
     assert_int_equal(f->control.notes, 3);
-    assert_string_equal(f->control.cause, "order/o-1/1/0");
+    assert_key(f->control.cause, "order/o-1/1/0");
 }
 
 static void a_product_that_was_taken_in_doubt_is_taken(void **state)
@@ -113,7 +113,7 @@ static void product_rejected(struct fixture *f, struct faulty *faulty)
     assert_int_equal(f->control.troubles, 1);
     assert_int_equal(f->control.trouble.kind, DET_TROUBLE_PRODUCT_REJECTED);
     assert_int_equal(f->control.trouble.code, DET_ERR_UNHANDLED);
-    assert_string_equal(f->control.trouble_key, "order/o-1/1/0");
+    assert_key(f->control.trouble_key, "order/o-1/1/0");
 }
 
 static void a_product_that_was_rejected_in_doubt_is_rejected_once(void **state)
@@ -250,7 +250,7 @@ static void reload_while_telling(struct fixture *f, struct faulty *faulty)
     assert_int_equal(send_kind(f, "o-1", PAY), 0);
     advance(f, DET_MINUTE);
     assert_int_equal(sender.result, DET_ERR_IO);
-    assert_string_equal(sender.key, "order/o-1/1/0");
+    assert_key(sender.key, "order/o-1/1/0");
     assert_int_equal(get(f, "o-1").state, CANCELLED);
     assert_int_equal(counts(f).effects_failed, 3);
     assert_int_equal(counts(f).effects_dead, 1);

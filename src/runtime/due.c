@@ -118,7 +118,7 @@ void det_due_fire_later(struct det_turn *turn, int r)
     if (!det_armed_is_ours(armed) || armed->visit != turn->timer_visit ||
         armed->deadline != turn->timer_deadline)
         return;
-    if (r == DET_ERR_LOCKED)
+    if (det_turn_met_others(r))
         span = det_errand_backoff(turn->runtime, policy, 1, 0);
     else if (r != DET_ERR_EARLY)
         span = det_errand_backoff(turn->runtime, policy, ++armed->attempts, 0);
@@ -139,7 +139,8 @@ static void fired(struct det_batch_item *item)
     struct det_runtime_counts *counts = &turn->shard->counts;
     int r = item->result, code = r < 0 ? r : turn->rejected;
 
-    if (code < 0 && code != DET_ERR_NOT_FOUND && code != DET_ERR_EARLY && code != DET_ERR_LOCKED)
+    if (code < 0 && code != DET_ERR_NOT_FOUND && code != DET_ERR_EARLY &&
+        !det_turn_met_others(code))
         det_due_tell_rejected(turn, item->of.attempt, code);
     if (r == 0)
         det_meter_timeout(turn);

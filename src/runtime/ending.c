@@ -105,14 +105,13 @@ static void count_up(struct det_runtime_counts *counts, const struct det_batch_i
         counts->effects_done++;
 }
 
-/* The end could not be recorded: the same again, later. That somebody has a lock is no failure.
- * Lock held. */
+/* The end could not be recorded: the same again, later. Other writers are no failure. Lock held. */
 static void end_later(const struct det_turn *turn, struct det_errand *errand, int r)
 {
     struct det_effect_policy policy = det_errand_policy(turn->runtime, errand);
 
     errand->row.is_dead = false;
-    errand->deliveries += r != DET_ERR_LOCKED;
+    errand->deliveries += !det_turn_met_others(r);
     det_errand_wait(
         turn->runtime, turn->shard, errand,
         det_add_time(turn->now, det_errand_backoff(turn->runtime, &policy, errand->deliveries, 0)));
@@ -136,7 +135,7 @@ static void ended(struct det_batch_item *item)
     if (r == 0 && turn->rejected)
         ending->code = turn->rejected;
     if (r < 0)
-        ending->code = item->event && r != DET_ERR_NOT_FOUND && r != DET_ERR_LOCKED ? r : 0;
+        ending->code = item->event && r != DET_ERR_NOT_FOUND && !det_turn_met_others(r) ? r : 0;
     if (ending->code)
         tell(item);
     det_shard_lock(turn->runtime, turn->shard);

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "runtime/batch.h"
 #include "runtime/meter.h"
+#include "store/effect_key.h"
 
 #define FSM_LOCAL
 #define FSM_SPEC "runtime/errand.fsm"
@@ -35,12 +36,11 @@ static size_t aligned(size_t size)
 }
 
 static int format_key(
-    char *target, size_t capacity, const struct det_resident *resident,
-    const struct det_store_effect *row)
+    char *target, size_t capacity, const struct det_runtime *runtime,
+    const struct det_resident *resident, const struct det_store_effect *row)
 {
-    return snprintf(
-        target, capacity, "%s/%s/%llu/%u", resident->served->machine->name, resident->id,
-        (unsigned long long)row->sequence, row->index);
+    return det_effect_key(
+        target, capacity, runtime->store, resident->served->machine->name, resident->id, row);
 }
 
 /* The parts stand behind it: data, event, product, key. */
@@ -136,7 +136,7 @@ struct det_errand *det_errand_open(
     struct det_runtime *runtime, struct det_resident *resident, const struct det_store_effect *row)
 {
     const struct det_served *served = resident->served;
-    size_t key_size = (size_t)format_key(NULL, 0, resident, row) + 1;
+    size_t key_size = (size_t)format_key(NULL, 0, runtime, resident, row) + 1;
     size_t size = aligned(sizeof(struct det_errand)) + aligned(served->data_size) +
                   2 * aligned(served->machine->event_size) + key_size;
     struct det_errand *errand = det_alloc_zero(runtime->allocator, size);
@@ -151,7 +151,7 @@ struct det_errand *det_errand_open(
     errand->row = *row;
     det_errand_explain(runtime, errand, row->reason);
     lay_out(errand, served);
-    format_key(errand->key, key_size, resident, row);
+    format_key(errand->key, key_size, runtime, resident, row);
     fill_call(runtime, errand);
     if (row->is_dead)
         step(errand, ERRAND_FIND_DEAD);

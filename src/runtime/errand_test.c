@@ -16,7 +16,7 @@ static void called(struct fixture *f)
     pay(f, "o-1");
     settle(f);
     assert_int_equal(f->control.effects, 1);
-    assert_string_equal(f->control.key, "order/o-1/1/0");
+    assert_key(f->control.key, "order/o-1/1/0");
     assert_int_equal(f->control.attempt, 1);
     assert_string_equal(f->control.move.machine, "order");
     assert_string_equal(f->control.move.instance, "o-1");
@@ -68,7 +68,7 @@ static void backs_off(void **state)
     assert_int_equal(f->control.effects, 1);
     listed = effects(f, "o-1");
     assert_int_equal(listed->count, 1);
-    assert_string_equal(listed->key, "order/o-1/1/0");
+    assert_key(listed->key, "order/o-1/1/0");
     assert_string_equal(listed->first.name, "charge_card");
     assert_int_equal(listed->first.state, DET_EFFECT_WAITING);
     assert_int_equal(listed->first.attempts, 1);
@@ -88,7 +88,7 @@ static void backs_off(void **state)
     assert_int_equal(f->control.trouble.kind, DET_TROUBLE_EFFECT_DEAD);
     assert_int_equal(f->control.trouble.attempt, 4);
     assert_int_equal(f->control.trouble.code, DET_ERR_IO);
-    assert_string_equal(f->control.trouble_key, "order/o-1/1/0");
+    assert_key(f->control.trouble_key, "order/o-1/1/0");
     assert_int_equal(effects(f, "o-1")->first.state, DET_EFFECT_DEAD);
     assert_int_equal(get(f, "o-1").effects_pending, 0);
     assert_int_equal(counts(f).effects_failed, 4);
@@ -326,7 +326,7 @@ static void stale_visit(void **state)
     assert_int_equal(f->control.effects, 2);
     assert_int_equal(f->control.trouble_counts[DET_TROUBLE_PRODUCT_REJECTED], 1);
     assert_int_equal(f->control.trouble.code, DET_ERR_CONFLICT);
-    assert_string_equal(f->control.trouble_key, "order/o-1/1/0");
+    assert_key(f->control.trouble_key, "order/o-1/1/0");
     assert_int_equal(get(f, "o-1").state, CHARGING);
     assert_int_equal(get(f, "o-1").effects_pending, 0);
     fixture_close(f);
@@ -349,7 +349,7 @@ static void continues(struct fixture *f)
     advance(f, DET_SECOND);
     assert_int_equal(f->control.effects, 2);
     assert_int_equal(f->control.attempt, 2);
-    assert_string_equal(f->control.key, "order/o-1/1/0");
+    assert_key(f->control.key, "order/o-1/1/0");
     assert_int_equal(f->control.data.cents, 1999);
     assert_int_equal(f->control.event.as.pay.cents, 1999);
     assert_int_equal(get(f, "o-1").state, PAID);

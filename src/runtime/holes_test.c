@@ -151,12 +151,12 @@ static void hole_05_an_effect_outlives_the_process_that_asked_for_it(void **unus
     n->control.effects = 0;
     pass(n, TAKEOVER);
     assert_int_equal(n->control.effects, 1);
-    assert_string_equal(n->control.key, "order/o-1/1/0");
+    assert_key(n->control.key, "order/o-1/1/0");
     assert_at(n, n->order, "o-1", PAID, 2);
     /* What it has produced says why it is there. */
     assert_int_equal(det_runtime_events(n->runtime[1], n->order, "o-1", 1, record_row, &all), 0);
     assert_int_equal(all.count, 1);
-    assert_string_equal(all.rows[0].cause, "order/o-1/1/0");
+    assert_key(all.rows[0].cause, "order/o-1/1/0");
     nodes_close(n);
 }
 
@@ -180,7 +180,7 @@ static void hole_05_a_product_that_is_not_taken_is_told(void **unused)
     settle(f);
     assert_int_equal(get(f, "o-1").state, CANCELLED);
     assert_int_equal(f->control.trouble_counts[DET_TROUBLE_PRODUCT_REJECTED], 1);
-    assert_string_equal(f->control.trouble_key, "order/o-1/1/0");
+    assert_key(f->control.trouble_key, "order/o-1/1/0");
     assert_int_equal(counts(f).products_rejected, 1);
     fixture_close(f);
 }

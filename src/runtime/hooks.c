@@ -5,7 +5,8 @@
  * hook, entry. All of them together have one deadline. They cannot be interrupted: what comes back
  * too late is refused. The time is that of a monotonic clock, which no jump of the wall clock
  * moves, and of the tick where the deadline is so long that a tick makes no difference; it is read
- * only where there is a guard or a hook. */
+ * only where there is a guard or a hook. It is looked at after each of them: past the deadline none
+ * runs any more. */
 #include "runtime/turn.h"
 
 /* Fills in where it was; returns the code. */
@@ -29,16 +30,6 @@ static int unbound(struct det_turn *turn, const char *what, const char *name)
         turn->served->machine->name);
 }
 
-/* With the first one the time of all begins. */
-static void begin(struct det_turn *turn, const char *action)
-{
-    struct det_runtime *runtime = turn->runtime;
-
-    if (!turn->action && runtime->options.hook_deadline != DET_NEVER)
-        turn->hooks_began = det_world_now(runtime->world, runtime->hook_clock);
-    turn->action = action;
-}
-
 static int check_clock(struct det_turn *turn)
 {
     struct det_runtime *runtime = turn->runtime;
@@ -59,13 +50,32 @@ static int check_clock(struct det_turn *turn)
     return fail_at(turn, DET_ERR_TIMEOUT, NULL, turn->action);
 }
 
+/* With the first one the time of all begins; when it is over, no further one runs. */
+static int begin(struct det_turn *turn, const char *action)
+{
+    struct det_runtime *runtime = turn->runtime;
+    int r;
+
+    r = check_clock(turn);
+    if (r < 0)
+        return r;
+    if (!turn->action && runtime->options.hook_deadline != DET_NEVER)
+        turn->hooks_began = det_world_now(runtime->world, runtime->hook_clock);
+    turn->action = action;
+    return 0;
+}
+
 int det_hooks_ask(
     struct det_turn *turn, const struct det_guard_def *guard, const struct det_move *move,
     const void *event)
 {
+    int r;
+
     if (!guard->run)
         return unbound(turn, "guard", guard->name);
-    begin(turn, guard->name);
+    r = begin(turn, guard->name);
+    if (r < 0)
+        return r;
     return guard->run(move, det_turn_data(turn), event);
 }
 
@@ -89,7 +99,9 @@ static int run_hook(
         return 0;
     if (!hook->run)
         return unbound(turn, "hook", hook->name);
-    begin(turn, hook->name);
+    r = begin(turn, hook->name);
+    if (r < 0)
+        return r;
     r = hook->run(move, det_turn_data(turn), event);
     if (r == 0)
         return 0;

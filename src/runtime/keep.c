@@ -184,6 +184,15 @@ void det_keep_prune(struct det_turn *turn)
     (void)r;
 }
 
+/* What stands behind a slash says which one it is, too. */
+static bool is_meant(const char *key, const char *wanted)
+{
+    size_t length = strlen(key), tail = strlen(wanted);
+
+    return strcmp(key, wanted) == 0 || (tail < length && key[length - tail - 1] == '/' &&
+                                        strcmp(key + length - tail, wanted) == 0);
+}
+
 static struct det_errand *find_dead(const struct det_resident *resident, const char *key)
 {
     struct det_resident_more *more = resident->more;
@@ -194,7 +203,7 @@ static struct det_errand *find_dead(const struct det_resident *resident, const c
     {
         struct det_errand *errand = DET_CONTAINER(node, struct det_errand, node);
 
-        if (errand->state == DET_ERRAND_DEAD && strcmp(errand->key, key) == 0)
+        if (errand->state == DET_ERRAND_DEAD && is_meant(errand->key, key))
             return errand;
     }
     return NULL;

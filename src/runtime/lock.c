@@ -152,12 +152,12 @@ static int tell_failure(
         reterr, r, "%s %s cannot be locked: %s", machine, plan->name, det_error_text(r));
 }
 
-/* Asks until it is had, or the deadline. */
-static int acquire(
+/* Asks until it is had, or the deadline; at least once, which tells who has it. */
+static int ask(
     struct det_runtime *runtime, const struct det_lease_plan *plan,
-    const struct det_lock_options *options, struct det_grant *ret, struct det_error *reterr)
+    const struct det_lock_options *options, det_time deadline, struct det_grant *ret,
+    struct det_error *reterr)
 {
-    det_time deadline = deadline_of(runtime, options);
     struct det_store_lease lease;
     int r, w = 0;
 
@@ -183,6 +183,25 @@ static int acquire(
     ret->token = lease.token;
     ret->sequence = lease.sequence;
     return 0;
+}
+
+/* After those of this process who asked before. */
+static int acquire(
+    struct det_runtime *runtime, const struct det_lease_plan *plan,
+    const struct det_lock_options *options, struct det_grant *ret, struct det_error *reterr)
+{
+    struct det_lock_waiter waiter = { .machine = plan->machine, .instance = plan->name };
+    det_time deadline = deadline_of(runtime, options);
+    int r = 0;
+
+    if (options->wait > 0)
+        r = det_lock_queue_enter(runtime->node, &waiter, deadline);
+    if (r == 0 || r == DET_ERR_TIMEOUT)
+        r = ask(runtime, plan, options, deadline, ret, reterr);
+    else
+        det_error_set(reterr, r, "waiting for a lock: %s", det_error_text(r));
+    det_lock_queue_leave(runtime->node, &waiter);
+    return r;
 }
 
 static void release(struct det_runtime *runtime, const struct det_lease_plan *plan, uint64_t token)
@@ -260,6 +279,20 @@ int det_guard_enter(struct det_guard *guard, struct det_error *reterr)
     guard->fence = grant.token;
     guard->is_ours = true;
     return 0;
+}
+
+void det_lock_explain(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    struct det_error *reterr)
+{
+    struct det_store_lease lease = { 0 };
+    int r;
+
+    r = runtime->ops->lock(
+        runtime->store, machine,
+        &(struct det_store_lease_change){ .verb = DET_LEASE_LOOK, .name = instance }, &lease);
+    if (r == 0 && *lease.owner)
+        tell_locked(machine->name, instance, &lease, reterr);
 }
 
 /* Somebody else has the lock: who, and until when; then waits for a change. */

@@ -257,7 +257,7 @@ static void attempt(struct fixture *f, struct faulty *faulty, struct figures *fi
     assert_int_equal(figures->attempt.attempt, 1);
     assert_int_equal(figures->attempt.began, paid);
     assert_int_equal(figures->attempt.took, DET_SECOND);
-    assert_string_equal(figures->key, "order/o-1/1/0");
+    assert_key(figures->key, "order/o-1/1/0");
     assert_string_equal(figures->instance, "o-1");
     assert_string_equal(figures->attempt.name, "charge_card");
     advance(f, DET_MINUTE);

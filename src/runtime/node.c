@@ -300,6 +300,7 @@ int det_node_open(struct det_runtime *runtime, struct det_error *reterr)
     runtime->node = node;
     node->runtime = runtime;
     det_heap_init(&node->alarms, runtime->allocator);
+    det_list_init(&node->lock_waiters);
     det_list_init(&node->leases);
     det_list_init(&node->sweepers);
     node->timer.run = run_alarms;
@@ -327,6 +328,7 @@ void det_node_shut(struct det_runtime *runtime)
     det_assert(atomic_load(&node->opened) == 0);
     det_mutex_lock(runtime->world, node->mutex);
     node->is_closing = true;
+    det_lock_queue_close(node);
     det_condition_broadcast(runtime->world, node->changed);
     while (node->waiting)
         (void)det_condition_wait(runtime->world, node->changed, node->mutex, DET_NEVER);

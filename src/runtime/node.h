@@ -44,6 +44,7 @@ struct det_node {
     struct det_condition *changed; /* a lock may be free, a callback has returned, it closes */
     uint64_t wakes;                /* how often a lock may have become free */
     uint32_t waiting;
+    struct det_list lock_waiters; /* in the order of asking; of all locks */
     bool is_closing;
     struct det_executor *executor;
     struct det_pool *pool; /* NULL: not needed yet */
@@ -151,6 +152,26 @@ bool det_guard_leave(struct det_guard *guard, int result, struct det_error *rete
 /* The options with the defaults filled in; NULL: all of them. */
 struct det_lock_options det_lock_filled(const struct det_lock_options *options);
 DET_MUST_CHECK int det_lock_check(const struct det_lock_options *filled, struct det_error *reterr);
+
+/* LOCKED: who has it, and until when. */
+void det_lock_explain(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    struct det_error *reterr);
+
+/* lock_queue.c */
+struct det_lock_waiter {
+    struct det_list link;
+    const struct det_machine *machine;
+    const char *instance;
+    struct det_condition *turn; /* NULL: not in the queue */
+};
+/* Waits until it is the first of those that want the same lock. DET_ERR_TIMEOUT at the deadline,
+ * DET_ERR_CLOSED. Whoever entered leaves, also after an error. */
+DET_MUST_CHECK int det_lock_queue_enter(
+    struct det_node *node, struct det_lock_waiter *waiter, det_time deadline);
+void det_lock_queue_leave(struct det_node *node, struct det_lock_waiter *waiter);
+/* Mutex held: everybody looks whether it closes. */
+void det_lock_queue_close(struct det_node *node);
 
 /* send.c: det_runtime_send_all() under the fence of a lock; 0: none. */
 struct det_send_all {

@@ -86,6 +86,18 @@ struct order_control {
     unsigned trouble_counts[6];
 };
 
+/* The key of an effect, with or without the store that it is of. */
+static inline void assert_key(const char *key, const char *rest)
+{
+    size_t length = strlen(key), tail = strlen(rest);
+
+    if (length == tail + 17)
+        assert_int_equal(strspn(key, "0123456789abcdef"), 16);
+    else
+        assert_int_equal(length, tail);
+    assert_string_equal(key + length - tail, rest);
+}
+
 static inline void order_trace(struct order_control *control, const char *word)
 {
     size_t length = strlen(control->trace);

@@ -26,6 +26,19 @@ static void set_reason(struct derivation *derivation, const char *reason)
         derivation->loaded->reason, sizeof derivation->loaded->reason, "%s", reason ? reason : "");
 }
 
+static int fail_to_replay(struct derivation *derivation, const struct det_store_event *row)
+{
+    const struct det_machine *machine = derivation->machine;
+
+    det_error_set(
+        &derivation->error, DET_ERR_REPLAY, "event %llu does not fit the definition",
+        (unsigned long long)row->sequence);
+    derivation->error.state = machine->states[row->from].name;
+    derivation->error.event = machine->events[row->event].name;
+    derivation->error.expected = row->sequence;
+    return DET_ERR_REPLAY;
+}
+
 /* What the transition that was taken does to the data, and says when it stops. */
 static int apply(struct derivation *derivation, const struct det_store_event *row)
 {
@@ -33,9 +46,7 @@ static int apply(struct derivation *derivation, const struct det_store_event *ro
 
     way = det_replay_way(derivation->machine, row->from, row->event, row->choice);
     if (!way || way->outcome != row->outcome || way->to != row->to)
-        return det_error_set(
-            &derivation->error, DET_ERR_CORRUPT, "event %llu does not fit the definition",
-            (unsigned long long)row->sequence);
+        return fail_to_replay(derivation, row);
     if (row->outcome == DET_STOP)
         set_reason(derivation, way->more ? way->more->reason : NULL);
     return det_machine_apply(
@@ -145,7 +156,13 @@ static int explain(const struct derivation *derivation, const char *id, int r, s
         why = "what is derived from its events is not what its checksum is of";
     else if (r == DET_ERR_EXISTS)
         why = "it is not damaged";
-    return det_error_set(e, r, "%s %s cannot be repaired: %s", derivation->machine->name, id, why);
+    det_error_set(e, r, "%s %s cannot be repaired: %s", derivation->machine->name, id, why);
+    if (e && r == DET_ERR_REPLAY) {
+        e->state = derivation->error.state;
+        e->event = derivation->error.event;
+        e->expected = derivation->error.expected;
+    }
+    return r;
 }
 
 int det_runtime_repair(

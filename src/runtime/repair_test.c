@@ -193,6 +193,22 @@ static void what_cannot_be_proven_is_left_as_it_is(void **unused)
     }
 }
 
+static void an_event_that_the_definition_does_not_have_is_named(void **unused)
+{
+    struct file file;
+
+    (void)unused;
+    file_open(&file, false);
+    damage(
+        &file, "UPDATE instances SET state = 'PENDING';"
+               "UPDATE events SET to_state = 'SHIPPED' WHERE event = 'CHARGED'");
+    assert_int_equal(repair(&file), DET_ERR_REPLAY);
+    assert_string_equal(file.f->error.state, "CHARGING");
+    assert_string_equal(file.f->error.event, "CHARGED");
+    assert_int_equal(file.f->error.expected, 6);
+    file_close(&file);
+}
+
 static void who_only_reads_is_told_whether_it_could_be(void **unused)
 {
     struct det_instance after;
@@ -317,6 +333,7 @@ int main(void)
         cmocka_unit_test(a_stop_is_derived_too),
         cmocka_unit_test(what_cannot_be_proven_is_left_as_it_is),
         cmocka_unit_test(what_could_not_be_repaired_for_want_of_memory_is_later),
+        cmocka_unit_test(an_event_that_the_definition_does_not_have_is_named),
         cmocka_unit_test(who_only_reads_is_told_whether_it_could_be),
         cmocka_unit_test(without_a_snapshot_it_begins_at_the_start),
         cmocka_unit_test(before_its_first_event_it_is_what_it_began_with),

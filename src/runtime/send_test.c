@@ -179,7 +179,7 @@ static void slow_hook(struct fixture *f)
     assert_int_equal(start(f, "o-1"), 0);
     f->control.hook_takes = 5 * DET_SECOND + 1;
     assert_int_equal(send_kind(f, "o-1", PAY), DET_ERR_TIMEOUT);
-    assert_string_equal(f->error.action, "enter");
+    assert_string_equal(f->error.action, "check");
     assert_string_equal(f->error.state, "PENDING");
     assert_int_equal(f->error.waited, 5 * DET_SECOND + 1);
     assert_int_equal(get(f, "o-1").sequence, 0);
@@ -230,9 +230,34 @@ static void hooks_are_not_too_slow_because_the_wall_clock_is_set(void **state)
     in_fixture(clock_is_set);
 }
 
+static void run_out_of_time(struct fixture *f)
+{
+    assert_int_equal(start(f, "o-1"), 0);
+    f->control.trace[0] = 0;
+    f->control.hook_takes = 6 * DET_SECOND;
+    assert_int_equal(send_kind(f, "o-1", PAY), DET_ERR_TIMEOUT);
+    assert_string_equal(f->error.action, "check");
+    /* The entry hook of the next state is not called. */
+    assert_string_equal(f->control.trace, "exit hook");
+}
+
+static void past_the_deadline_of_hooks_no_further_one_runs(void **state)
+{
+    (void)state;
+    in_fixture(run_out_of_time);
+}
+
 static void conditions(struct fixture *f)
 {
     assert_int_equal(start(f, "o-1"), 0);
+    assert_int_equal(start(f, "o-2"), 0);
+    assert_int_equal(
+        send_with(f, "o-2", PING, (struct det_send_options){ .expected = DET_EXPECT_NO_EVENT }), 0);
+    assert_int_equal(
+        send_with(f, "o-2", PING, (struct det_send_options){ .expected = DET_EXPECT_NO_EVENT }),
+        DET_ERR_CONFLICT);
+    assert_int_equal(f->error.expected, 0);
+    assert_int_equal(f->error.actual, 1);
     assert_int_equal(send_kind(f, "o-1", PING), 0);
     assert_int_equal(
         send_with(f, "o-1", PING, (struct det_send_options){ .expected = 7 }), DET_ERR_CONFLICT);
@@ -298,6 +323,7 @@ int main(void)
         cmocka_unit_test(every_hook_may_refuse_and_leaves_nothing_behind),
         cmocka_unit_test(hooks_that_take_too_long_are_refused),
         cmocka_unit_test(hooks_are_not_too_slow_because_the_wall_clock_is_set),
+        cmocka_unit_test(past_the_deadline_of_hooks_no_further_one_runs),
         cmocka_unit_test(a_send_may_depend_on_the_sequence_and_the_visit),
         cmocka_unit_test(a_stop_is_durable_with_its_reason_and_ends_the_timers),
     };

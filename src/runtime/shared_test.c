@@ -101,6 +101,24 @@ static void a_guard_is_asked_again_about_what_is_there(void **unused)
     nodes_close(n);
 }
 
+static void a_hook_that_fails_runs_once_for_an_instance_that_nobody_has_moved(void **unused)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    assert_int_equal(send_to(n, 1, PING, (struct det_send_options){ 0 }), 0);
+    n->control.hook_result = DET_ERR_IO;
+    assert_int_equal(send_to(n, 1, PAY, (struct det_send_options){ 0 }), DET_ERR_ACTION_FAILED);
+    assert_string_equal(n->error.action, "check");
+    assert_int_equal(n->control.guards, 1);
+    assert_int_equal(n->control.hooks, 1);
+    n->control.guard_says_no = true;
+    assert_int_equal(send_to(n, 1, PAY, (struct det_send_options){ 0 }), DET_ERR_REFUSED);
+    assert_int_equal(n->control.guards, 2);
+    nodes_close(n);
+}
+
 static void conditions_are_of_what_is_there(void **unused)
 {
     struct nodes *n = behind_open();
@@ -265,7 +283,9 @@ static void batches_of_two_processes_meet(void **unused)
                                       .user = &done };
         assert_int_equal(det_runtime_submit(n->runtime[i % 2], &sends[i]), 0);
     }
+    /* Who meets the other again and again pauses for a moment. */
     assert_int_equal(det_sim_settle(n->sim), 0);
+    pass(n, DET_SECOND);
     assert_int_equal(done, 100);
     for (unsigned i = 0; i < 100; i++)
         assert_int_equal(sends[i].result, 0);
@@ -306,6 +326,7 @@ int main(void)
         cmocka_unit_test(nothing_is_refused_because_of_what_a_process_remembers),
         cmocka_unit_test(nothing_is_ignored_because_of_what_a_process_remembers),
         cmocka_unit_test(a_guard_is_asked_again_about_what_is_there),
+        cmocka_unit_test(a_hook_that_fails_runs_once_for_an_instance_that_nobody_has_moved),
         cmocka_unit_test(conditions_are_of_what_is_there),
         cmocka_unit_test(who_looks_sees_what_others_have_done),
         cmocka_unit_test(a_walk_sees_what_others_have_done),

@@ -106,6 +106,8 @@ static void ended(struct det_batch_item *item)
 
     if (item->result == 0)
         send->sent = item->sent;
+    if (item->result == DET_ERR_LOCKED && send->options.error)
+        det_lock_explain(item->turn.runtime, send->machine, send->instance, &item->error);
     finish(item->of.submitted.writer, send, item->result, &item->error);
 }
 

@@ -83,7 +83,7 @@ static void an_effect_of_a_dead_node_is_run_by_another(void **unused)
     n->control.effect_failures = 0;
     pass(n, TAKEOVER);
     assert_int_equal(n->control.effects, 2);
-    assert_string_equal(n->control.key, "order/o-1/1/0");
+    assert_key(n->control.key, "order/o-1/1/0");
     assert_int_equal(state_of(n, 1, "o-1"), PAID);
     assert_int_equal(node_counts(n, 1).effects_done, 1);
     nodes_close(n);

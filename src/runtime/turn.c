@@ -14,9 +14,6 @@
 #include "base/assert.h"
 #include "base/unset.h"
 
-/* How often an event is decided again because somebody else moved the instance. */
-#define CONFLICTS_MAX 3
-
 /* 1 and the first answer when the event id is known. */
 static int answer_again(struct det_turn *turn, struct det_sent *ret)
 {
@@ -68,11 +65,12 @@ static bool is_void(const struct det_turn *turn)
 static int check_conditions(struct det_turn *turn)
 {
     const struct det_store_head *head = &turn->resident->head;
+    uint64_t expected = turn->expected == DET_EXPECT_NO_EVENT ? 0 : turn->expected;
 
     if (is_void(turn))
         return DET_ERR_NOT_FOUND;
-    if (turn->expected && turn->expected != head->sequence)
-        return conflict(turn, "sequence", turn->expected, head->sequence);
+    if (turn->expected && expected != head->sequence)
+        return conflict(turn, "sequence", expected, head->sequence);
     if (turn->visit && turn->visit != head->visit)
         return conflict(turn, "visit", turn->visit, head->visit);
     return 0;
@@ -135,6 +133,7 @@ static int decide(struct det_turn *turn)
     int r;
 
     det_assert(!turn->rejected);
+    turn->action = NULL;
     r = turn->kind == DET_TURN_START ? 0 : check_conditions(turn);
     if (r < 0)
         return r;
@@ -201,20 +200,30 @@ static bool may_be_outdated(const struct det_turn *turn, int r)
     return r != DET_ERR_NO_MEMORY;
 }
 
-/* Nothing is refused, ignored or void because of what this process remembers. */
+/* Whether what was decided holds for an instance that nobody has moved. Effects may have ended, and
+ * timers and effects have changed hands, without moving it. */
+static bool depends_on_sequence(int r)
+{
+    return r != DET_ERR_LIMIT && r != DET_ERR_NOT_FOUND;
+}
+
+/* Nothing is refused, ignored or void because of what this process remembers. If that was true, the
+ * decision counts, and no guard or hook runs for it again. */
 static int decide_up_to_date(struct det_turn *turn)
 {
-    int r;
+    uint64_t sequence = turn->resident->head.sequence;
+    int r, decided;
 
-    r = decide(turn);
-    if (!may_be_outdated(turn, r))
-        return r;
+    decided = decide(turn);
+    if (!may_be_outdated(turn, decided))
+        return decided;
     det_shard_lock(turn->runtime, turn->shard);
     r = det_turn_load(turn);
     det_shard_unlock(turn->runtime, turn->shard);
     if (r < 0)
         return det_error_set(turn->error, r, "the instance cannot be loaded");
-    turn->action = NULL;
+    if (turn->resident->head.sequence == sequence && depends_on_sequence(decided))
+        return decided;
     turn->now = det_runtime_now(turn->runtime);
     return decide(turn);
 }
@@ -279,28 +288,39 @@ static bool is_found_done(const struct det_turn *turn, int failure)
            is_void(turn);
 }
 
+/* One look at what happened, after which it may be in doubt again. */
+static int resolve_once(struct det_turn *turn, int failure, struct det_sent *ret)
+{
+    int r = failure;
+
+    if (turn->kind != DET_TURN_START && (r == DET_ERR_CONFLICT || r == DET_ERR_EXISTS)) {
+        r = carry_out_again(turn, ret);
+    } else if (answer_again(turn, ret) > 0) {
+        ret->is_duplicate = r == DET_ERR_EXISTS;
+        r = 0;
+    } else if (is_found_done(turn, r)) {
+        turn->is_found_done = true;
+        r = 0;
+    }
+    return r;
+}
+
 /* A commit failed and nobody knows, or somebody else was there first. Returns what the sender gets
  * to know. */
 static int resolve(struct det_turn *turn, int failure, struct det_sent *ret)
 {
-    int r = failure;
+    struct det_contention contention = { .turn = turn };
+    int r = failure, loaded = 0;
 
     if (!turn->is_claimed)
         claim(turn);
-    for (int i = 0; turn->is_in_doubt && i < CONFLICTS_MAX; i++) {
-        if (refresh(turn) < 0)
-            return r;
-        if (turn->kind != DET_TURN_START && (r == DET_ERR_CONFLICT || r == DET_ERR_EXISTS)) {
-            r = carry_out_again(turn, ret);
-        } else if (answer_again(turn, ret) > 0) {
-            ret->is_duplicate = r == DET_ERR_EXISTS;
-            r = 0;
-        } else if (is_found_done(turn, r)) {
-            turn->is_found_done = true;
-            r = 0;
-        }
+    while (loaded == 0 && turn->is_in_doubt && det_contention_next(&contention)) {
+        loaded = refresh(turn);
+        if (loaded == 0)
+            r = resolve_once(turn, r, ret);
     }
-    if (turn->is_in_doubt)
+    r = det_contention_end(&contention, r);
+    if (loaded == 0 && turn->is_in_doubt)
         (void)refresh(turn);
     return r;
 }

@@ -258,11 +258,30 @@ DET_MUST_CHECK int det_send_check(
     const struct det_served *served, const struct det_send_options *options,
     const void *const *events, size_t count, struct det_error *reterr);
 
+/* Somebody has its lock, or writes to it all the time: no failure of what was to be sent. */
+static inline bool det_turn_met_others(int r)
+{
+    return r == DET_ERR_LOCKED || r == DET_ERR_CONTENTION;
+}
+
 /* What a function of the user's ended in, or a limit: tried again, it may go well. */
 static inline bool det_turn_may_pass_later(int r)
 {
     return r == DET_ERR_ACTION_FAILED || r == DET_ERR_TIMEOUT || r == DET_ERR_LIMIT;
 }
+
+/* contention.c: a turn that met other writers, until it commits or gives up. */
+struct det_contention {
+    struct det_turn *turn;
+    unsigned attempts;             /* to decide again */
+    det_time until;                /* monotonic */
+    struct det_store_place *place; /* in the store's queue; NULL: none */
+};
+/* Before the instance is loaded and decided on again, with the claim. Waits for its turn where the
+ * store is shared. False: it gives up. */
+DET_MUST_CHECK bool det_contention_next(struct det_contention *contention);
+/* Every contention ends here. Returns `r`, or CONTENTION where that is what it was. */
+DET_MUST_CHECK int det_contention_end(struct det_contention *contention, int r);
 
 /* turn.c */
 /* Carries out the turn on the resident that was taken. The lock is held before and not after. */

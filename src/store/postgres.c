@@ -54,6 +54,7 @@ static void close_store(struct det_store *base)
         DET_DELETE_ARRAY(allocator, store->connections, store->connection_count);
     for (size_t i = 0; i < POSTGRES_STATEMENT_COUNT; i++)
         det_free_string(allocator, store->statements[i].text);
+    det_condition_close(base->world, store->place_freed);
     det_condition_close(base->world, store->limited);
     det_condition_close(base->world, store->freed);
     det_mutex_close(base->world, store->mutex);
@@ -97,6 +98,8 @@ static const struct det_store_ops ops = {
     .snapshot = det_postgres_snapshot,
     .start = det_postgres_start,
     .prune = det_postgres_prune,
+    .queue = det_postgres_queue,
+    .leave_queue = det_postgres_leave_queue,
     .listen = det_postgres_listen,
     .check = det_postgres_check,
     .is_lost = is_lost,
@@ -148,6 +151,8 @@ static int open_parts(struct postgres_store *store, const struct det_store_optio
         r = det_condition_open(world, &store->freed);
     if (r == 0)
         r = det_condition_open(world, &store->limited);
+    if (r == 0)
+        r = det_condition_open(world, &store->place_freed);
     if (r == 0)
         r = open_statements(store);
     if (r == 0)

@@ -75,6 +75,21 @@ struct postgres_url {
     char options[512], timeout_seconds[24], timeout_ms[24];
 };
 
+/* What became of a pipeline. */
+enum postgres_action {
+    POSTGRES_DONE,
+    POSTGRES_RETRY,
+    POSTGRES_RECONNECT,
+    POSTGRES_UNKNOWN,
+    POSTGRES_FATAL,
+};
+struct postgres_failure {
+    enum postgres_action action;
+    int result;                   /* for the caller, when it ends there */
+    char sqlstate[6];             /* "": none */
+    char text[POSTGRES_TEXT_MAX]; /* for people */
+};
+
 struct postgres_connection {
     struct postgres_store *store;
     PGconn *pq; /* NULL: closed */
@@ -88,6 +103,15 @@ struct postgres_connection {
 struct postgres_batch;
 struct postgres_listener;
 struct postgres_renames;
+struct postgres_store;
+
+/* A transaction of several exchanges, on one connection. */
+struct postgres_session {
+    struct postgres_store *store;
+    struct postgres_connection *connection;
+    struct postgres_failure failure; /* of the last one */
+    det_time span;                   /* that one may take; long unless it is set after opening */
+};
 
 struct postgres_store {
     struct det_store store;
@@ -118,7 +142,10 @@ struct postgres_store {
         char *writers;  /* names of transactions, separated by one space; NULL: none are known */
     } log;
 
-    struct det_condition *limited;            /* `wait_limit` was set */
+    struct det_condition *limited; /* `wait_limit` was set */
+    bool is_queueing;              /* `place` is in use */
+    struct det_condition *place_freed;
+    struct postgres_session place;            /* in the queue of an instance */
     _Atomic det_time wait_limit;              /* monotonic: no wait ends later; see `cancel` */
     _Atomic det_time offset;                  /* from the boot clock to the server's */
     _Atomic det_time told;                    /* the last time that `now` has said */
@@ -162,20 +189,7 @@ void det_postgres_url_deinit(struct postgres_url *url);
 void det_postgres_url_scrub(
     const struct postgres_url *url, const char *text, char *target, size_t capacity);
 
-/* postgres_error.c: what became of a pipeline. */
-enum postgres_action {
-    POSTGRES_DONE,
-    POSTGRES_RETRY,
-    POSTGRES_RECONNECT,
-    POSTGRES_UNKNOWN,
-    POSTGRES_FATAL,
-};
-struct postgres_failure {
-    enum postgres_action action;
-    int result;                   /* for the caller, when it ends there */
-    char sqlstate[6];             /* "": none */
-    char text[POSTGRES_TEXT_MAX]; /* for people */
-};
+/* postgres_error.c */
 /* The line of sqlstate.def for a code. */
 void det_postgres_failure_of(const char *sqlstate, struct postgres_failure *ret);
 
@@ -269,13 +283,7 @@ bool det_postgres_bool(const PGresult *result, int row, int column);
 const char *det_postgres_text(const PGresult *result, int row, int column);
 struct det_chain_bytes det_postgres_bytes(const PGresult *result, int row, int column);
 
-/* postgres_pool.c: a transaction of several exchanges, on one connection. */
-struct postgres_session {
-    struct postgres_store *store;
-    struct postgres_connection *connection;
-    struct postgres_failure failure; /* of the last one */
-    det_time span;                   /* that one may take; long unless it is set after opening */
-};
+/* postgres_pool.c */
 DET_MUST_CHECK int det_postgres_session_open(
     struct postgres_session *session, struct postgres_store *store);
 void det_postgres_session_close(struct postgres_session *session);
@@ -350,6 +358,11 @@ const char *det_postgres_renamed(
     int64_t position, const char *name);
 /* Takes an answer to RENAME_LIST. */
 DET_MUST_CHECK int det_postgres_renames_publish(struct postgres_store *store, PGresult *rows_take);
+
+/* postgres_queue.c */
+int det_postgres_queue(
+    struct det_store *base, struct det_store_instance *handle, struct det_store_place **ret);
+void det_postgres_leave_queue(struct det_store *base, struct det_store_place *place);
 
 /* postgres_count.c */
 int det_postgres_count(

@@ -12,6 +12,9 @@
 #include "base/text.h"
 #include "store/postgres.h"
 
+/* How often somebody else may be first in a moment. */
+#define ATTEMPTS_MAX 5
+
 struct leasing {
     const struct det_machine *machine; /* NULL: a lease by name */
     const struct det_store_lease_change *change;
@@ -100,6 +103,22 @@ static int take_leasing(struct postgres_exchange *exchange, void *context)
     return verdict(leasing, det_postgres_bool(row, 0, 0));
 }
 
+/* A statement that waited for another one finds the lock taken, but still sees it as it was before
+ * that: so who has it is asked for. DET_ERR_BUSY: nobody any more. */
+static int find_holder(struct postgres_store *store, const struct leasing *leasing)
+{
+    const struct det_store_lease_change look = { .verb = DET_LEASE_LOOK,
+                                                 .name = leasing->change->name };
+    struct leasing looking = { leasing->machine, &look, leasing->ret };
+    const struct postgres_job job = { send_leasing, take_leasing, &looking, true, 0 };
+    int r;
+
+    r = det_postgres_run(store, &job, NULL);
+    if (r < 0)
+        return r;
+    return leasing->ret->owner[0] ? DET_ERR_LOCKED : DET_ERR_BUSY;
+}
+
 static int run(struct postgres_store *store, struct leasing *leasing)
 {
     const struct det_store_lease_change *change = leasing->change;
@@ -111,8 +130,11 @@ static int run(struct postgres_store *store, struct leasing *leasing)
     if (store->is_read_only && change->verb != DET_LEASE_LOOK)
         return DET_ERR_READ_ONLY;
     /* The one who was first is seen the next time. */
-    for (int i = 0; r == DET_ERR_BUSY && i < 3; i++)
+    for (int i = 0; r == DET_ERR_BUSY && i < ATTEMPTS_MAX; i++) {
         r = det_postgres_run(store, &job, NULL);
+        if (r == DET_ERR_LOCKED && !leasing->ret->owner[0])
+            r = find_holder(store, leasing);
+    }
     return r;
 }
 

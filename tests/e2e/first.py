@@ -175,7 +175,7 @@ detent send o-3 cancel
                     "o-2: charging -> pending .declined", "o-3: cancelling -> cancelled"):
         typist.up.wait_for(pattern)
     equal(typist.up.index("o-1: charge_card failed, attempt 6"), -1)
-    check('receipt="order/o-1/1/0"' in typist.run("detent get o-1"))
+    check('/order/o-1/1/0"' in typist.run("detent get o-1"))
     typist.end()
 
 

@@ -115,6 +115,7 @@ static const char *verdict(int r)
     switch (r) {
     case DET_ERR_UNHANDLED:
     case DET_ERR_CONFLICT:
+    case DET_ERR_CONTENTION:
     case DET_ERR_LOCKED:
     case DET_ERR_LOCK_LOST:
     case DET_ERR_NOT_FOUND:

@@ -47,6 +47,9 @@ DET_BEGIN
 /* The driver's own handle of an instance; may point to anything or be NULL. */
 struct det_store_instance;
 
+/* The driver's own: a place in the queue of an instance. */
+struct det_store_place;
+
 /* What changes with nearly every event. */
 struct det_store_head {
     uint64_t sequence; /* of the last event; 0: none yet */
@@ -384,6 +387,12 @@ struct det_store_ops {
     int (*prune)(
         struct det_store *store, struct det_store_instance *instance, uint64_t sequence,
         det_time answers_before, uint64_t *ret);
+    /* Shared stores: waits for a place in the queue of this instance, which those of all processes
+     * enter whose commits met others, and returns when it is in front of it. It keeps nobody from
+     * committing. An error: there is none. NULL: the store has no queues. */
+    int (*queue)(
+        struct det_store *store, struct det_store_instance *instance, struct det_store_place **ret);
+    void (*leave_queue)(struct det_store *store, struct det_store_place *place);
     /* Called, on any thread, when somebody else has changed something that may be due for this
      * node sooner than it thinks, or has given up a lock or a lease. `wake` NULL: not any more, and
      * none is under way when this returns. NULL where the store is not shared. */
