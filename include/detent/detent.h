@@ -14,6 +14,7 @@
 #include <detent/documents.h>
 #include <detent/draw.h>
 #include <detent/durable.h>
+#include <detent/guard.h>
 #include <detent/lock.h>
 #include <detent/loop.h>
 #include <detent/machine.h>

@@ -86,7 +86,8 @@ struct det_process_spec {
     const char *user;               /* NULL: the caller's; another one needs the right to change */
     int stop_signal;                /* 0: SIGTERM */
     bool has_notify;                /* gives it NOTIFY_SOCKET and listens: READY=1, STATUS=... */
-    bool ends_with_us;              /* killed when we die, by whatever; not what it has started */
+    bool ends_with_us;              /* killed when we die, by whatever; what it has started, too,
+                                       in the world of a guard (guard.h) */
     uint64_t bytes_per_second_max;  /* of its output; 0: 16 MiB; more is dropped and counted */
     const int *success_codes;       /* exit codes that count as success beside 0 */
     size_t success_code_count;

@@ -275,14 +275,6 @@ static int take_backoff(
     return 0;
 }
 
-static int take_bool(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
-    void *target)
-{
-    (void)key;
-    return reader_bool(reader, node, target);
-}
-
 /* Keys that go only with one of the two. */
 static int check_keys(
     struct cli_reader *reader, const struct cli_yaml *node, const struct cli_yaml *const *nodes)
@@ -341,7 +333,7 @@ static const struct config_key effect_keys[KEY_COUNT] = {
                        .offset = IN_EFFECT(policy.deadline),
                        .least = (uint64_t)DET_MILLISECOND },
     [KEY_SAME_VISIT] = { .name = "same_visit",
-                         .take = take_bool,
+                         .take = config_take_bool,
                          .offset = IN_EFFECT(policy.same_visit_only) },
 };
 #undef IN_EFFECT

@@ -179,6 +179,14 @@ int config_take_span(
     return 0;
 }
 
+int config_take_bool(
+    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    void *target)
+{
+    (void)key;
+    return reader_bool(reader, node, target);
+}
+
 int config_take_choice(
     struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
     void *target)

@@ -48,6 +48,7 @@ config_take_fn config_take_size;      /* uint64_t, bytes */
 config_take_fn config_take_bytes;     /* the same, uint32_t */
 config_take_fn config_take_span;      /* det_time; 0s is 1 ns, since a field that is 0 inherits */
 config_take_fn config_take_choice;    /* an enum */
+config_take_fn config_take_bool;      /* bool */
 config_take_fn config_take_backoff;   /* struct det_backoff: config_policy.c */
 config_take_fn config_take_intensity; /* struct det_intensity: config.c */
 config_take_fn config_take_argv;      /* const char *const *, NULL at the end: config_words.c */

@@ -26,6 +26,7 @@ enum {
     KEY_SUCCESS_CODES,
     KEY_FATAL_CODES,
     KEY_OUTPUT_LIMIT,
+    KEY_ENDS_WITH_US,
     KEY_COUNT
 };
 
@@ -368,6 +369,8 @@ static const struct config_key task_keys[KEY_COUNT - CONFIG_POLICY_KEYS] = {
     AT(KEY_OUTPUT_LIMIT) = { "output_limit", config_take_size,
                              IN_TASK(process.bytes_per_second_max), 1024, 1ULL << 30, NULL, 0,
                              NULL },
+    AT(KEY_ENDS_WITH_US) = { "ends_with_us", config_take_bool, IN_TASK(process.ends_with_us), 0, 0,
+                             NULL, 0, NULL },
 #undef AT
 #undef IN_TASK
 };
@@ -417,6 +420,7 @@ int config_take_task(
     task->node = node;
     task->spec.name = node->key;
     task->spec.process = &task->process;
+    task->process.ends_with_us = true;
     config_policy_keys(keys, offsetof(struct config_task, spec.policy));
     memcpy(keys + CONFIG_POLICY_KEYS, task_keys, sizeof task_keys);
     r = config_check_name(reader, node);

@@ -17,13 +17,14 @@
 #include "os/os.h"
 
 int effects_open(
-    struct effects *effects, const struct det_allocator *allocator, const struct config *config)
+    struct effects *effects, const struct det_allocator *allocator, struct det_world *world,
+    const struct config *config)
 {
     size_t count = 0;
     bool has_http = false;
     int r;
 
-    *effects = (struct effects){ .allocator = allocator, .world = det_world_real() };
+    *effects = (struct effects){ .allocator = allocator, .world = world };
     modules_init(&effects->modules, allocator);
     atomic_store(&effects->stop_at, DET_NEVER);
     for (size_t i = 0; i < config->machine_count; i++) {

@@ -52,7 +52,8 @@ struct effects {
 
 /* The configuration must stay. Before there are threads. 0, DET_ERR_NO_MEMORY or DET_ERR_IO. */
 DET_MUST_CHECK int effects_open(
-    struct effects *effects, const struct det_allocator *allocator, const struct config *config);
+    struct effects *effects, const struct det_allocator *allocator, struct det_world *world,
+    const struct config *config);
 void effects_close(struct effects *effects);
 /* Binds the effects of a definition that its part of the file lists, and that was checked together
  * with it. The runtime's `user` is then the struct effects. 0 or DET_ERR_NOT_FOUND. */

@@ -179,6 +179,7 @@ void effect_command(
         .error = -1,
         .new_group = true,
         .has_streams = true,
+        .ends_with_us = true,
     };
     det_time deadline = effect_deadline(effects, binding);
     struct det_error error = { 0 };

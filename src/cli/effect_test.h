@@ -80,7 +80,7 @@ static inline int bench_open(
     bench->machine = det_spec_machine(bench->spec);
     assert_non_null(bench->machine);
     assert_true(bench->machine->event_size <= sizeof bench->event);
-    r = effects_open(&bench->effects, allocator, &bench->project.config);
+    r = effects_open(&bench->effects, allocator, det_world_real(), &bench->project.config);
     if (r < 0)
         return r;
     bench->effects.tell = bench_tell;

@@ -197,6 +197,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
     server.loop = up->loop;
     r = socket_server_open(&server, &up->server, reterr);
     if (r == 0)
+        r = up_guard_start(up, reterr);
+    if (r == 0)
         r = open_tasks(up, reterr);
     if (r == 0)
         r = det_bus_subscribe(det_tasks_bus(up->tasks), &notes, &up->notes_subscription, reterr);
@@ -263,6 +265,7 @@ static void close_parts(struct up *up)
     up_output_close(&up->output);
     serve_notify_close(&up->notify);
     det_loop_close(up->loop);
+    det_guard_close(up->guard);
 }
 
 /* Running. */
@@ -420,6 +423,10 @@ static int run_open(struct up *up)
     if (up_output_open(&up->output, up->cli) < 0)
         return cli_no_memory(up->cli);
     up->cli = &up->output.cli;
+    if (up_guard_open(up) < 0) {
+        up_output_close(&up->output);
+        return cli_no_memory(up->output.outer);
+    }
     prefix_init(&up->prefix, up->cli, up->options->has_times);
     r = open_parts(up, &error);
     if (r < 0)

@@ -12,6 +12,7 @@
  *     up_select.c    which of the tasks of the file, by the names given
  *     up_add.c       groups, slots and tasks of the file to the supervisor of tasks
  *     up_known.c     the tasks of the file, also those that have ended or wait to be added
+ *     up_guard.c     the record of what was started, and its end when we are killed
  *     up_quiet.c     what is said and done when nothing happens any more
  *     up_signals.c   SIGINT, SIGTERM, SIGHUP, SIGCHLD by a descriptor on the loop
  *     up_notes.c     events of the bus as notes between the lines
@@ -40,6 +41,7 @@
 #define DET_CLI_UP_H
 
 #include <detent/durable.h>
+#include <detent/guard.h>
 
 #include <jansson.h>
 #include <signal.h>
@@ -59,6 +61,8 @@
 
 /* The name before notes that are about no task. */
 #define UP_NAME "detent"
+/* In the folder of the socket; docs/formats/processes.md. */
+#define UP_PROCESSES "processes"
 
 enum up_state { UP_RUNNING, UP_DRAINING, UP_STOPPING, UP_OVER };
 
@@ -134,7 +138,8 @@ struct up {
     struct up_known *known;        /* the same */
     struct det_task_end early_end; /* the one of the highest id since a task is being added */
     size_t selected_count;
-    det_time since; /* wall */
+    det_time since;          /* wall */
+    struct det_guard *guard; /* its world is that of all below */
     struct det_loop *loop;
     struct det_tasks *tasks;
     struct det_store *store; /* of durable slots, or that of the machines; NULL: there are none */
@@ -209,6 +214,15 @@ int up_drain(struct up *up);
 
 /* CLI_OK or an exit code, after it was said what is wrong. */
 DET_MUST_CHECK int up_select(struct up *up);
+
+/* up_guard.c */
+
+/* From here on `cli` has the world whose processes are guarded. */
+DET_MUST_CHECK int up_guard_open(struct up *up);
+/* Ends what an earlier detent has left, which waits for it. */
+DET_MUST_CHECK int up_guard_start(struct up *up, struct det_error *reterr);
+/* On SIGCHLD. */
+void up_guard_tend(struct up *up);
 
 /* up_add.c */
 

@@ -263,7 +263,7 @@ static int prepare(struct up_machines *machines, struct det_error *reterr)
     machines->specs = DET_NEW_ARRAY(allocator, machines->count, struct det_spec *);
     machines->served = DET_NEW_ARRAY(allocator, machines->count, struct det_machine *);
     r = machines->specs && machines->served
-            ? effects_open(&machines->effects, allocator, &up->file.config)
+            ? effects_open(&machines->effects, allocator, up->cli->world, &up->file.config)
             : DET_ERR_NO_MEMORY;
     machines->effects.tell = tell_failure;
     machines->effects.user = machines;

@@ -16,21 +16,20 @@
 /* How long orphans may take to be gone after they were killed. */
 #define ORPHANS_SPAN (5 * DET_SECOND)
 
+static bool is_helper(void *user, int64_t number)
+{
+    const struct up *up = user;
+
+    return up->guard && det_guard_is_helper(up->guard, number);
+}
+
 /* A child that was started here leads its group and stays in our session, which no leader of a
  * group can leave. What was adopted has either another session or another's group. */
 static bool is_ours(void *user, int64_t number)
 {
     pid_t child = (pid_t)number;
 
-    (void)user;
-    return getpgid(child) == child && getsid(child) == getsid(0);
-}
-
-static bool is_anybodys(void *user, int64_t number)
-{
-    (void)user;
-    (void)number;
-    return false;
+    return is_helper(user, number) || (getpgid(child) == child && getsid(child) == getsid(0));
 }
 
 static void take(struct up *up, const struct signalfd_siginfo *info)
@@ -56,7 +55,8 @@ static void take(struct up *up, const struct signalfd_siginfo *info)
         }
         break;
     case SIGCHLD:
-        (void)det_orphans_sweep(is_ours, NULL, 0);
+        up_guard_tend(up);
+        (void)det_orphans_sweep(is_ours, up, 0);
         break;
     default:
         break;
@@ -99,7 +99,7 @@ int up_signals_open(struct up *up)
 static void end_orphans(struct up *up)
 {
     det_time now = det_world_now(up->cli->world, DET_CLOCK_MONOTONIC);
-    int alive = det_orphans_sweep(is_anybodys, NULL, 0);
+    int alive = det_orphans_sweep(is_helper, up, 0);
 
     if (alive > 0)
         up_note(
@@ -107,7 +107,7 @@ static void end_orphans(struct up *up)
             alive == 1 ? "kills %d process that a task has left behind"
                        : "kills %d processes that tasks have left behind",
             alive);
-    if (det_orphans_end(is_anybodys, NULL, det_add_time(now, ORPHANS_SPAN)) == DET_ERR_TIMEOUT)
+    if (det_orphans_end(is_helper, up, det_add_time(now, ORPHANS_SPAN)) == DET_ERR_TIMEOUT)
         up_note_failure(up, UP_NAME, "some processes that tasks have left behind do not die");
 }
 

@@ -219,6 +219,7 @@ static int read_job(struct job *job, const struct socket_request *request, struc
     for (size_t i = 0; i < sizeof readers / sizeof *readers && r == 0; i++)
         r = readers[i](job, request, reterr);
     job->spec.process = &job->process;
+    job->process.ends_with_us = true;
     return r;
 }
 

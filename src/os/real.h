@@ -7,17 +7,22 @@
 
 #include <detent/driver/world.h>
 
+struct det_guard;
 struct timespec;
 
 struct det_real_world {
     struct det_world world;
     const struct det_allocator *allocator; /* NULL in the shared one; suites put a failing one */
+    struct det_guard *guard;               /* NULL: its processes are not guarded */
 };
 
 static inline const struct det_allocator *det_real_allocator(struct det_world *world)
 {
     return ((struct det_real_world *)(void *)world)->allocator;
 }
+
+/* The guard of its processes, once it has started; NULL: there is none. */
+struct det_guard *det_real_guard(struct det_world *world);
 
 /* The error of the library for a number of errno. Never 0. */
 int det_real_error(int number);

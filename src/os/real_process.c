@@ -21,6 +21,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "os/real_guard.h"
 #include "os/real_process.h"
 
 _Static_assert(
@@ -36,6 +37,8 @@ struct det_process {
     bool is_group;
     bool has_ended;
     struct det_process_end end;
+    struct det_guard *guard; /* NULL: nobody records it */
+    struct det_guard_slot *slot;
 };
 
 /* What one start needs, and what is given back after it. */
@@ -44,8 +47,9 @@ struct start {
     struct det_spawn spawn;
     struct det_real_user user;
     int owned[DET_SPAWN_STREAMS]; /* descriptors of the child's streams that are closed here */
-    char variable[DET_NOTIFY_VARIABLE_SIZE];
-    const char **environment; /* NULL: the one that was given */
+    char variable[DET_NOTIFY_VARIABLE_SIZE]; /* empty: none */
+    const char *mark;                        /* "DETENT_RUN=..."; NULL: none */
+    const char **environment;                /* NULL: the one that was given */
     size_t environment_count;
 };
 
@@ -104,23 +108,35 @@ static int prepare_streams(struct start *start, struct det_process *process)
     return 0;
 }
 
-/* The environment, with the socket in the place of one that is there. */
+static bool is_replaced(const struct start *start, const char *variable)
+{
+    if (*start->variable &&
+        strncmp(variable, DET_NOTIFY_VARIABLE, strlen(DET_NOTIFY_VARIABLE)) == 0)
+        return true;
+    return start->mark && strncmp(variable, DET_GUARD_VARIABLE, strlen(DET_GUARD_VARIABLE)) == 0;
+}
+
+/* The environment, with the socket and the mark of the run in the place of what is there. */
 static int prepare_environment(struct start *start)
 {
     const char *const *given = start->spawn.environment;
-    size_t count = 0, length = strlen(DET_NOTIFY_VARIABLE);
+    size_t count = 0;
 
+    if (!*start->variable && !start->mark)
+        return 0;
     while (given[count])
         count++;
-    start->environment_count = count + 2;
+    start->environment_count = count + 3;
     start->environment = DET_NEW_ARRAY(start->allocator, start->environment_count, const char *);
     if (!start->environment)
         return DET_ERR_NO_MEMORY;
     count = 0;
     for (size_t i = 0; given[i]; i++)
-        if (strncmp(given[i], DET_NOTIFY_VARIABLE, length) != 0)
+        if (!is_replaced(start, given[i]))
             start->environment[count++] = given[i];
-    start->environment[count] = start->variable;
+    if (*start->variable)
+        start->environment[count++] = start->variable;
+    start->environment[count] = start->mark;
     start->spawn.environment = start->environment;
     return 0;
 }
@@ -135,7 +151,24 @@ static int prepare_notify(struct start *start, struct det_process *process)
     if (r < 0)
         return r;
     process->streams[DET_PROCESS_NOTIFY] = r;
-    return prepare_environment(start);
+    return 0;
+}
+
+/* A slot of the guard's, and the mark that says whose the process is. */
+static int prepare_guard(struct start *start, struct det_process *process)
+{
+    struct det_guard *guard = process->guard;
+    int r;
+
+    if (!guard)
+        return 0;
+    r = det_guard_claim(guard, start->spawn.options, &process->slot);
+    if (r < 0)
+        return r;
+    start->spawn.slot = process->slot;
+    start->spawn.cgroup = guard->cgroup;
+    start->mark = start->spawn.options->ends_with_us ? guard->tied : guard->kept;
+    return 0;
 }
 
 static int prepare_user(struct start *start, struct det_process *process, struct det_error *reterr)
@@ -200,8 +233,15 @@ static int start_run(struct start *start, struct det_process *process, struct de
     r = prepare_user(start, process, reterr);
     if (r < 0)
         return r;
+    r = prepare_guard(start, process);
+    if (r == 0)
+        r = prepare_environment(start);
+    if (r < 0)
+        return det_error_set(
+            reterr, r, "cannot start \"%.64s\": it cannot be recorded: %s",
+            start->spawn.options->argv[0], det_error_text(r));
     start->spawn.parent = getpid();
-    if (start->spawn.user || start->spawn.options->ends_with_us)
+    if (start->spawn.user || start->spawn.slot || start->spawn.options->ends_with_us)
         r = det_real_spawn_as(&start->spawn, &process->number, &failure);
     else
         r = det_real_spawn(&start->spawn, &process->number, &failure);
@@ -235,6 +275,9 @@ static int reap(struct det_process *process)
     if (wait_for(process, &info, 0) < 0)
         /* Somebody took it from under us: it has ended, and nobody knows how. */
         return det_real_error(errno);
+    if (process->slot)
+        det_guard_release(process->guard, process->slot);
+    process->slot = NULL;
     if (info.si_code == CLD_EXITED)
         process->end.code = info.si_status;
     else
@@ -284,11 +327,14 @@ int det_real_process_start(
         return det_error_set(
             reterr, DET_ERR_NO_MEMORY, "cannot start \"%.64s\": no memory", options->argv[0]);
     process->descriptor = -1;
+    process->guard = det_real_guard(world);
     for (int i = 0; i < DET_PROCESS_STREAMS; i++)
         process->streams[i] = -1;
     r = process_spawn(process, allocator, options, reterr);
     if (r < 0) {
         close_all(process->streams, DET_PROCESS_STREAMS);
+        if (process->slot)
+            det_guard_release(process->guard, process->slot);
         DET_DELETE(allocator, process);
         return r;
     }
@@ -385,6 +431,8 @@ void det_real_process_close(struct det_world *world, struct det_process *process
     if (!process->has_ended)
         reap(process);
     close_all(process->streams, DET_PROCESS_STREAMS);
+    if (process->slot)
+        det_guard_release(process->guard, process->slot);
     close(process->descriptor);
     DET_DELETE(det_real_allocator(world), process);
 }

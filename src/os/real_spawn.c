@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real_spawn.c - a new process by posix_spawn(); or by fork() and exec, when it is another user's.
+/* real_spawn.c - a new process by posix_spawn(); or by fork() and exec, when it is another user's,
+ * ends with us, or is recorded.
  *
  * Either way the child starts with no signal blocked, every one at its default, and no descriptor
  * but its streams. */
@@ -17,6 +18,7 @@
 
 #include "base/assert.h"
 #include "os/os.h"
+#include "os/real_guard.h"
 #include "os/real_process.h"
 
 /* What posix_spawn() and exec promise not to change, but their types do not say so. */
@@ -167,6 +169,8 @@ static int tie(const struct det_spawn *spawn)
 static enum det_spawn_stage become(const struct det_spawn *spawn, const char *folders)
 {
     if (spawn->options->new_group && setpgid(0, 0) < 0)
+        return DET_SPAWN_US;
+    if (spawn->slot && det_guard_record_self(spawn->slot, spawn->cgroup) < 0)
         return DET_SPAWN_US;
     if (open_streams(spawn->streams) < 0)
         return DET_SPAWN_US;

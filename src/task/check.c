@@ -275,6 +275,7 @@ static int start_child(struct checks *checks)
         spec.environment = own->environment;
         spec.folder = own->folder;
         spec.user = own->user;
+        spec.ends_with_us = own->ends_with_us;
     }
     r = det_child_start(
         tasks->loop, tasks->allocator, &spec,

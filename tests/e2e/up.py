@@ -29,6 +29,7 @@ from patience import HANG as PATIENCE  # noqa: E402  pylint: disable=wrong-impor
 DETENT = str(Path(sys.argv[1]).resolve())
 NASTY = str(Path(sys.argv[2]).resolve())
 WANTED = next(iter(sys.argv[3:]), "")
+GUARD = "detent-guard"
 SANITIZER = re.compile(r"^==\d+==WARNING: ASan doesn't fully support makecontext.*\n", re.MULTILINE)
 SLEEPER = "  sleeper: {run: sleep 60}\n"
 running = []
@@ -73,11 +74,23 @@ def is_there(number):
         return False
 
 
-def children_of(number):
+def name_of(number):
+    try:
+        return Path(f"/proc/{number}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def all_children_of(number):
     try:
         return [int(n) for n in Path(f"/proc/{number}/task/{number}/children").read_text().split()]
     except OSError:
         return []
+
+
+def children_of(number):
+    """Those that it was asked for: not the guard of the others."""
+    return [child for child in all_children_of(number) if name_of(child) != GUARD]
 
 
 class Up:

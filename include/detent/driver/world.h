@@ -56,7 +56,8 @@ struct det_process_options {
     bool has_streams;               /* output and error are for process_read(), not the above */
     bool has_notify;                /* has NOTIFY_SOCKET; what it sends is for process_read() */
     bool ends_with_us;              /* killed when the thread that started it, or all of us, is
-                                       gone, by whatever; but not what it has started itself */
+                                       gone, by whatever; what it has started itself, too, in the
+                                       world of a guard (guard.h) */
 };
 
 /* What process_read() reads. */

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* up_guard.c - what is started is recorded and dies with us; what an earlier detent has left is
+ * ended before anything is started. */
+#include <stdio.h>
+
+#include "cli/socket.h"
+#include "cli/up.h"
+#include "os/os.h"
+
+#define GRACE_MAX (10 * DET_SECOND)
+/* So many are named. */
+#define NAMED_MAX 8
+
+struct left {
+    struct up *up;
+    size_t count;
+};
+
+static void on_left(void *user, int64_t number, const char *command)
+{
+    struct left *left = user;
+
+    left->count++;
+    if (left->count <= NAMED_MAX)
+        up_note(
+            left->up, UP_NAME, "ends process %lld (%s), which an earlier detent has left running",
+            (long long)number, command);
+}
+
+int up_guard_open(struct up *up)
+{
+    int r;
+
+    r = det_guard_open(up->cli->allocator, &up->guard);
+    if (r == 0)
+        up->output.cli.world = det_guard_world(up->guard);
+    return r;
+}
+
+int up_guard_start(struct up *up, struct det_error *reterr)
+{
+    char path[DET_PATH_MAX + sizeof SOCKET_FOLDER + sizeof UP_PROCESSES + 2];
+    struct left left = { .up = up };
+    det_time grace = up->file.config.limits.grace;
+    struct det_guard_options options = {
+        .path = path,
+        .grace = grace && grace < GRACE_MAX ? grace : GRACE_MAX,
+        .on_left = on_left,
+        .user = &left,
+    };
+    int r;
+
+    (void)snprintf(path, sizeof path, "%s/" SOCKET_FOLDER "/" UP_PROCESSES, up->project);
+    r = det_guard_start(up->guard, &options, reterr);
+    if (r == 0 && left.count > NAMED_MAX)
+        up_note(up, UP_NAME, "and %zu others", left.count - NAMED_MAX);
+    return r;
+}
+
+void up_guard_tend(struct up *up)
+{
+    if (up->guard && det_guard_tend(up->guard))
+        up_note_failure(up, UP_NAME, "the process that guards the others was killed; another runs");
+}

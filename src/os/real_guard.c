@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* real_guard.c - a real world whose processes are recorded and do not outlive the program.
+ *
+ * Invariants
+ *   1. A process of this world has a slot before it is forked, and fills it before its exec.
+ *   2. The slot is free again only after the process was reaped and its group was killed.
+ *   3. The helper, while it lives, has the record mapped and waits for this program's end. */
+#include "os/real_guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "os/os.h"
+#include "os/real_process.h"
+
+int det_guard_open(const struct det_allocator *allocator, struct det_guard **ret)
+{
+    struct det_guard *guard = DET_NEW(allocator, struct det_guard);
+    int r;
+
+    if (!guard)
+        return DET_ERR_NO_MEMORY;
+    guard->world.world = *det_world_real();
+    guard->world.allocator = allocator;
+    guard->world.guard = guard;
+    guard->allocator = allocator;
+    guard->file = guard->self = guard->cgroup = -1;
+    r = pthread_mutex_init(&guard->lock, NULL);
+    det_assert(r == 0);
+    *ret = guard;
+    return 0;
+}
+
+struct det_world *det_guard_world(struct det_guard *guard)
+{
+    return &guard->world.world;
+}
+
+/* What an earlier run left. */
+
+struct left {
+    const struct det_guard_options *options;
+    pid_t last;
+};
+
+static void on_left(void *user, const struct det_guard_seen *seen, const char *command)
+{
+    struct left *left = user;
+
+    left->last = seen->number;
+    if (left->options->on_left)
+        left->options->on_left(left->options->user, seen->number, command);
+}
+
+static int end_left(
+    const struct det_guard_options *options, const struct det_guard_record *record, size_t size,
+    struct det_error *reterr)
+{
+    struct left left = { .options = options };
+    struct det_guard_options own = { .grace = options->grace, .user = &left };
+    size_t count = (size - sizeof *record) / sizeof *record->slots;
+    struct det_guard_scan scan;
+    int r;
+
+    if (det_guard_scan_init(&scan, record, count, true) < 0)
+        return det_error_set(
+            reterr, DET_ERR_UNSUPPORTED, "cannot look for processes of an earlier run in /proc");
+    r = det_guard_end_all(&scan, &own, on_left);
+    det_guard_scan_deinit(&scan);
+    if (r == DET_ERR_TIMEOUT)
+        return det_error_set(
+            reterr, r,
+            "a process that an earlier run has started, %d say, still lives and cannot be ended; "
+            "end it first",
+            (int)left.last);
+    return r < 0 ? det_error_set(
+                       reterr, r, "cannot end what an earlier run has left: %s", det_error_text(r))
+                 : 0;
+}
+
+static int recover(const struct det_guard_options *options, struct det_error *reterr)
+{
+    struct det_guard_record *record;
+    size_t size = 0;
+    int r;
+
+    r = det_guard_record_load(options->path, &record, &size);
+    if (r == DET_ERR_CORRUPT)
+        return det_error_set(
+            reterr, r,
+            "%.200s, the record of what an earlier run has started, is damaged; see with ps "
+            "whether something is left, end it, and remove the file",
+            options->path);
+    if (r < 0)
+        return det_error_set(
+            reterr, r, "%.200s cannot be read: %s", options->path, det_error_text(r));
+    r = record ? end_left(options, record, size, reterr) : 0;
+    det_guard_record_unload(record, size);
+    return r;
+}
+
+/* "DETENT_RUN=", the runs that this program is below of, and its own. */
+static void make_marks(struct det_guard *guard)
+{
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): read as the environment of children is */
+    const char *outer = getenv("DETENT_RUN");
+    size_t most = sizeof guard->tied - sizeof DET_GUARD_VARIABLE - DET_GUARD_ID_SIZE - 8;
+
+    if (!outer || strlen(outer) > most)
+        outer = "";
+    (void)snprintf(
+        guard->tied, sizeof guard->tied, DET_GUARD_VARIABLE "%s%s%s", outer, *outer ? ":" : "",
+        guard->record->run);
+    (void)snprintf(
+        guard->kept, sizeof guard->kept, DET_GUARD_VARIABLE "%s%s%s-kept", outer, *outer ? ":" : "",
+        guard->record->run);
+}
+
+int det_guard_start(
+    struct det_guard *guard, const struct det_guard_options *options, struct det_error *reterr)
+{
+    int r;
+
+    det_assert(!guard->record && options->path);
+    r = recover(options, reterr);
+    if (r < 0)
+        return r;
+    r = det_guard_record_create(guard, options->path);
+    if (r < 0)
+        return det_error_set(
+            reterr, r, "%.200s, the record of what is started, cannot be made: %s", options->path,
+            det_error_text(r));
+    make_marks(guard);
+    guard->self = pidfd_open(getpid(), 0);
+    if (guard->self >= 0 && det_guard_helper_start(guard) == 0)
+        return 0;
+    return det_error_set(
+        reterr, det_real_error(errno), "cannot start the process that guards the others: %s",
+        strerrordesc_np(errno));
+}
+
+int det_guard_tend(struct det_guard *guard)
+{
+    if (guard->helper <= 0 || waitpid(guard->helper, NULL, WNOHANG) == 0)
+        return 0;
+    guard->helper = 0;
+    return det_guard_helper_start(guard) == 0;
+}
+
+bool det_guard_is_helper(struct det_guard *guard, int64_t number)
+{
+    return guard->helper > 0 && number == guard->helper;
+}
+
+/* Slots. */
+
+struct det_guard *det_real_guard(struct det_world *world)
+{
+    struct det_guard *guard = ((struct det_real_world *)(void *)world)->guard;
+
+    return guard && guard->record ? guard : NULL;
+}
+
+static int take_slot(struct det_guard *guard, struct det_guard_slot **ret)
+{
+    struct det_guard_record *record = guard->record;
+    uint32_t index = record->count;
+    int r;
+
+    if (guard->free) {
+        *ret = &record->slots[guard->free - 1];
+        guard->free = (*ret)->next;
+        return 0;
+    }
+    if (index == guard->allocated) {
+        r = det_guard_record_grow(guard, index + DET_GUARD_SLOTS_STEP);
+        if (r < 0)
+            return r;
+    }
+    *ret = &record->slots[index];
+    record->count = index + 1;
+    return 0;
+}
+
+/* The beginning of the command line. */
+static void copy_command(const char *const *argv, char target[DET_GUARD_TEXT_SIZE])
+{
+    size_t used = 0;
+
+    for (; *argv && used < DET_GUARD_TEXT_SIZE - 1; argv++) {
+        int size =
+            snprintf(target + used, DET_GUARD_TEXT_SIZE - used, "%s%s", used ? " " : "", *argv);
+
+        used += size > 0 ? (size_t)size : 0;
+    }
+}
+
+int det_guard_claim(
+    struct det_guard *guard, const struct det_process_options *options, struct det_guard_slot **ret)
+{
+    struct det_guard_slot *slot = NULL;
+    int r;
+
+    pthread_mutex_lock(&guard->lock);
+    r = take_slot(guard, &slot);
+    if (r == 0) {
+        slot->number = 0;
+        slot->is_kept = !options->ends_with_us;
+        copy_command(options->argv, slot->command);
+        slot->state = DET_GUARD_CLAIMED;
+        *ret = slot;
+    }
+    pthread_mutex_unlock(&guard->lock);
+    return r;
+}
+
+void det_guard_release(struct det_guard *guard, struct det_guard_slot *slot)
+{
+    pthread_mutex_lock(&guard->lock);
+    slot->state = DET_GUARD_FREE;
+    slot->next = guard->free;
+    guard->free = (uint32_t)(slot - guard->record->slots) + 1;
+    pthread_mutex_unlock(&guard->lock);
+}
+
+int det_guard_record_self(struct det_guard_slot *slot, int cgroup)
+{
+    struct det_guard_seen self;
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_seen = proc >= 0 && det_guard_look(proc, getpid(), &self);
+
+    if (proc >= 0)
+        close(proc);
+    if (!is_seen)
+        return -1;
+    slot->number = (uint32_t)self.number;
+    slot->start = self.start;
+    slot->state = DET_GUARD_LIVE;
+    /* Where it cannot, the rest still holds it. */
+    if (cgroup >= 0 && !slot->is_kept)
+        (void)!write(cgroup, "0", 1);
+    return 0;
+}
+
+static bool is_used(const struct det_guard_record *record)
+{
+    for (uint32_t i = 0; i < record->count; i++)
+        if (record->slots[i].state == DET_GUARD_LIVE)
+            return true;
+    return false;
+}
+
+void det_guard_close(struct det_guard *guard)
+{
+    if (!guard)
+        return;
+    det_guard_helper_stop(guard);
+    if (guard->record) {
+        if (!is_used(guard->record) &&
+            (!*guard->record->cgroup || det_guard_cgroup_remove(guard->record->cgroup)))
+            (void)!ftruncate(guard->file, 0);
+        (void)munmap(guard->record, DET_GUARD_SIZE(DET_GUARD_SLOTS_MAX));
+        close(guard->file);
+    }
+    if (guard->self >= 0)
+        close(guard->self);
+    if (guard->cgroup >= 0)
+        close(guard->cgroup);
+    pthread_mutex_destroy(&guard->lock);
+    DET_DELETE(guard->allocator, guard);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* real_guard_record.c - the file that lists what was started; see docs/formats/processes.md.
+ *
+ * A new run makes a new file and puts it in the place of the old one, which somebody may still have
+ * mapped: a guard that is not done yet, or a child before its exec. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/hash.h"
+#include "os/os.h"
+#include "os/real_guard.h"
+
+static const char magic[8] = { 'D', 'E', 'T', 'P', 'R', 'O', 'C', '1' };
+
+static uint32_t checksum_of(const struct det_guard_record *record)
+{
+    uint32_t sum = det_crc32c(0, record, offsetof(struct det_guard_record, checksum));
+
+    return det_crc32c(sum, record->cgroup, sizeof record->cgroup);
+}
+
+static int read_boot(char target[DET_GUARD_ID_SIZE])
+{
+    int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t size;
+
+    memset(target, 0, DET_GUARD_ID_SIZE);
+    if (file < 0)
+        return DET_ERR_UNSUPPORTED;
+    size = read(file, target, 36);
+    close(file);
+    return size == 36 ? 0 : DET_ERR_UNSUPPORTED;
+}
+
+int det_guard_record_grow(struct det_guard *guard, uint32_t count)
+{
+    int number;
+
+    if (count > DET_GUARD_SLOTS_MAX)
+        return DET_ERR_LIMIT;
+    do
+        number = posix_fallocate(guard->file, 0, (off_t)DET_GUARD_SIZE(count));
+    while (number == EINTR);
+    if (number)
+        return det_real_error(number);
+    guard->allocated = count;
+    return 0;
+}
+
+static int fill_header(struct det_guard_record *record, const char *run, int *ret_cgroup)
+{
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
+    struct det_guard_seen self;
+    bool is_seen = proc >= 0 && det_guard_look(proc, getpid(), &self);
+
+    if (proc >= 0)
+        close(proc);
+    if (!is_seen)
+        return DET_ERR_UNSUPPORTED;
+    r = read_boot(record->boot);
+    if (r < 0)
+        return r;
+    (void)snprintf(record->run, sizeof record->run, "%s", run);
+    record->owner = (uint32_t)self.number;
+    record->session = (uint32_t)self.session;
+    record->owner_start = self.start;
+    *ret_cgroup = det_guard_cgroup_make(record->cgroup, run);
+    memcpy(record->magic, magic, sizeof magic);
+    record->checksum = checksum_of(record);
+    return 0;
+}
+
+static int map_new(struct det_guard *guard, const char *run)
+{
+    void *map;
+    int r;
+
+    r = det_guard_record_grow(guard, DET_GUARD_SLOTS_STEP);
+    if (r < 0)
+        return r;
+    map = mmap(
+        NULL, DET_GUARD_SIZE(DET_GUARD_SLOTS_MAX), PROT_READ | PROT_WRITE, MAP_SHARED, guard->file,
+        0);
+    if (map == MAP_FAILED)
+        return det_real_error(errno);
+    guard->record = map;
+    return fill_header(guard->record, run, &guard->cgroup);
+}
+
+static void unmap_new(struct det_guard *guard)
+{
+    if (guard->record)
+        (void)munmap(guard->record, DET_GUARD_SIZE(DET_GUARD_SLOTS_MAX));
+    guard->record = NULL;
+    if (guard->cgroup >= 0)
+        close(guard->cgroup);
+    guard->cgroup = -1;
+    close(guard->file);
+    guard->file = -1;
+}
+
+int det_guard_record_create(struct det_guard *guard, const char *path)
+{
+    char name[DET_PATH_MAX + 8], run[33];
+    uint64_t random[2];
+    int r;
+
+    det_real_random(NULL, random, sizeof random);
+    (void)snprintf(
+        run, sizeof run, "%016llx%016llx", (unsigned long long)random[0],
+        (unsigned long long)random[1]);
+    if (snprintf(name, sizeof name, "%s.new", path) >= (int)sizeof name)
+        return DET_ERR_LIMIT;
+    (void)unlink(name);
+    guard->file = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (guard->file < 0)
+        return det_real_error(errno);
+    r = fchmod(guard->file, 0600) < 0 ? det_real_error(errno) : map_new(guard, run);
+    if (r == 0 && rename(name, path) < 0)
+        r = det_real_error(errno);
+    if (r < 0) {
+        if (guard->record && guard->record->cgroup[0])
+            (void)det_guard_cgroup_remove(guard->record->cgroup);
+        unmap_new(guard);
+        (void)unlink(name);
+    }
+    return r;
+}
+
+/* Whether it was last written before this machine booted. */
+static bool is_of_another_boot(const struct stat *status)
+{
+    struct timespec wall, up;
+
+    (void)clock_gettime(CLOCK_REALTIME, &wall);
+    (void)clock_gettime(CLOCK_BOOTTIME, &up);
+    return status->st_mtim.tv_sec < wall.tv_sec - up.tv_sec - 1;
+}
+
+static bool is_valid(const struct det_guard_record *record)
+{
+    return memcmp(record->magic, magic, sizeof magic) == 0 &&
+           record->checksum == checksum_of(record) && !record->boot[DET_GUARD_ID_SIZE - 1] &&
+           strnlen(record->run, sizeof record->run) == 32 &&
+           !record->cgroup[DET_GUARD_CGROUP_SIZE - 1];
+}
+
+static int load_file(
+    int file, const struct stat *status, struct det_guard_record **ret, size_t *ret_size)
+{
+    size_t size = (size_t)status->st_size;
+    char boot[DET_GUARD_ID_SIZE];
+    struct det_guard_record *record;
+    int r;
+
+    if (size == 0)
+        return 0;
+    if (!S_ISREG(status->st_mode) || size < sizeof *record)
+        return is_of_another_boot(status) ? 0 : DET_ERR_CORRUPT;
+    r = read_boot(boot);
+    if (r < 0)
+        return r;
+    record = mmap(NULL, size, PROT_READ, MAP_SHARED, file, 0);
+    if (record == MAP_FAILED)
+        return det_real_error(errno);
+    if (!is_valid(record))
+        r = is_of_another_boot(status) ? 0 : DET_ERR_CORRUPT;
+    else if (strcmp(record->boot, boot) == 0) {
+        *ret = record;
+        *ret_size = size;
+        return 0;
+    }
+    (void)munmap(record, size);
+    return r;
+}
+
+int det_guard_record_load(const char *path, struct det_guard_record **ret, size_t *ret_size)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), r = DET_ERR_IO;
+    struct stat status;
+
+    *ret = NULL;
+    if (file < 0)
+        return errno == ENOENT ? 0 : det_real_error(errno);
+    if (fstat(file, &status) == 0)
+        r = load_file(file, &status, ret, ret_size);
+    close(file);
+    return r;
+}
+
+void det_guard_record_unload(struct det_guard_record *record, size_t size)
+{
+    if (record)
+        (void)munmap(record, size);
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* real_guard_test.c - processes of a guarded world are recorded, die with their program, and are
+ * ended by the next one. */
+#include "lib/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/os.h"
+#include "os/real_guard.h"
+
+static char nasty[4096], *folder, path[4096];
+
+static int group_setup(void **state)
+{
+    ssize_t size = readlink("/proc/self/exe", nasty, sizeof nasty - 32);
+    char *end;
+
+    (void)state;
+    if (size <= 0)
+        return -1;
+    nasty[size] = '\0';
+    end = strrchr(nasty, '/');
+    (void)snprintf(end, 32, "/nasty-child");
+    return 0;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    folder = det_test_folder();
+    (void)snprintf(path, sizeof path, "%s/processes", folder);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    det_test_folder_remove(folder);
+    return 0;
+}
+
+static struct det_guard *begin(det_time grace)
+{
+    const struct det_guard_options options = { .path = path, .grace = grace };
+    struct det_guard *guard;
+    struct det_error error = { 0 };
+
+    assert_int_equal(0, det_guard_open(NULL, &guard));
+    assert_int_equal(0, det_guard_start(guard, &options, &error));
+    return guard;
+}
+
+static struct det_process *run_program(
+    struct det_guard *guard, const char *const *argv, bool ends_with_us)
+{
+    const struct det_process_options options = {
+        .argv = argv,
+        .input = -1,
+        .output = -1,
+        .error = -1,
+        .new_group = true,
+        .ends_with_us = ends_with_us,
+    };
+    struct det_world *world = det_guard_world(guard);
+    struct det_process *process = NULL;
+
+    assert_int_equal(0, world->ops->process_start(world, &options, &process, NULL));
+    return process;
+}
+
+static const char *const sleeper[] = { "sleep", "600", NULL };
+
+static void end(struct det_guard *guard, struct det_process *process)
+{
+    struct det_world *world = det_guard_world(guard);
+
+    assert_int_equal(0, world->ops->process_kill(world, process, SIGKILL));
+    world->ops->process_close(world, process);
+}
+
+/* What the file has; the caller frees it. */
+static struct det_guard_record *look(void)
+{
+    return (struct det_guard_record *)(void *)det_test_read_file(path, NULL);
+}
+
+static void what_is_started_is_recorded_until_it_is_reaped(void **state)
+{
+    struct det_guard *guard = begin(0);
+    struct det_process *process = run_program(guard, sleeper, false);
+    struct det_world *world = det_guard_world(guard);
+    struct det_guard_record *record = look();
+    struct stat status;
+
+    (void)state;
+    assert_int_equal(record->owner, getpid());
+    assert_int_equal(record->slots[0].state, DET_GUARD_LIVE);
+    assert_int_equal(record->slots[0].number, world->ops->process_number(world, process));
+    assert_true(record->slots[0].start >= record->owner_start);
+    assert_true(record->slots[0].is_kept);
+    assert_string_equal(record->slots[0].command, "sleep 600");
+    free(record);
+    end(guard, process);
+    record = look();
+    assert_int_equal(record->slots[0].state, DET_GUARD_FREE);
+    free(record);
+    end(guard, run_program(guard, sleeper, true));
+    record = look();
+    assert_int_equal(record->count, 1);
+    free(record);
+    det_guard_close(guard);
+    assert_int_equal(0, stat(path, &status));
+    assert_int_equal(status.st_size, 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+}
+
+static void one_that_cannot_be_started_leaves_no_record(void **state)
+{
+    const struct det_process_options options = {
+        .argv = (const char *const[]){ "/no/such/program", NULL }, .input = -1, .output = -1
+    };
+    struct det_guard *guard = begin(0);
+    struct det_world *world = det_guard_world(guard);
+    struct det_process *process;
+    struct det_guard_record *record;
+
+    (void)state;
+    assert_int_equal(DET_ERR_NOT_FOUND, world->ops->process_start(world, &options, &process, NULL));
+    record = look();
+    assert_int_equal(record->slots[0].state, DET_GUARD_FREE);
+    free(record);
+    det_guard_close(guard);
+}
+
+static void there_is_room_for_as_many_as_the_format_says(void **state)
+{
+    const struct det_process_options options = { .argv = sleeper };
+    struct det_guard *guard = begin(0);
+    struct det_guard_slot *slot = NULL, *first = NULL;
+
+    (void)state;
+    for (uint32_t i = 0; i < DET_GUARD_SLOTS_MAX; i++) {
+        assert_int_equal(0, det_guard_claim(guard, &options, &slot));
+        first = first ? first : slot;
+    }
+    assert_int_equal(DET_ERR_LIMIT, det_guard_claim(guard, &options, &slot));
+    det_guard_release(guard, first);
+    assert_int_equal(0, det_guard_claim(guard, &options, &slot));
+    assert_ptr_equal(slot, first);
+    det_guard_close(guard);
+}
+
+/* A program that starts some and is killed. Returns the pidfd of one that it has started. */
+static int run_and_die(const char *const *argv, bool ends_with_us, bool with_helper)
+{
+    int numbers[2];
+    pid_t us, number = 0;
+
+    assert_int_equal(0, pipe2(numbers, O_CLOEXEC));
+    us = fork();
+    if (us == 0) {
+        struct det_guard *guard = begin(0);
+        struct det_world *world = det_guard_world(guard);
+        struct det_process *process = run_program(guard, argv, ends_with_us);
+
+        number = (pid_t)world->ops->process_number(world, process);
+        (void)!write(numbers[1], &number, sizeof number);
+        if (!with_helper)
+            (void)kill(guard->helper, SIGKILL);
+        (void)pause();
+    }
+    assert_int_equal(sizeof number, read(numbers[0], &number, sizeof number));
+    close(numbers[0]);
+    close(numbers[1]);
+    int descriptor = pidfd_open(number, 0);
+
+    assert_int_equal(0, kill(us, SIGKILL));
+    assert_int_equal(us, waitpid(us, NULL, 0));
+    return descriptor;
+}
+
+static bool is_over(int descriptor, int span_ms)
+{
+    struct pollfd one = { .fd = descriptor, .events = POLLIN };
+
+    return poll(&one, 1, span_ms) == 1;
+}
+
+static void it_dies_with_its_program(void **state)
+{
+    int one = run_and_die(sleeper, true, true), two = run_and_die(sleeper, true, false);
+
+    (void)state;
+    assert_true(is_over(one, 30000));
+    assert_true(is_over(two, 30000));
+    close(one);
+    close(two);
+}
+
+struct seen {
+    int64_t number;
+    char command[64];
+    int count;
+};
+
+static void on_left(void *user, int64_t number, const char *command)
+{
+    struct seen *seen = user;
+
+    seen->number = number;
+    (void)snprintf(seen->command, sizeof seen->command, "%s", command);
+    seen->count++;
+}
+
+static void one_that_was_kept_is_ended_by_the_next_program(void **state)
+{
+    struct seen seen = { 0 };
+    const struct det_guard_options options = {
+        .path = path, .grace = DET_SECOND, .on_left = on_left, .user = &seen
+    };
+    int one = run_and_die(sleeper, false, true);
+    struct det_guard *guard;
+    struct det_error error = { 0 };
+
+    (void)state;
+    assert_false(is_over(one, 0));
+    assert_int_equal(0, det_guard_open(NULL, &guard));
+    assert_int_equal(0, det_guard_start(guard, &options, &error));
+    assert_true(is_over(one, 0));
+    assert_int_equal(seen.count, 1);
+    assert_string_equal(seen.command, "sleep 600");
+    close(one);
+    det_guard_close(guard);
+}
+
+static void one_that_ignores_the_signal_is_killed(void **state)
+{
+    const char *const argv[] = { "/bin/sh", "-c", "trap : TERM; while :; do sleep 600; done",
+                                 NULL };
+    int one = run_and_die(argv, false, true);
+
+    (void)state;
+    det_guard_close(begin(50 * DET_MILLISECOND));
+    assert_true(is_over(one, 0));
+    close(one);
+}
+
+static void the_helper_is_known_and_replaced(void **state)
+{
+    struct det_guard *guard = begin(0);
+    pid_t helper = guard->helper;
+    siginfo_t info;
+
+    (void)state;
+    assert_true(det_guard_is_helper(guard, helper));
+    assert_false(det_guard_is_helper(guard, getpid()));
+    assert_int_equal(0, det_guard_tend(guard));
+    assert_int_equal(0, kill(helper, SIGKILL));
+    assert_int_equal(0, waitid(P_PID, (id_t)helper, &info, WEXITED | WNOWAIT));
+    assert_int_equal(1, det_guard_tend(guard));
+    assert_false(det_guard_is_helper(guard, helper));
+    det_guard_close(guard);
+    assert_int_equal(-1, waitpid(-1, NULL, WNOHANG));
+}
+
+static void what_is_damaged_is_refused(void **state)
+{
+    const struct det_guard_options options = { .path = path };
+    static const char zeros[600];
+    struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+    struct det_guard *guard;
+    struct det_error error = { 0 };
+
+    (void)state;
+    assert_int_equal(0, det_guard_open(NULL, &guard));
+    det_test_write_file(path, zeros, 5);
+    assert_int_equal(DET_ERR_CORRUPT, det_guard_start(guard, &options, &error));
+    det_test_write_file(path, zeros, sizeof zeros);
+    assert_int_equal(DET_ERR_CORRUPT, det_guard_start(guard, &options, &error));
+    assert_non_null(strstr(error.text, "is damaged"));
+    /* Of another boot. */
+    assert_int_equal(0, utimensat(AT_FDCWD, path, old, 0));
+    assert_int_equal(0, det_guard_start(guard, &options, &error));
+    det_guard_close(guard);
+}
+
+static void a_place_that_is_not_there_is_told(void **state)
+{
+    const struct det_guard_options options = { .path = "/no/such/folder/processes" };
+    struct det_guard *guard;
+    struct det_error error = { 0 };
+
+    (void)state;
+    assert_int_equal(0, det_guard_open(NULL, &guard));
+    assert_int_equal(DET_ERR_NOT_FOUND, det_guard_start(guard, &options, &error));
+    assert_non_null(strstr(error.text, "/no/such/folder/processes"));
+    /* Before the start nothing is recorded. */
+    end(guard, run_program(guard, sleeper, true));
+    det_guard_close(guard);
+    det_guard_close(NULL);
+}
+
+static void a_link_in_the_place_of_the_record_is_not_followed(void **state)
+{
+    const struct det_guard_options options = { .path = path };
+    char target[4200];
+    struct det_guard *guard;
+    struct det_error error = { 0 };
+
+    (void)state;
+    (void)snprintf(target, sizeof target, "%s/target", folder);
+    det_test_write_file(target, "kept", 4);
+    assert_int_equal(0, symlink(target, path));
+    assert_int_equal(0, det_guard_open(NULL, &guard));
+    assert_int_equal(DET_ERR_IO, det_guard_start(guard, &options, &error));
+    det_guard_close(guard);
+}
+
+static int scenario(struct det_test_memory *memory, void *argument)
+{
+    const struct det_guard_options options = { .path = path };
+    const struct det_process_options process_options = {
+        .argv = sleeper, .input = -1, .output = -1, .error = -1, .new_group = true
+    };
+    struct det_process *process;
+    struct det_guard *guard = NULL;
+    struct det_world *world;
+    int r;
+
+    (void)argument;
+    r = det_guard_open(&memory->allocator, &guard);
+    if (r < 0)
+        return r;
+    r = det_guard_start(guard, &options, NULL);
+    world = det_guard_world(guard);
+    if (r == 0)
+        r = world->ops->process_start(world, &process_options, &process, NULL);
+    if (r == 0)
+        end(guard, process);
+    det_guard_close(guard);
+    return r;
+}
+
+static void it_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    det_test_each_failure(scenario, NULL);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(what_is_started_is_recorded_until_it_is_reaped),
+        CASE(one_that_cannot_be_started_leaves_no_record),
+        CASE(there_is_room_for_as_many_as_the_format_says),
+        CASE(it_dies_with_its_program),
+        CASE(one_that_was_kept_is_ended_by_the_next_program),
+        CASE(one_that_ignores_the_signal_is_killed),
+        CASE(the_helper_is_known_and_replaced),
+        CASE(what_is_damaged_is_refused),
+        CASE(a_place_that_is_not_there_is_told),
+        CASE(a_link_in_the_place_of_the_record_is_not_followed),
+        CASE(it_survives_every_failed_allocation),
+    };
+
+    return cmocka_run_group_tests(tests, group_setup, NULL);
+}
