@@ -47,6 +47,8 @@ struct reload {
     struct reload_item *first, **end;
     size_t count;
     bool reopens_api, reopens_machines; /* the latter with the former */
+    bool may_ask_store;                 /* it has answered a moment ago, or is a file */
+    bool asks_store;                    /* it would have to, and may not */
     bool is_applied;                    /* the new file is in the place of the old one */
     struct cli cli;                     /* whose talk is kept below */
     char *text;

@@ -19,6 +19,9 @@
 #include "cli/up_verbs.h"
 #include "cli/up_workers.h"
 
+/* How long what is closed for a reload may wait for the store. */
+#define STORE_SPAN (2 * DET_SECOND)
+
 /* A file that runs no more, and that something may still point into. */
 struct up_retired {
     struct up_retired *next;
@@ -74,6 +77,7 @@ int reload_open(struct up *up, struct reload *reload)
     int code;
 
     *reload = (struct reload){ .up = up, .cli = *up->output.outer };
+    reload->may_ask_store = up->store_is_probed || !up_store_is_remote(up);
     reload->end = &reload->first;
     talk = open_memstream(&reload->text, &reload->text_size);
     if (!talk)
@@ -254,9 +258,13 @@ static int replace_core(struct reload *reload, struct det_error *reterr)
     struct up_machines *resting = NULL;
     int r;
 
+    /* It has just answered; should it go away now, nobody waits for it for long. */
+    if (reload->reopens_machines)
+        up_store_limit(up, STORE_SPAN);
     api_close(up);
     if (reload->reopens_machines)
         resting = up_machines_rest(up);
+    up_store_limit(up, DET_NEVER);
     api_free(up);
     exchange(reload);
     r = open_core(reload, reterr);

@@ -319,8 +319,13 @@ static int check_stranded(struct reload *reload, const struct config_machine *ma
         .renames = renames,
     };
     struct evolve evolve;
-    int code = evolve_open(&reload->cli, &wish, &evolve);
+    int code;
 
+    if (!reload->may_ask_store) {
+        reload->asks_store = true;
+        return CLI_OK;
+    }
+    code = evolve_open(&reload->cli, &wish, &evolve);
     if (code == CLI_OK)
         code = evolve_compare(&evolve);
     if (code == CLI_OK && evolve.stranded) {

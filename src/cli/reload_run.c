@@ -11,6 +11,7 @@
 
 #include "cli/reload.h"
 #include "cli/up_verbs.h"
+#include "os/os.h"
 
 #define STOPS "it stops; reload it when it is up"
 
@@ -78,13 +79,21 @@ static void note_failure(const struct reload *reload)
         note_lines(up, reload->text);
 }
 
-/* Makes the plan, tells it and, if that is wanted, carries it out. The answer; NULL: no memory. */
-static json_t *run(struct up *up, bool is_plan)
+/* Makes the plan, tells it and, if that is wanted, carries it out. The answer; NULL: no memory, or
+ * the store has to be asked first. */
+static json_t *run(struct up *up, bool is_plan, bool *must_probe)
 {
     struct reload reload;
     int code = reload_open(up, &reload);
     json_t *answer = NULL, *items = items_of(&reload);
 
+    *must_probe = code == CLI_OK && !reload.may_ask_store &&
+                  (reload.asks_store || (reload.reopens_machines && !is_plan));
+    if (*must_probe) {
+        json_decref(items);
+        reload_close(&reload);
+        return NULL;
+    }
     if (!is_plan && code == CLI_OK)
         code = carry_out(&reload);
     answer = json_pack(
@@ -99,21 +108,86 @@ static json_t *run(struct up *up, bool is_plan)
     return answer;
 }
 
-void up_reload(struct up *up)
+static void finish(struct up *up, json_t *answer)
 {
-    struct socket_call *call;
-    json_t *answer;
+    struct socket_call *call = up->reload_call;
 
-    up->reload_wanted = false;
-    up->is_reloading = true;
-    answer = run(up, false);
-    up->is_reloading = false;
-    call = up->reload_call;
     up->reload_call = NULL;
+    up->is_reloading = up->store_is_probed = up->reload_is_plan = false;
     if (call)
         socket_call_answer(call, answer);
     else
         json_decref(answer);
+}
+
+/* The store does not answer: nothing is read from it, and nothing that needs it is closed. */
+static void refuse(struct up *up)
+{
+    char why[UP_AWAY_TEXT] = "it does not answer", text[2 * UP_AWAY_TEXT];
+
+    (void)up_store_is_away(up, why);
+    (void)snprintf(
+        text, sizeof text,
+        "%s: this needs the store, which cannot be reached: %s; reload when it is back",
+        up->options->path, why);
+    up_note_failure(up, UP_NAME, "reload: refused, and nothing has changed");
+    up_note_failure(up, UP_NAME, "%s", text);
+    up->was_refused = up->was_refused || !up->reload_is_plan;
+    finish(
+        up, json_pack(
+                "{s:s, s:b, s:b, s:s, s:[]}", "kind", "reload", "is_right", 0, "is_applied", 0,
+                "text", text, "items"));
+}
+
+/* On a thread of its own, since it may wait: the loop goes on. */
+static void ask_store(void *argument)
+{
+    struct up *up = argument;
+
+    up->probe_result = up_store_ask(up);
+    det_loop_post(up->loop, &up->probe_post);
+}
+
+static void on_answer(void *argument)
+{
+    struct up *up = argument;
+
+    /* It was closed meanwhile. */
+    if (!up->probe)
+        return;
+    det_thread_join(up->cli->world, up->probe);
+    up->probe = NULL;
+    if (up->probe_result < 0) {
+        refuse(up);
+        return;
+    }
+    up->store_is_probed = true;
+    up->reload_wanted = true;
+    up->is_reloading = false;
+}
+
+static void probe_store(struct up *up)
+{
+    char unused[UP_AWAY_TEXT];
+
+    up->probe_post = (struct det_post){ .run = on_answer, .argument = up };
+    if (up_store_is_away(up, unused) ||
+        det_thread_start(up->cli->world, "probe", ask_store, up, &up->probe) < 0)
+        refuse(up);
+}
+
+void up_reload(struct up *up)
+{
+    bool must_probe = false;
+    json_t *answer;
+
+    up->reload_wanted = false;
+    up->is_reloading = true;
+    answer = run(up, up->reload_is_plan, &must_probe);
+    if (must_probe)
+        probe_store(up);
+    else
+        finish(up, answer);
 }
 
 void up_reload_over(struct up *up)
@@ -124,6 +198,14 @@ void up_reload_over(struct up *up)
     up->reload_call = NULL;
     if (call)
         socket_call_fail(call, DET_ERR_CLOSED, STOPS);
+}
+
+void up_reload_close(struct up *up)
+{
+    if (up->probe)
+        det_thread_join(up->cli->world, up->probe);
+    up->probe = NULL;
+    up_reload_over(up);
 }
 
 static void on_gone(void *user)
@@ -140,8 +222,8 @@ void up_run_reload(void *context, const struct socket_request *request, struct s
 
     if (!up_arguments_check(request, call, arguments))
         return;
-    if (up_argument_is_set(request, "plan")) {
-        socket_call_answer(call, run(up, true));
+    if (up_argument_is_set(request, "plan") && up->state != UP_RUNNING) {
+        socket_call_answer(call, run(up, true, &(bool){ false }));
         return;
     }
     if (up->state != UP_RUNNING || up->reload_call || up->is_reloading) {
@@ -151,6 +233,7 @@ void up_run_reload(void *context, const struct socket_request *request, struct s
         return;
     }
     up->reload_call = call;
+    up->reload_is_plan = up_argument_is_set(request, "plan");
     up->reload_wanted = true;
     socket_call_keep(call, on_gone, up);
 }

@@ -20,12 +20,11 @@
 #include "cli/up_workers.h"
 #include "os/os.h"
 
-/* Signals that come so soon after the first one are the same wish: a wrapper passes on what the
- * terminal has sent to all of us, say. */
-#define SAME_WISH (250 * DET_MILLISECOND)
 /* From the wish to stop to the first word on who is still there, and from one to the next. */
 #define PATIENCE_FIRST (2 * DET_SECOND)
 #define PATIENCE_EVERY (5 * DET_SECOND)
+/* How long what is closed may wait for a store that is away. */
+#define STORE_SPAN (5 * DET_SECOND)
 
 enum { OPTION_FILE, OPTION_TIMES, OPTION_QUIET, OPTION_JOURNAL, OPTION_LISTEN };
 
@@ -73,6 +72,7 @@ void up_begin_stop(struct up *up)
 {
     up_set_state(up, UP_STOPPING);
     up->stop_at = det_loop_now(up->loop);
+    up_deadline_arm(up);
     arm_patience(up, PATIENCE_FIRST);
     serve_notify_tell(&up->notify, "STOPPING=1\nSTATUS=stops");
     /* Who comes now is refused, and need not wait for our end. */
@@ -91,7 +91,7 @@ void up_stop(struct up *up, const char *why)
         up_begin_stop(up);
         return;
     }
-    if (det_loop_now(up->loop) - up->stop_at < SAME_WISH)
+    if (det_loop_now(up->loop) - up->stop_at < UP_SAME_WISH)
         return;
     up_note(up, UP_NAME, "%s again: kills what is left", why);
     det_tasks_force(up->tasks);
@@ -237,11 +237,18 @@ static void tell_hidden(struct up *up, bool is_last)
 
 static void close_parts(struct up *up)
 {
+    up_deadline_arm(up);
+    up_store_limit(up, STORE_SPAN);
+    up_reload_close(up);
+    up_deadline_phase(up, "requests to the API wait for the store or for their readers");
     api_close(up);
+    up_deadline_phase(up, "an action of a worker is still running");
     up_workers_close(up);
+    up_deadline_phase(up, "durable slots and machines wait for the store, or an effect runs");
     up_durable_close(up);
     up_machines_close(up);
     up_workers_close_store(up);
+    up_deadline_phase(up, "connections, spans or the output wait for who takes them");
     api_free(up);
     serve_local_close(&up->local);
     tokens_close(up->tokens);
@@ -264,6 +271,7 @@ static void close_parts(struct up *up)
     serve_log_close(up);
     up_output_close(&up->output);
     serve_notify_close(&up->notify);
+    up_signals_end(up);
     det_loop_close(up->loop);
     det_guard_close(up->guard);
 }
@@ -346,7 +354,11 @@ static void heed_output(struct up *up)
 /* Behind each turn of the loop: nobody is in the middle of anything. */
 static void after_turn(struct up *up)
 {
-    if (up->reload_wanted && up->state == UP_RUNNING)
+    if (up->reload_signalled && !up->reload_wanted && !up->is_reloading) {
+        up->reload_wanted = true;
+        up->reload_signalled = false;
+    }
+    if (up->reload_wanted && up->state == UP_RUNNING && !up->is_reloading)
         up_reload(up);
     else if (up->reload_wanted && up->state >= UP_STOPPING)
         up_reload_over(up);

@@ -15,6 +15,7 @@
  *     up_guard.c     the record of what was started, and its end when we are killed
  *     up_quiet.c     what is said and done when nothing happens any more
  *     up_signals.c   SIGINT, SIGTERM, SIGHUP, SIGCHLD by a descriptor on the loop
+ *     up_deadline.c  the thread that takes SIGINT and SIGTERM, and ends a stop that takes too long
  *     up_notes.c     events of the bus as notes between the lines
  *     up_output.c    what is printed, without waiting for who reads it
  *     up_lines.c     the newest lines, for `logs`
@@ -61,6 +62,9 @@
 
 /* The name before notes that are about no task. */
 #define UP_NAME "detent"
+/* Signals that come so soon after the first one are the same wish: a wrapper passes on what the
+ * terminal has sent to all of us, say. */
+#define UP_SAME_WISH (250 * DET_MILLISECOND)
 /* In the folder of the socket; docs/formats/processes.md. */
 #define UP_PROCESSES "processes"
 
@@ -124,7 +128,12 @@ struct up {
     struct serve_notify notify;         /* our own supervisor */
     struct up_retired *retired;         /* files that were in its place before */
     const struct reload_item *standing; /* what runs otherwise than the file says: reload.h */
-    bool reload_wanted, is_reloading;
+    bool reload_wanted, is_reloading, reload_is_plan;
+    bool reload_signalled;    /* SIGHUP came */
+    bool store_is_probed;     /* it has answered, and a reload goes on */
+    struct det_thread *probe; /* asks the store; NULL: nobody does */
+    struct det_post probe_post;
+    int probe_result;       /* of the thread, before it posts */
     bool was_refused;       /* the file of the last reload */
     struct det_logger *log; /* NULL: it speaks to people, or prints data */
     enum det_log_level log_level;
@@ -173,16 +182,19 @@ struct up {
     uint64_t job_count;     /* jobs that were given a name */
 
     enum up_state state;
-    bool has_news;                 /* something has happened since it was looked at */
-    bool is_empty;                 /* nothing is left to run */
-    bool has_failed;               /* a task of the file failed for good */
-    bool was_forced;               /* something did not stop by itself */
-    det_time stop_at;              /* monotonic: when it began */
-    struct det_timer patience;     /* tells who still stops */
-    struct det_timer quiet;        /* nothing has happened for a while */
-    struct det_timer store_look;   /* whether the store can be reached */
-    det_time away_since;           /* monotonic: since when it cannot; 0: it can */
+    bool has_news;               /* something has happened since it was looked at */
+    bool is_empty;               /* nothing is left to run */
+    bool has_failed;             /* a task of the file failed for good */
+    bool was_forced;             /* something did not stop by itself */
+    det_time stop_at;            /* monotonic: when it began */
+    struct det_timer patience;   /* tells who still stops */
+    struct det_timer quiet;      /* nothing has happened for a while */
+    struct det_timer store_look; /* whether the store can be reached */
+    det_time away_since;         /* monotonic: since when it cannot; 0: it can */
+    struct up_deadline *deadline;
     struct det_watch signal_watch; /* descriptor -1: not open */
+    struct det_watch stop_watch;   /* SIGINT and SIGTERM, as the thread of the deadline hands on */
+    int stop_signals, stop_pipe;   /* that thread's */
     sigset_t mask_before;
 };
 
@@ -260,6 +272,12 @@ bool up_store_is_lost(struct up *up);
 /* Whether there is no connection to it for now, and why. */
 #define UP_AWAY_TEXT 256
 bool up_store_is_away(struct up *up, char text[UP_AWAY_TEXT]);
+/* Whether it is reached by a connection, which may be lost. */
+bool up_store_is_remote(const struct up *up);
+/* Asks it for something, which waits for it: DET_ERR_... when it does not answer. Any thread. */
+int up_store_ask(struct up *up);
+/* From now on no call waits longer than `span` for it; DET_NEVER: as before. */
+void up_store_limit(struct up *up, det_time span);
 /* From now on it is told when that changes. */
 DET_MUST_CHECK int up_store_watch(struct up *up);
 
@@ -334,6 +352,8 @@ void up_tokens_changed(void *user, const struct token *token, bool is_new);
 
 /* reload_run.c; over: it stops, and who wants one is told */
 void up_reload_over(struct up *up);
+/* After the last turn of the loop; the store is limited by now. */
+void up_reload_close(struct up *up);
 
 /* Reads the file again; between two turns of the loop. */
 void up_reload(struct up *up);
@@ -343,8 +363,20 @@ void up_retired_close(struct up *up);
 
 /* Before there are threads. 0 or an error. */
 DET_MUST_CHECK int up_signals_open(struct up *up);
-/* Ends what left its group, and puts the signals back. */
+/* Ends what left its group. */
 void up_signals_close(struct up *up);
+/* Puts the signals back. */
+void up_signals_end(struct up *up);
+
+/* up_deadline.c */
+
+/* With the signalfd of SIGINT and SIGTERM, and where they are handed on to. 0 or an error. */
+DET_MUST_CHECK int up_deadline_open(struct up *up, int signals, int forward);
+/* A stop begins. */
+void up_deadline_arm(struct up *up);
+/* What the main thread is about to wait for; a constant text, for who is told that it hung. */
+void up_deadline_phase(struct up *up, const char *phase);
+void up_deadline_close(struct up *up);
 
 /* up_notes.c */
 

@@ -3,7 +3,9 @@
 
 /* up_signals.c - signals as something to read on the loop, and the processes that left their group.
  *
- * The terminal's Ctrl-C reaches only this process, since each task leads a group of its own. */
+ * The terminal's Ctrl-C reaches only this process, since each task leads a group of its own. SIGINT
+ * and SIGTERM come by way of the thread of up_deadline.c. */
+#include <fcntl.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -51,7 +53,7 @@ static void take(struct up *up, const struct signalfd_siginfo *info)
             up_stop(up, "the terminal is gone");
         else if (up->state == UP_RUNNING) {
             up_audit_signal(up, "SIGHUP: reload", uid);
-            up->reload_wanted = true;
+            up->reload_signalled = true;
         }
         break;
     case SIGCHLD:
@@ -63,34 +65,84 @@ static void take(struct up *up, const struct signalfd_siginfo *info)
     }
 }
 
+static void read_signals(struct up *up, int descriptor)
+{
+    struct signalfd_siginfo info;
+
+    while (read(descriptor, &info, sizeof info) == (ssize_t)sizeof info)
+        take(up, &info);
+}
+
 static void on_signal(void *argument, unsigned events)
 {
     struct up *up = argument;
-    struct signalfd_siginfo info;
 
     (void)events;
-    while (read(up->signal_watch.descriptor, &info, sizeof info) == (ssize_t)sizeof info)
-        take(up, &info);
+    read_signals(up, up->signal_watch.descriptor);
+}
+
+static void on_stop_signal(void *argument, unsigned events)
+{
+    struct up *up = argument;
+
+    (void)events;
+    read_signals(up, up->stop_watch.descriptor);
+}
+
+static void close_one(int *descriptor)
+{
+    if (*descriptor >= 0)
+        close(*descriptor);
+    *descriptor = -1;
+}
+
+static void close_descriptors(struct up *up)
+{
+    close_one(&up->signal_watch.descriptor);
+    close_one(&up->stop_watch.descriptor);
+    close_one(&up->stop_signals);
+    close_one(&up->stop_pipe);
+}
+
+static int open_descriptors(struct up *up, const sigset_t *stop, const sigset_t *others)
+{
+    int ends[2] = { -1, -1 };
+
+    up->stop_signals = signalfd(-1, stop, SFD_CLOEXEC | SFD_NONBLOCK);
+    up->signal_watch.descriptor = signalfd(-1, others, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (up->stop_signals < 0 || up->signal_watch.descriptor < 0 ||
+        pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+        return DET_ERR_IO;
+    up->stop_watch.descriptor = ends[0];
+    up->stop_pipe = ends[1];
+    return up_deadline_open(up, up->stop_signals, up->stop_pipe);
 }
 
 int up_signals_open(struct up *up)
 {
-    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
-    sigset_t set;
+    sigset_t stop, others, all;
     int r;
 
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        sigaddset(&set, numbers[i]);
-    pthread_sigmask(SIG_BLOCK, &set, &up->mask_before);
-    up->signal_watch.descriptor = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (up->signal_watch.descriptor < 0) {
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGINT);
+    sigaddset(&stop, SIGTERM);
+    sigemptyset(&others);
+    sigaddset(&others, SIGHUP);
+    sigaddset(&others, SIGCHLD);
+    sigorset(&all, &stop, &others);
+    pthread_sigmask(SIG_BLOCK, &all, &up->mask_before);
+    up->signal_watch = (struct det_watch){ .run = on_signal, .argument = up, .descriptor = -1 };
+    up->stop_watch = (struct det_watch){ .run = on_stop_signal, .argument = up, .descriptor = -1 };
+    up->stop_signals = up->stop_pipe = -1;
+    r = open_descriptors(up, &stop, &others);
+    if (r < 0) {
+        close_descriptors(up);
         pthread_sigmask(SIG_SETMASK, &up->mask_before, NULL);
-        return DET_ERR_IO;
+        return r;
     }
-    up->signal_watch.run = on_signal;
-    up->signal_watch.argument = up;
     r = det_loop_watch(up->loop, &up->signal_watch, DET_POLL_READ);
+    if (r == 0)
+        r = det_loop_watch(up->loop, &up->stop_watch, DET_POLL_READ);
     /* Without it orphans go to init, as they would anywhere else. */
     (void)!det_orphans_adopt();
     return r;
@@ -117,7 +169,14 @@ void up_signals_close(struct up *up)
         return;
     end_orphans(up);
     det_loop_unwatch(up->loop, &up->signal_watch);
-    close(up->signal_watch.descriptor);
-    up->signal_watch.descriptor = -1;
+    det_loop_unwatch(up->loop, &up->stop_watch);
+}
+
+void up_signals_end(struct up *up)
+{
+    if (up->signal_watch.descriptor < 0)
+        return;
+    up_deadline_close(up);
+    close_descriptors(up);
     pthread_sigmask(SIG_SETMASK, &up->mask_before, NULL);
 }

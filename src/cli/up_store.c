@@ -27,6 +27,31 @@ bool up_store_is_away(struct up *up, char text[UP_AWAY_TEXT])
     return store && store->ops->is_away && store->ops->is_away(store, text, UP_AWAY_TEXT);
 }
 
+bool up_store_is_remote(const struct up *up)
+{
+    const struct det_store *store = store_of(up);
+
+    return store && store->ops->is_away;
+}
+
+int up_store_ask(struct up *up)
+{
+    struct det_store *store = store_of(up);
+    uint64_t count;
+
+    return store && store->ops->nodes ? store->ops->nodes(store, &count) : 0;
+}
+
+void up_store_limit(struct up *up, det_time span)
+{
+    struct det_store *const stores[] = { up->shared, up->store,
+                                         up->machines ? up->machines->store : NULL };
+
+    for (size_t i = 0; i < sizeof stores / sizeof *stores; i++)
+        if (stores[i])
+            det_store_cancel(stores[i], span);
+}
+
 static void look(void *argument)
 {
     struct up *up = argument;

@@ -125,8 +125,8 @@ int det_guard_record_create(struct det_guard *guard, const char *path)
     if (guard->file < 0)
         return det_real_error(errno);
     r = fchmod(guard->file, 0600) < 0 ? det_real_error(errno) : map_new(guard, run);
-    if (r == 0 && rename(name, path) < 0)
-        r = det_real_error(errno);
+    if (r == 0)
+        r = det_real_file_rename(&guard->world.world, name, path);
     if (r < 0) {
         if (guard->record && guard->record->cgroup[0])
             (void)det_guard_cgroup_remove(guard->record->cgroup);
