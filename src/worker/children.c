@@ -106,12 +106,16 @@ void det_children_ask(struct det_worker *worker)
 
 /* Reconciling. */
 
-static struct det_worker *find(struct det_worker *worker, const char *name)
+struct det_worker *det_worker_child(const struct det_worker *worker, const char *name)
 {
+    size_t parent_size = strlen(worker->identity.id), name_size = strlen(name) + 1;
     char id[DET_WORKER_PATH_MAX + 1];
 
-    if (snprintf(id, sizeof id, "%s/%s", worker->identity.id, name) >= (int)sizeof id)
+    if (parent_size + 1 + name_size > sizeof id)
         return NULL;
+    memcpy(id, worker->identity.id, parent_size);
+    id[parent_size] = '/';
+    memcpy(id + parent_size + 1, name, name_size);
     return det_map_get(&worker->workers->map, id);
 }
 
@@ -184,7 +188,8 @@ static struct det_worker *make(struct det_worker *worker, struct det_wish *wish)
             worker->attention |= DET_LOOK_WISHES;
         return NULL;
     }
-    worker->has_new_children = true;
+    if (!worker->first_new)
+        worker->first_new = child;
     det_tell(child, (struct det_worker_event){ .kind = DET_WORKER_CHILD_ADDING });
     return child;
 }
@@ -214,7 +219,7 @@ static void keep(struct det_worker *top, struct det_wish *wish)
         DET_LIST_EACH(node, &worker->wishes)
         {
             struct det_wish *below = DET_CONTAINER(node, struct det_wish, node);
-            struct det_worker *child = find(worker, below->name);
+            struct det_worker *child = det_worker_child(worker, below->name);
 
             if (child && comes_back(child, below))
                 keep_one(child, below);
@@ -223,76 +228,179 @@ static void keep(struct det_worker *top, struct det_wish *wish)
     }
 }
 
-static void fulfil(struct det_worker *worker, struct det_wish *wish, uint64_t round)
+/* Whether the child is the next one in the list, so that it need not be sorted. */
+static void note_order(struct det_worker *worker, struct det_worker *child)
 {
-    struct det_worker *child = find(worker, wish->name);
+    struct det_worker *next = worker->round_last ? worker->round_last->next : worker->first;
 
-    if (child && child->mark == round) {
+    worker->is_round_sorted = worker->is_round_sorted && next == child;
+    worker->round_last = child;
+}
+
+/* Whether a child was made. */
+static bool fulfil(struct det_worker *worker, struct det_wish *wish)
+{
+    struct det_worker *child = det_worker_child(worker, wish->name);
+    bool is_new = !child;
+
+    if (child && child->mark == worker->round) {
         refuse_once(worker, wish, DET_ERR_EXISTS, "there is one of this name already");
-        return;
+        return false;
     }
     if (child && strcmp(child->kind->name, wish->kind) != 0)
         go(child, "its kind has changed");
     if (!child)
         child = make(worker, wish);
     if (!child)
-        return;
-    child->mark = round;
+        return false;
+    child->mark = worker->round;
+    note_order(worker, child);
     /* One of another kind, or that was deleted, is made anew when it is gone. */
     if (comes_back(child, wish))
         keep(child, wish);
     else if (!child->is_unwanted)
         give(child, wish);
+    return is_new;
+}
+
+static void append(struct det_worker *worker, struct det_worker **last, struct det_worker *child)
+{
+    child->previous = *last;
+    *(*last ? &(*last)->next : &worker->first) = child;
+    *last = child;
 }
 
 /* Children in the order of the wishes, those that go behind them. */
-static void sort(struct det_worker *worker, uint64_t round)
+static void sort(struct det_worker *worker)
 {
     struct det_worker *leftover = NULL, **end = &leftover, *last = NULL;
 
     for (struct det_worker *child = worker->first; child; child = child->next)
-        if (child->mark != round) {
+        if (child->mark != worker->round) {
             *end = child;
             end = &child->after;
         }
     *end = NULL;
     worker->first = NULL;
     for (struct det_list *node = worker->wishes.next; node != &worker->wishes; node = node->next) {
-        struct det_worker *child = find(worker, DET_CONTAINER(node, struct det_wish, node)->name);
+        struct det_worker *child =
+            det_worker_child(worker, DET_CONTAINER(node, struct det_wish, node)->name);
 
-        if (!child || child->mark != round)
+        if (!child || child->mark != worker->round)
             continue;
         child->mark = 0;
-        child->previous = last;
-        *(last ? &last->next : &worker->first) = child;
-        last = child;
+        append(worker, &last, child);
     }
-    for (struct det_worker *child = leftover; child; child = child->after) {
-        child->previous = last;
-        *(last ? &last->next : &worker->first) = child;
-        last = child;
-    }
+    for (struct det_worker *child = leftover; child; child = child->after)
+        append(worker, &last, child);
     if (last)
         last->next = NULL;
     worker->last = last;
+    /* Who is new may stand anywhere now. */
+    if (worker->first_new)
+        worker->first_new = worker->first;
+}
+
+static void begin_round(struct det_worker *worker)
+{
+    worker->round = ++worker->workers->generations;
+    worker->round_at = worker->wishes.next;
+    worker->round_last = NULL;
+    worker->is_round_sorted = true;
+}
+
+/* In a list that is sorted, those that nobody wants stand behind the last one. */
+static void finish_round(struct det_worker *worker)
+{
+    bool is_sorted = worker->is_round_sorted;
+    struct det_worker *last = is_sorted ? worker->round_last : NULL;
+
+    for (struct det_worker *child = last ? last->next : worker->first; child; child = child->next)
+        if (child->mark != worker->round)
+            go(child, "it is not in the spec of its parent any more");
+    if (!is_sorted)
+        sort(worker);
+    worker->round_at = NULL;
+    worker->round_last = NULL;
+    worker->attention |= DET_LOOK_VIEW;
+}
+
+/* A portion is short, so that a tick is: 500 children that are made, or 10,000 looked at. */
+#define PORTION   10000
+#define MAKE_COST 20
+
+static void put_off_rest(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+
+    worker->attention |= DET_LOOK_MORE | DET_LOOK_VIEW;
+    det_list_remove(&worker->maker);
+    det_list_append(&workers->makers, &worker->maker);
+    /* Without memory for the timer it goes on with the next tick. */
+    (void)!det_loop_timer_set(workers->loop, &workers->more, workers->now);
+}
+
+static bool may_reconcile(const struct det_worker *worker)
+{
+    return !worker->shutdown_wanted && det_life_may_have_children(worker);
 }
 
 void det_children_reconcile(struct det_worker *worker)
 {
-    uint64_t round = ++worker->workers->generations;
+    uint32_t cost = 0;
 
-    if (worker->shutdown_wanted || !det_life_may_have_children(worker))
+    if (!may_reconcile(worker))
         return;
-    worker->attention &= ~(uint32_t)DET_LOOK_WISHES;
-    for (struct det_list *node = worker->wishes.next, *next; node != &worker->wishes; node = next) {
-        next = node->next;
-        fulfil(worker, DET_CONTAINER(node, struct det_wish, node), round);
+    if (worker->attention & DET_LOOK_WISHES)
+        begin_round(worker);
+    worker->attention &= ~(uint32_t)(DET_LOOK_WISHES | DET_LOOK_MORE);
+    if (!worker->round_at)
+        return;
+    while (worker->round_at != &worker->wishes && cost < PORTION) {
+        struct det_wish *wish = DET_CONTAINER(worker->round_at, struct det_wish, node);
+
+        worker->round_at = wish->node.next;
+        cost += fulfil(worker, wish) ? MAKE_COST : 1;
     }
-    for (struct det_worker *child = worker->first; child; child = child->next)
-        if (child->mark != round)
-            go(child, "it is not in the spec of its parent any more");
-    sort(worker, round);
-    worker->attention |= DET_LOOK_VIEW;
+    if (worker->round_at == &worker->wishes)
+        finish_round(worker);
+    else
+        put_off_rest(worker);
+}
+
+void det_children_make_more(void *argument)
+{
+    struct det_workers *workers = argument;
+    struct det_list *node = det_list_take(&workers->makers);
+
+    det_workers_now(workers);
+    if (!node || workers->is_stopping)
+        return;
+    det_worker_go_on_making(DET_CONTAINER(node, struct det_worker, maker));
+    if (!det_list_is_empty(&workers->makers))
+        (void)!det_loop_timer_set(workers->loop, &workers->more, workers->now);
+}
+
+void det_children_fulfil(struct det_worker *worker, struct det_wish *wish)
+{
+    struct det_worker *child = det_worker_child(worker, wish->name);
+
+    if (!may_reconcile(worker) || worker->attention & DET_LOOK_WISHES ||
+        det_wishes_find(worker, wish->name, DET_WISH_KIND) ||
+        det_wishes_find(worker, wish->name, DET_WISH_YAML)) {
+        worker->attention |= DET_LOOK_WISHES;
+        return;
+    }
+    if (!worker->round)
+        worker->round = ++worker->workers->generations;
+    if (child)
+        child->mark = 0;
+    fulfil(worker, wish);
+}
+
+void det_children_release(struct det_worker *child)
+{
+    go(child, "it is not in the spec of its parent any more");
 }
 
 /* What the parent sees of them. */

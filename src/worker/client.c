@@ -221,6 +221,15 @@ static void visit_family(struct det_worker *worker)
     det_workers_bury(workers);
 }
 
+/* The rest of the family has nothing new. */
+static void visit_child(struct det_worker *parent, const char *name)
+{
+    struct det_worker *child = det_worker_child(parent, name);
+
+    if (child)
+        visit_family(child);
+}
+
 static void put(void *argument)
 {
     struct putting *putting = argument;
@@ -238,15 +247,17 @@ static void put(void *argument)
     }
     det_wish_find_states(parent, putting->wish);
     old = det_wishes_find(parent, putting->wish->name, DET_WISH_HAND);
+    det_wishes_insert(parent, old ? &old->node : &parent->wishes, putting->wish);
     if (old) {
-        det_list_insert_before(&old->node, &putting->wish->node);
-        det_list_remove(&old->node);
+        det_wishes_remove(parent, old);
         det_wish_free(putting->workers, old);
-    } else
-        det_list_append(&parent->wishes, &putting->wish->node);
+    }
+    det_children_fulfil(parent, putting->wish);
     putting->wish = NULL;
-    parent->attention |= DET_LOOK_WISHES;
-    visit_family(parent);
+    if (parent->attention & DET_LOOK_WISHES)
+        visit_family(parent);
+    else
+        visit_child(parent, putting->spec->name);
 }
 
 int det_workers_upsert(
@@ -329,13 +340,19 @@ static void take(void *argument)
 
     if (!wish)
         return;
-    det_list_remove(&wish->node);
+    det_wishes_remove(parent, wish);
     det_wish_free(taking->workers, wish);
-    if (worker && !taking->is_shared)
-        for (struct det_worker *each = worker; each; each = det_worker_after(each, worker))
-            each->is_deleted = true;
-    parent->attention |= DET_LOOK_WISHES;
-    visit_family(parent);
+    if (taking->is_shared) {
+        parent->attention |= DET_LOOK_WISHES;
+        visit_family(parent);
+        return;
+    }
+    if (!worker)
+        return;
+    for (struct det_worker *each = worker; each; each = det_worker_after(each, worker))
+        each->is_deleted = true;
+    det_children_release(worker);
+    visit_family(worker);
 }
 
 int det_workers_delete(struct det_workers *workers, const char *id, struct det_error *reterr)

@@ -47,6 +47,25 @@ static void schedule(struct det_worker *worker, det_time began, bool has_failed)
     det_worker_due(worker, worker->collect_at);
 }
 
+/* With so many under way, what is only to be looked at again waits: who begins, acts or has a new
+ * config goes first. Not for so long that an observation gets stale. */
+#define OBSERVING_MAX 65536
+
+static bool may_wait(const struct det_worker *worker)
+{
+    const struct det_workers *workers = worker->workers;
+
+    return workers->observing >= OBSERVING_MAX && worker->observed_at && !worker->eager_sequence &&
+           worker->gate <= worker->observed_sequence &&
+           workers->now - worker->observed_at < worker->stale_after / 2;
+}
+
+static void put_off(struct det_worker *worker, det_time span)
+{
+    worker->collect_at = worker->workers->now + span;
+    det_worker_due(worker, worker->collect_at);
+}
+
 static void begin(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
@@ -55,15 +74,17 @@ static void begin(struct det_worker *worker)
     struct det_run *run = worker->spare;
 
     if (worker->body->lost_collects >= DET_LOST_MAX && !worker->is_collector_new) {
-        worker->collect_at = workers->now + every(worker);
-        det_worker_due(worker, worker->collect_at);
+        put_off(worker, every(worker));
+        return;
+    }
+    if (may_wait(worker)) {
+        put_off(worker, workers->limits.tick);
         return;
     }
     worker->is_collector_new = false;
     worker->spare = NULL;
     if (!run && det_run_new(worker, DET_RUN_COLLECT, 0, &run) < 0) {
-        worker->collect_at = workers->now + every(worker);
-        det_worker_due(worker, worker->collect_at);
+        put_off(worker, every(worker));
         return;
     }
     if (desired)
@@ -164,8 +185,8 @@ static int judge(struct det_worker *worker, struct det_run *run)
 void det_collect_done(struct det_worker *worker, struct det_run *run)
 {
     det_time began = atomic_load_explicit(&run->job.started_at, memory_order_acquire);
-    bool was_waiting = !worker->observed_at || worker->observed_sequence < worker->gate ||
-                       worker->eager_sequence;
+    bool was_waiting =
+        !worker->observed_at || worker->observed_sequence < worker->gate || worker->eager_sequence;
 
     worker->collect = NULL;
     if (worker->eager_sequence && run->sequence >= worker->eager_sequence) {

@@ -60,6 +60,7 @@ struct det_crew {
     unsigned queued, running, members, hung, idle_count;
     unsigned threads_max, hung_max;
     bool is_closing;
+    bool is_held; /* whoever submits goes on to do so */
     size_t hands_count;
     struct det_crew_hand *hands;
 };
@@ -331,6 +332,44 @@ static struct det_condition *call_hand(struct det_crew *crew)
     return NULL;
 }
 
+/* Of jobs that are submitted one after the other, this many wait for each hand that is awake: most
+ * are so short that one hand does many of them, and to wake one costs more than a job. */
+#define HELD_MAX 64
+
+static bool may_wait(const struct det_crew *crew)
+{
+    return crew->is_held && crew->queued < HELD_MAX * (crew->members - crew->idle_count + 1);
+}
+
+void det_crew_hold(struct det_crew *crew)
+{
+    if (!crew)
+        return;
+    det_mutex_lock(crew->world, crew->mutex);
+    crew->is_held = true;
+    det_mutex_unlock(crew->world, crew->mutex);
+}
+
+void det_crew_release(struct det_crew *crew)
+{
+    struct det_condition *called;
+    unsigned members;
+    bool has_started;
+
+    if (!crew)
+        return;
+    do {
+        det_mutex_lock(crew->world, crew->mutex);
+        crew->is_held = false;
+        members = crew->members;
+        called = call_hand(crew);
+        has_started = crew->members != members;
+        det_mutex_unlock(crew->world, crew->mutex);
+        if (called)
+            det_condition_signal(crew->world, called);
+    } while (called || has_started);
+}
+
 void det_crew_submit(struct det_crew *crew, struct det_crew_job *job)
 {
     struct det_condition *called;
@@ -345,7 +384,7 @@ void det_crew_submit(struct det_crew *crew, struct det_crew_job *job)
     job->hand = NULL;
     det_list_append(&crew->queue, &job->node);
     crew->queued++;
-    called = call_hand(crew);
+    called = may_wait(crew) ? NULL : call_hand(crew);
     det_mutex_unlock(crew->world, crew->mutex);
     if (called)
         det_condition_signal(crew->world, called);

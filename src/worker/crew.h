@@ -70,6 +70,10 @@ void det_crew_close(struct det_crew *crew);
  * further thread can be started those that are there do it. Submitted while the crew closes it is
  * dropped. */
 void det_crew_submit(struct det_crew *crew, struct det_crew_job *job);
+/* Many jobs are about to be submitted: from now on hands sleep until det_crew_release(), or until
+ * very many jobs wait. Both take NULL. */
+void det_crew_hold(struct det_crew *crew);
+void det_crew_release(struct det_crew *crew);
 /* Takes back one that has not started: true, and its `done` will not run. False: it runs, or has
  * run, or was never submitted. */
 bool det_crew_withdraw(struct det_crew *crew, struct det_crew_job *job);

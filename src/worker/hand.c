@@ -166,7 +166,7 @@ static void forget_older(struct det_worker *worker, const struct det_wish *wish)
 
     if (!older)
         return;
-    det_list_remove(&older->node);
+    det_wishes_remove(worker, older);
     det_wish_free(worker->workers, older);
 }
 
@@ -184,7 +184,7 @@ void det_hand_restore(struct det_worker *worker)
         det_list_remove(node);
         forget_older(worker, restored->wish);
         det_wish_find_states(worker, restored->wish);
-        det_list_append(&worker->wishes, &restored->wish->node);
+        det_wishes_insert(worker, &worker->wishes, restored->wish);
         worker->attention |= DET_LOOK_WISHES;
         free_restored(workers, restored);
     }
@@ -380,7 +380,7 @@ void det_hand_keep(struct det_worker *worker)
         next = node->next;
         if (wish->origin != DET_WISH_HAND)
             continue;
-        det_list_remove(node);
+        det_wishes_remove(worker, wish);
         det_hand_wait(workers, worker->identity.id, wish);
     }
 }

@@ -169,8 +169,15 @@ static void unlink_from(struct det_worker *worker)
         worker->next->previous = worker->previous;
     else
         parent->last = worker->previous;
+    if (parent->round_last == worker)
+        parent->round_last = worker->previous;
+    if (parent->first_new == worker)
+        parent->first_new = worker->next;
     parent->child_count--;
-    parent->attention |= DET_LOOK_VIEW | DET_LOOK_WISHES;
+    parent->attention |= DET_LOOK_VIEW;
+    /* It is to be made anew. */
+    if (det_wishes_have(parent, worker->identity.name))
+        parent->attention |= DET_LOOK_WISHES;
 }
 
 static size_t path_size_of(
@@ -212,6 +219,7 @@ int det_worker_make(
     worker->since = workers->now;
     worker->attention = DET_LOOK_DERIVE | DET_LOOK_CHILDREN | DET_LOOK_VIEW;
     det_list_init(&worker->wishes);
+    det_list_init(&worker->maker);
     name_it(worker, parent, name, kind, id_size, path_size);
     det_worker_set_reason(worker, "initial");
     r = det_map_put(&workers->map, worker);
@@ -252,6 +260,8 @@ static void free_worker(struct det_worker *worker)
 
     det_assert(!worker->collect && !worker->running && !worker->body && !worker->first);
     free_strain(worker);
+    det_list_remove(&worker->maker);
+    det_wishes_drop_index(worker);
     det_wishes_free(worker->workers, &worker->wishes);
     det_user_spec_deinit(&worker->spec);
     det_scope_values_deinit(&worker->scope);
@@ -279,20 +289,25 @@ static bool is_awaited(const struct det_worker *worker)
 
 void det_workers_bury(struct det_workers *workers)
 {
-    struct det_worker **place = &workers->gone;
-
     if (workers->walking)
         return;
-    while (*place) {
-        struct det_worker *worker = *place;
+    while (workers->gone) {
+        struct det_worker *worker = workers->gone;
 
-        if (is_awaited(worker)) {
-            place = &worker->next;
-            continue;
-        }
-        *place = worker->next;
+        workers->gone = worker->next;
         free_worker(worker);
     }
+}
+
+void det_worker_settle(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+
+    if (worker->life == LIFE_GONE && !is_awaited(worker)) {
+        worker->next = workers->gone;
+        workers->gone = worker;
+    }
+    det_workers_bury(workers);
 }
 
 /* Out of the tree; its memory goes when nobody walks. */
@@ -317,9 +332,8 @@ static void end(struct det_worker *worker)
         det_stop_gone(workers);
     }
     worker->parent = NULL;
-    worker->next = workers->gone;
-    workers->gone = worker;
-    det_workers_bury(workers);
+    det_list_remove(&worker->maker);
+    det_worker_settle(worker);
 }
 
 /* How long after a failure it is tried again. */

@@ -66,6 +66,16 @@ static void arrived(struct det_worker *worker, const struct det_recorded *record
         worker->strain->store_failures = 0;
 }
 
+/* What came back may have ended the worker, and freed it: only one that was gone before is ours to
+ * free. */
+static void settle(struct det_workers *workers, struct det_worker *worker, bool was_gone)
+{
+    if (was_gone)
+        det_worker_settle(worker);
+    else
+        det_workers_bury(workers);
+}
+
 /* Who it is. */
 
 static int make_key(char *target, size_t size, const char *kind, const char *id)
@@ -161,6 +171,7 @@ static void identity_arrived(void *argument, const struct det_recorded *recorded
 {
     struct det_worker *worker = argument;
     struct det_workers *workers = worker->workers;
+    bool was_gone = det_life_is_gone(worker);
     struct det_known *known = known_of(workers, worker->kind->name, worker->identity.id);
 
     arrived(worker, recorded);
@@ -168,7 +179,7 @@ static void identity_arrived(void *argument, const struct det_recorded *recorded
     if (known && recorded->code == 0)
         known->startups = worker->counts.startups;
     det_life_recorded(worker, recorded->code, recorded->error);
-    det_workers_bury(workers);
+    settle(workers, worker, was_gone);
 }
 
 void det_record_identity(struct det_worker *worker)
@@ -202,11 +213,12 @@ static void desired_arrived(void *argument, const struct det_recorded *recorded)
 {
     struct det_worker *worker = argument;
     struct det_workers *workers = worker->workers;
+    bool was_gone = det_life_is_gone(worker);
 
     arrived(worker, recorded);
     worker->is_desired_pending = false;
     det_desire_recorded(worker, recorded->code, recorded->error);
-    det_workers_bury(workers);
+    settle(workers, worker, was_gone);
 }
 
 void det_record_desired(struct det_worker *worker)
@@ -245,12 +257,13 @@ static void observed_arrived(void *argument, const struct det_recorded *recorded
 {
     struct det_worker *worker = argument;
     struct det_workers *workers = worker->workers;
+    bool was_gone = det_life_is_gone(worker);
 
     arrived(worker, recorded);
     worker->is_observed_pending = false;
     if (recorded->code < 0 && !workers->is_stopping)
         put_off(worker);
-    det_workers_bury(workers);
+    settle(workers, worker, was_gone);
 }
 
 void det_record_observed(struct det_worker *worker)

@@ -195,6 +195,10 @@ static int save(
     int r;
 
     reterr->code = 0;
+    if (!recorder->store) {
+        memset(saved, 0, count * sizeof *saved);
+        return 0;
+    }
     r = det_store_documents_save(recorder->store, saves, count, saved, reterr);
     det_assert(r <= 0);
     if (r < 0 && reterr->code != r)
@@ -358,8 +362,8 @@ int det_recorder_open(
     struct det_recorder *recorder;
     int r;
 
-    det_assert(store && loop);
-    if (!store->ops->documents)
+    det_assert((store || is_inline) && loop);
+    if (store && !store->ops->documents)
         return DET_ERR_UNSUPPORTED;
     recorder = DET_NEW(allocator, struct det_recorder);
     if (!recorder)
@@ -474,7 +478,8 @@ int det_recorder_load(
     struct det_recorder *recorder, const struct det_document_query *query,
     int (*visit)(void *context, const struct det_document *document), void *context)
 {
-    return det_store_documents_list(recorder->store, query, visit, context, NULL);
+    return recorder->store ? det_store_documents_list(recorder->store, query, visit, context, NULL)
+                           : 0;
 }
 
 void det_recorder_waiting(struct det_recorder *recorder, struct det_recorder_waiting *ret)

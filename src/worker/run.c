@@ -286,6 +286,7 @@ static void done(void *argument)
     struct det_worker *worker = run->worker;
 
     det_workers_now(run->workers);
+    run->workers->observing -= run->kind == DET_RUN_COLLECT;
     if (run->job.is_dropped)
         run->code = DET_ERR_CANCELLED;
     if (run->job.is_dropped && run->kind == DET_RUN_CLOSE)
@@ -390,6 +391,8 @@ void det_run_start(struct det_run *run, det_time timeout)
     };
     if (run->worker && run->timeout != DET_NEVER)
         det_worker_due(run->worker, workers->now + run->timeout);
+    workers->observing += run->kind == DET_RUN_COLLECT;
+    det_workers_hold_crews(workers);
     det_crew_submit(crew_of(run), &run->job);
 }
 
@@ -403,6 +406,7 @@ bool det_run_give_up(struct det_run *run)
     struct det_crew *crew = crew_of(run);
 
     if (det_crew_withdraw(crew, &run->job)) {
+        run->workers->observing -= run->kind == DET_RUN_COLLECT;
         det_run_free(run);
         return true;
     }

@@ -267,7 +267,7 @@ static void attend_after(struct det_worker *worker)
 {
     if (worker->attention & DET_LOOK_CHILDREN)
         det_children_ask(worker);
-    if (worker->attention & DET_LOOK_WISHES)
+    if (worker->attention & (DET_LOOK_WISHES | DET_LOOK_MORE))
         det_children_reconcile(worker);
     if (worker->attention & DET_LOOK_DESIRED)
         det_record_desired(worker);
@@ -318,7 +318,7 @@ static void look_at(struct det_worker *worker)
         visit_live(worker);
         return;
     }
-    if (worker->attention & DET_LOOK_WISHES)
+    if (worker->attention & (DET_LOOK_WISHES | DET_LOOK_MORE))
         det_children_reconcile(worker);
     if (worker->attention & DET_LOOK_VIEW)
         det_children_count(worker);
@@ -331,12 +331,25 @@ static void look_at(struct det_worker *worker)
  * the next one. */
 static void welcome(struct det_worker *worker)
 {
-    worker->has_new_children = false;
-    for (struct det_worker *child = worker->first, *next; child; child = next) {
+    struct det_worker *child = worker->first_new;
+
+    worker->first_new = NULL;
+    for (struct det_worker *next; child; child = next) {
         next = child->next;
         if (!det_life_is_active(child))
             look_at(child);
     }
+}
+
+void det_worker_go_on_making(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+
+    workers->walking++;
+    det_children_reconcile(worker);
+    welcome(worker);
+    workers->walking--;
+    det_workers_bury(workers);
 }
 
 void det_worker_hasten(struct det_worker *worker)
@@ -362,7 +375,7 @@ void det_worker_visit(struct det_worker *worker)
 
     workers->walking++;
     look_in_haste(worker);
-    if (worker->has_new_children && workers->walking == 1)
+    if (worker->first_new && workers->walking == 1)
         welcome(worker);
     workers->walking--;
     det_workers_bury(workers);
@@ -375,6 +388,16 @@ static void beat(struct det_workers *workers)
     det_tell(
         workers->root,
         (struct det_worker_event){ .kind = DET_WORKER_HEARTBEAT, .number = workers->ticks });
+}
+
+/* In a large tree each worker is far from the last one: what is looked at first is on its way from
+ * memory while the one before it is visited. */
+static void fetch(const struct det_worker *worker)
+{
+    const char *place = (const char *)worker;
+
+    for (size_t i = 0; i < offsetof(struct det_worker, reason) + 64; i += 64)
+        __builtin_prefetch(place + i);
 }
 
 void det_workers_tick(struct det_workers *workers)
@@ -392,6 +415,8 @@ void det_workers_tick(struct det_workers *workers)
         /* Itself may go, and be out of the tree then, but not those around it. */
         struct det_worker *sibling = worker->next, *parent = worker->parent;
 
+        if (sibling)
+            fetch(sibling);
         count(worker);
         det_worker_visit(worker);
         if (!det_life_is_gone(worker))

@@ -52,7 +52,9 @@ enum det_wish_origin {
     DET_WISH_HAND, /* det_workers_upsert() */
 };
 struct det_wish {
-    struct det_list node; /* in `wishes` of the parent */
+    struct det_list node;  /* in `wishes` of the parent */
+    const char *key;       /* of the index of the parent: the name */
+    struct det_wish *same; /* in the index: of the same name and another origin */
     enum det_wish_origin origin;
     char name[DET_WORKER_NAME_MAX + 1], kind[DET_WORKER_NAME_MAX + 1];
     uint64_t run_in; /* states of the parent; 0: all */
@@ -189,6 +191,7 @@ enum det_attention {
     DET_LOOK_OBSERVED = 8, /* the observed document is to be written */
     DET_LOOK_DESIRED = 16, /* the desired document is to be written */
     DET_LOOK_VIEW = 32,    /* a child has changed: counts of the view of children */
+    DET_LOOK_MORE = 64,    /* reconciling is under way: the next portion */
 };
 
 /* What makes a subtree unhealthy: each worker counts those below it that have it. */
@@ -271,7 +274,14 @@ struct det_worker {
     det_time derive_at;      /* not before, as the store did not take it */
     char degraded_by[DET_WORKER_REASON_MAX + 1];
     struct det_list wishes;
-    bool has_new_children;
+    uint32_t wish_count;
+    struct det_map *wish_index;          /* by name; NULL: they are few */
+    uint64_t round;                      /* of reconciling */
+    struct det_list *round_at;           /* the next wish of it; NULL: none is under way */
+    struct det_worker *round_last;       /* the last child of it; NULL: none yet */
+    bool is_round_sorted;                /* so far its children stand in the order of the wishes */
+    struct det_list maker;               /* in `makers`, while wishes of a round are left */
+    struct det_worker *first_new;        /* the first child that nobody has visited; NULL: none */
     uint64_t wishes_hash;                /* of those of its kind; 0: it was not asked yet */
     uint64_t refused_hash;               /* of what was wrong with them; 0: nothing */
     struct det_worker *after;            /* while children are sorted */
@@ -284,8 +294,8 @@ struct det_worker {
     struct det_run *spare;   /* to be used again */
     uint64_t collect_sequence;
     uint64_t eager_sequence; /* the first one that knows the new desired state; 0: it was there */
-    bool is_collector_new; /* it was restarted: what is lost does not count for its first run */
-    det_time collect_at;   /* the next one is due */
+    bool is_collector_new;   /* it was restarted: what is lost does not count for its first run */
+    det_time collect_at;     /* the next one is due */
     det_time collector_restarted_at;
     det_time live_since;
     det_time stale_after, collector_timeout; /* those of the limits, or what its interval needs */
@@ -328,11 +338,16 @@ struct det_workers {
     uint64_t scope_generation;
     uint64_t generations; /* of scopes and rounds, given out so far */
     struct det_worker *root;
-    struct det_worker *gone; /* by `next`: to be freed */
-    uint32_t walking;        /* depth of walks and visits: nothing is freed */
+    struct det_worker *gone; /* by `next`: to be freed; no document of theirs is on its way */
+    struct det_post holding; /* then the crews begin what was submitted */
+    bool is_holding;
+    struct det_list makers; /* workers that have more children to make */
+    struct det_timer more;  /* then they go on */
+    uint32_t walking;       /* depth of walks and visits: nothing is freed */
     uint32_t count;
     uint32_t by_phase[5], stale, degraded, circuits_open, down; /* of the last whole tick */
     uint32_t bodies, runs, recordings; /* that are there: all end before we do */
+    uint32_t observing;                /* runs of collect() that were submitted and are not back */
     struct det_timer timer;
     struct det_recorder_errand compacting;
     bool is_compacting;
@@ -388,6 +403,8 @@ DET_MUST_CHECK int det_workers_call(
 void det_workers_now(struct det_workers *workers);
 /* Something has moved on: while all stops, the next tick is at once. */
 void det_workers_hurry(struct det_workers *workers);
+/* Before something is submitted to a crew: it begins when this turn of the loop is over. */
+void det_workers_hold_crews(struct det_workers *workers);
 /* Up to `span`; the same in every run of a seed. */
 det_time det_workers_chance(struct det_workers *workers, det_time span);
 const struct det_worker_kind *det_workers_kind(const struct det_workers *workers, const char *name);
@@ -420,6 +437,8 @@ void det_life_wake(struct det_worker *worker);
 /* One that never began, with no children. */
 void det_worker_discard(struct det_worker *worker);
 void det_workers_bury(struct det_workers *workers);
+/* A document of it is back from the store: frees one that is gone, if it was the last. */
+void det_worker_settle(struct det_worker *worker);
 void det_worker_due(struct det_worker *worker, det_time at);
 /* Another state, and what follows from it; enter() also tells and counts. */
 void det_worker_set_state(struct det_worker *worker, uint16_t state);
@@ -429,6 +448,8 @@ void det_worker_poke_parent(struct det_worker *worker);
 
 /* tick.c */
 void det_worker_visit(struct det_worker *worker);
+/* The next portion of children, and a visit to those that are new. */
+void det_worker_go_on_making(struct det_worker *worker);
 /* Something new is wanted of it: it acts at once, not with the next tick. */
 void det_worker_hasten(struct det_worker *worker);
 void det_worker_view(struct det_worker *worker, bool stop, struct det_worker_view *ret);
@@ -446,6 +467,16 @@ bool det_desire_is_another(struct det_worker *worker);
 DET_MUST_CHECK int det_desire_refresh(struct det_worker *worker);
 const struct det_scope_values *det_desire_scope(const struct det_worker *worker);
 
+/* wish_list.c */
+/* Before `place`, a wish of the worker or the head of its list. */
+void det_wishes_insert(struct det_worker *worker, struct det_list *place, struct det_wish *wish);
+void det_wishes_remove(struct det_worker *worker, struct det_wish *wish);
+struct det_wish *det_wishes_find(
+    const struct det_worker *worker, const char *name, enum det_wish_origin origin);
+/* Of whatever origin. */
+bool det_wishes_have(const struct det_worker *worker, const char *name);
+void det_wishes_drop_index(struct det_worker *worker);
+
 /* wish.c, children.c */
 void det_wish_free(struct det_workers *workers, struct det_wish *wish);
 void det_wishes_free(struct det_workers *workers, struct det_list *list);
@@ -454,8 +485,6 @@ void det_wishes_take(
     struct det_worker *worker, enum det_wish_origin origin, struct det_list *wishes);
 /* Of what they say, and their order. */
 uint64_t det_wishes_hash(const struct det_list *list);
-struct det_wish *det_wishes_find(
-    const struct det_worker *worker, const char *name, enum det_wish_origin origin);
 DET_MUST_CHECK int det_wish_new(
     struct det_workers *workers, const struct det_child_spec *spec, enum det_wish_origin origin,
     struct det_wish **ret, struct det_error *reterr);
@@ -472,7 +501,17 @@ DET_MUST_CHECK int det_wishes_of_spec(
     struct det_workers *workers, struct det_spec *spec, struct det_list *ret,
     struct det_error *reterr);
 void det_children_ask(struct det_worker *worker);
+/* Makes, changes and removes children as the wishes say: a portion of them, if they are many; the
+ * rest follows by itself. */
 void det_children_reconcile(struct det_worker *worker);
+/* One wish alone, that was added or has changed, without a look at the others. */
+void det_children_fulfil(struct det_worker *worker, struct det_wish *wish);
+/* One child whose wish was taken away. */
+void det_children_release(struct det_worker *child);
+/* The child of this name; NULL: there is none. */
+struct det_worker *det_worker_child(const struct det_worker *worker, const char *name);
+/* The timer of workers->more. */
+void det_children_make_more(void *argument);
 void det_children_count(struct det_worker *worker);
 /* Updates the counts of all ancestors. */
 void det_worker_set_ailment(struct det_worker *worker, enum det_ailment ailment, bool has);

@@ -41,18 +41,6 @@ void det_wishes_free(struct det_workers *workers, struct det_list *list)
     }
 }
 
-struct det_wish *det_wishes_find(
-    const struct det_worker *worker, const char *name, enum det_wish_origin origin)
-{
-    for (struct det_list *node = worker->wishes.next; node != &worker->wishes; node = node->next) {
-        struct det_wish *wish = DET_CONTAINER(node, struct det_wish, node);
-
-        if (wish->origin == origin && !strcmp(wish->name, name))
-            return wish;
-    }
-    return NULL;
-}
-
 static struct det_wish *make(struct det_workers *workers, enum det_wish_origin origin)
 {
     struct det_wish *wish = DET_NEW(workers->allocator, struct det_wish);
@@ -281,7 +269,7 @@ void det_wishes_take(
 
         next = node->next;
         if (wish->origin == origin) {
-            det_list_remove(node);
+            det_wishes_remove(worker, wish);
             det_list_append(&old, node);
         }
     }
@@ -296,7 +284,7 @@ void det_wishes_take(
         struct det_wish *wish = DET_CONTAINER(wishes->next, struct det_wish, node);
 
         det_list_remove(&wish->node);
-        det_list_insert_before(place, &wish->node);
+        det_wishes_insert(worker, place, wish);
     }
     det_wishes_free(worker->workers, &old);
     worker->attention |= DET_LOOK_WISHES;

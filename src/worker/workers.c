@@ -68,6 +68,28 @@ static const char *format_reason(struct det_reason *reason, const char *format, 
     return reason->text;
 }
 
+/* What a turn of the loop submits is begun together, when it is over. */
+
+static void release_crews(void *argument)
+{
+    struct det_workers *workers = argument;
+
+    workers->is_holding = false;
+    det_crew_release(workers->actors);
+    det_crew_release(workers->collectors);
+}
+
+void det_workers_hold_crews(struct det_workers *workers)
+{
+    if (workers->is_holding)
+        return;
+    workers->is_holding = true;
+    det_crew_hold(workers->actors);
+    det_crew_hold(workers->collectors);
+    workers->holding = (struct det_post){ .run = release_crews, .argument = workers };
+    det_loop_post(workers->loop, &workers->holding);
+}
+
 /* Ticking, and now and then fewer deltas. */
 
 static int compact(void *argument, struct det_store *store)
@@ -99,7 +121,7 @@ static void compacted(void *argument, int code)
 static void consider_compacting(struct det_workers *workers)
 {
     if (workers->limits.compact_every == DET_NEVER || workers->is_compacting ||
-        workers->now < workers->compact_at)
+        workers->own_store || workers->now < workers->compact_at)
         return;
     workers->compact_at = workers->now + workers->limits.compact_every;
     workers->compact_since = workers->now + workers->wall_ahead - workers->limits.deltas_age_max;
@@ -109,10 +131,21 @@ static void consider_compacting(struct det_workers *workers)
     det_recorder_send(workers->recorder, &workers->compacting);
 }
 
+/* Ticks get at most half of the time of the loop: so many workers that a tick takes longer than the
+ * pause between two of them are ticked less often, and all else goes on. */
+static det_time pause_of(const struct det_workers *workers)
+{
+    det_time least = 2 * workers->tick_took;
+
+    if (workers->is_hurried)
+        return 0;
+    return workers->limits.tick > least ? workers->limits.tick : least;
+}
+
 /* Fails only for memory, and only when it was not set before. */
 static int arm(struct det_workers *workers)
 {
-    det_time at = workers->now + (workers->is_hurried ? 0 : workers->limits.tick);
+    det_time at = workers->now + pause_of(workers);
 
     return det_loop_timer_set(workers->loop, &workers->timer, at);
 }
@@ -150,7 +183,7 @@ static void on_timer(void *argument)
     det_workers_tick(workers);
     if (workers->is_stopped)
         return;
-    if (workers->is_hurried)
+    if (workers->is_hurried || 2 * workers->tick_took > workers->limits.tick)
         arm(workers);
     consider_compacting(workers);
 }
@@ -263,8 +296,9 @@ static int open_store(
             return r;
         workers->store = workers->own_store;
     }
+    /* Nobody can read documents of a store of ours. */
     r = det_recorder_open(
-        workers->world, workers->allocator, workers->store, workers->loop,
+        workers->world, workers->allocator, options->store, workers->loop,
         workers->own_store != NULL, &workers->recorder);
     return r < 0
                ? det_error_set(
@@ -365,6 +399,8 @@ int det_workers_open(
     workers->user = options->user;
     workers->is_paused = options->is_paused;
     workers->timer = (struct det_timer){ .run = on_timer, .argument = workers };
+    workers->more = (struct det_timer){ .run = det_children_make_more, .argument = workers };
+    det_list_init(&workers->makers);
     workers->scratch.format = format_reason;
     det_list_init(&workers->restored);
     seed(workers);
@@ -480,10 +516,12 @@ static void hang_up(struct det_workers *workers)
 /* What is posted to a loop that is not ours must have run before we are gone. */
 static void settle(struct det_workers *workers)
 {
-    while (workers->runs || workers->recordings || workers->bodies || workers->is_compacting)
+    while (workers->runs || workers->recordings || workers->bodies || workers->is_compacting ||
+           workers->is_holding)
         if (det_loop_turn(workers->loop, DET_NEVER) < 0)
             break;
     det_loop_timer_cancel(workers->loop, &workers->timer);
+    det_loop_timer_cancel(workers->loop, &workers->more);
 }
 
 static void free_rest(struct det_workers *workers)

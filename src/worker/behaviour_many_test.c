@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* behaviour_many_test.c - children by the thousand: made in portions, so that no tick is long, and
+ * whatever is wanted meanwhile. */
+#define SEEDS 2
+#include "worker/forest_test.h"
+
+#define MANY 3000
+
+static struct det_buffer yaml;
+
+/* Children with these numbers, in this order. */
+static const char *spec_of(uint32_t first, uint32_t count, int step)
+{
+    det_buffer_deinit(&yaml);
+    det_buffer_init(&yaml, NULL);
+    det_buffer_append_text(&yaml, "children:\n");
+    for (uint32_t i = 0; i < count; i++)
+        det_buffer_format(
+            &yaml, "- {name: p%04u, kind: puppet}\n", (unsigned)((int)first + (int)i * step));
+    return det_buffer_text(&yaml);
+}
+
+static uint32_t count_workers(struct lab *lab)
+{
+    struct det_workers_summary summary;
+
+    det_workers_summary(lab->workers, &summary);
+    return summary.workers;
+}
+
+struct order {
+    uint32_t count;
+    int first, step;
+    bool is_right;
+};
+
+static int look_at_order(void *user, const struct det_worker_status *status)
+{
+    struct order *order = user;
+    char name[16];
+
+    if (!status->depth)
+        return 0;
+    snprintf(name, sizeof name, "p%04d", order->first + (int)order->count++ * order->step);
+    order->is_right = order->is_right && !strcmp(name, status->name);
+    return 0;
+}
+
+static void assert_children(struct lab *lab, int first, uint32_t count, int step)
+{
+    struct order order = { .first = first, .step = step, .is_right = true };
+
+    assert_int_equal(det_workers_each(lab->workers, look_at_order, &order), 0);
+    assert_int_equal(order.count, count);
+    assert_true(order.is_right);
+}
+
+static void begin(struct lab *lab, uint64_t seed)
+{
+    struct lab_options options = forest_options(seed);
+
+    options.watch = NULL;
+    lab_open(lab, options);
+}
+
+SENTENCE(a_tick_makes_a_bounded_number_of_children)
+{
+    struct lab lab;
+    struct det_workers_summary summary;
+
+    begin(&lab, seed);
+    lab_apply(&lab, spec_of(0, MANY, 1));
+    assert_in_range(count_workers(&lab), 2, 600);
+    /* The rest does not wait for further ticks. */
+    lab_run(&lab, 90 * DET_MILLISECOND);
+    assert_int_equal(count_workers(&lab), MANY + 1);
+    lab_run(&lab, 5 * DET_SECOND);
+    det_workers_summary(lab.workers, &summary);
+    assert_int_equal(summary.by_phase[DET_PHASE_RUNNING], MANY + 1);
+    assert_children(&lab, 0, MANY, 1);
+    forest_end(&lab);
+}
+
+SENTENCE(what_is_wanted_while_children_are_made_counts)
+{
+    struct lab lab;
+
+    begin(&lab, seed);
+    lab_apply(&lab, spec_of(0, MANY, 1));
+    lab_apply(&lab, spec_of(2500, 1000, -1));
+    lab_run(&lab, 10 * DET_SECOND);
+    assert_children(&lab, 2500, 1000, -1);
+    lab_apply(&lab, spec_of(0, MANY, 1));
+    lab_run(&lab, 10 * DET_SECOND);
+    assert_children(&lab, 0, MANY, 1);
+    lab_apply(&lab, "children: []");
+    lab_run(&lab, 20 * DET_SECOND);
+    assert_int_equal(count_workers(&lab), 1);
+    forest_end(&lab);
+}
+
+SENTENCE(children_by_hand_come_and_go_while_others_are_made)
+{
+    struct det_child_spec spec = { .name = "h", .kind = "puppet" };
+    struct lab lab;
+    char name[16];
+
+    begin(&lab, seed);
+    lab_apply(&lab, spec_of(0, MANY, 1));
+    spec.name = name;
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "h%d", i);
+        assert_int_equal(det_workers_upsert(lab.workers, NULL, &spec, NULL), 0);
+    }
+    assert_int_equal(det_workers_delete(lab.workers, "lab/h7", NULL), 0);
+    /* The spec has these already, or will. */
+    spec.name = "p2999";
+    assert_int_equal(det_workers_upsert(lab.workers, NULL, &spec, NULL), DET_ERR_EXISTS);
+    lab_run(&lab, 10 * DET_SECOND);
+    assert_int_equal(count_workers(&lab), MANY + 100);
+    assert_false(lab_has(&lab, "lab/h7"));
+    lab_assert_state(&lab, "lab/h99", "working");
+    /* One that both want stays when the hand lets it go. */
+    spec.name = "h3";
+    lab_apply(&lab, "children: [{name: h3, kind: puppet}]");
+    lab_run(&lab, 20 * DET_SECOND);
+    assert_int_equal(count_workers(&lab), 100);
+    assert_int_equal(det_workers_delete(lab.workers, "lab/h3", NULL), 0);
+    lab_run(&lab, 5 * DET_SECOND);
+    lab_assert_state(&lab, "lab/h3", "working");
+    forest_end(&lab);
+}
+
+SENTENCE(a_stop_does_not_wait_for_children_that_are_to_be_made)
+{
+    struct lab lab;
+
+    begin(&lab, seed);
+    lab_apply(&lab, spec_of(0, MANY, 1));
+    assert_int_equal(det_workers_stop(lab.workers, NULL), 0);
+    forest_end(&lab);
+}
+
+/* The index of wishes is made, or not, and goes without memory; the children are the same. */
+static void children_are_found_without_memory_for_an_index(void **state)
+{
+    struct det_child_spec spec = { .name = "h", .kind = "puppet" };
+    struct det_test_memory memory;
+    struct lab lab;
+    int refused = 0;
+
+    (void)state;
+    for (uint64_t failing = 1; failing < 60; failing++) {
+        struct lab_options options = forest_options(1);
+
+        options.watch = NULL;
+        options.limits.compact_every = DET_NEVER;
+        det_test_memory_init(&memory);
+        options.allocator = &memory.allocator;
+        lab_open(&lab, options);
+        lab_apply(&lab, spec_of(0, 31, 1));
+        lab_run(&lab, 3 * DET_SECOND);
+        det_test_memory_fail(&memory, failing, false);
+        refused += det_workers_upsert(lab.workers, NULL, &spec, NULL) < 0;
+        det_test_memory_fail(&memory, 0, false);
+        if (!lab_has(&lab, "lab/h"))
+            assert_int_equal(det_workers_upsert(lab.workers, NULL, &spec, NULL), 0);
+        lab_run(&lab, 3 * DET_SECOND);
+        lab_assert_state(&lab, "lab/h", "working");
+        assert_int_equal(det_workers_delete(lab.workers, "lab/h", NULL), 0);
+        lab_run(&lab, 3 * DET_SECOND);
+        assert_int_equal(count_workers(&lab), 32);
+        forest_end(&lab);
+        det_test_memory_deinit(&memory);
+    }
+    assert_true(refused > 0);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    det_buffer_deinit(&yaml);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_tick_makes_a_bounded_number_of_children),
+        cmocka_unit_test(what_is_wanted_while_children_are_made_counts),
+        cmocka_unit_test(children_by_hand_come_and_go_while_others_are_made),
+        cmocka_unit_test(a_stop_does_not_wait_for_children_that_are_to_be_made),
+        cmocka_unit_test(children_are_found_without_memory_for_an_index),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, teardown);
+}
