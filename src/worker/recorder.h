@@ -69,9 +69,9 @@ struct det_recorder_errand {
     struct det_post post;
 };
 
-/* The store is borrowed; DET_ERR_UNSUPPORTED when it keeps no documents. NULL, only when inline: all
- * is answered as saved, and nothing is kept. `is_inline`: there is no thread. Submit saves at once
- * and then posts `done`; for a store in memory, where time must not pass by itself. */
+/* The store is borrowed; DET_ERR_UNSUPPORTED when it keeps no documents. NULL, only when inline:
+ * all is answered as saved, and nothing is kept. `is_inline`: there is no thread. Submit saves at
+ * once and then posts `done`; for a store in memory, where time must not pass by itself. */
 DET_MUST_CHECK int det_recorder_open(
     struct det_world *world, const struct det_allocator *allocator, struct det_store *store,
     struct det_loop *loop, bool is_inline, struct det_recorder **ret);
