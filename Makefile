@@ -47,6 +47,7 @@ test: setup-all
 bench: setup-all
 	@scripts/setup bench || echo "going on without the peers that are not installed"
 	@scripts/npm bench/peers build/peers || echo "going on without the peers of npm"
+	@scripts/cargo bench/peers/taskvisor build/peers/taskvisor || echo "going on without taskvisor"
 	@scripts/build release
 	NODE_PATH=build/peers/node_modules build/release/bench/detent-bench $(BENCH_ARGS)
 

@@ -100,7 +100,8 @@ DET_API size_t det_task_event_json(const struct det_task_event *event, char *tar
 
 enum det_delivery {
     DET_DELIVER_THREAD,   /* on a thread of its own; may block, nobody else notices */
-    DET_DELIVER_LOOP,     /* on the owner loop, after the turn that published; must not block */
+    DET_DELIVER_LOOP,     /* on the owner loop, by the thread that has it, after the turn that
+                             published; must not block */
     DET_DELIVER_LOSSLESS, /* on the owner loop inside of publish, in every case: for an audit. No
                              queue, nothing lost; it must be quick, and must not use the tasks */
 };

@@ -212,6 +212,11 @@ DET_API int det_component_wake_at(struct det_component *component, det_time at) 
  * a function of this very component, which is in the middle of its run: let its dispatch
  * function return the event, or an action produce it. */
 DET_API int det_component_offer(struct det_component *component, const void *event) DET_MUST_CHECK;
+/* The same, and then it runs until it parks, now and not in a turn of its own: for what the thread
+ * that has the loop at the moment should see through to the end. Inside of any component it is
+ * det_component_offer(). The component may be gone afterwards. */
+DET_API int det_component_deliver(struct det_component *component, const void *event)
+    DET_MUST_CHECK;
 /* Takes back a det_supervise() without a handle, as if it had not been: its completion function
  * does not run. Not from inside the component. */
 DET_API void det_component_forget(struct det_component *component);

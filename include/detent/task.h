@@ -22,9 +22,13 @@
  * function that ignores its cancellation is reported as stuck and keeps its name; no attempt of a
  * task ever starts while another one of it lives.
  *
- * One loop owns everything: registry, slots, tree, limits. Calls from other threads are queued to
- * it and wait for its answer, and before that for room in the queue, unless their name has `try`;
- * calls on it are answered at once.
+ * One loop owns everything: registry, slots, tree, limits; one thread at a time has it. Calls on it
+ * are answered at once. A call from another thread takes the place of a supervisor's own thread
+ * that sleeps, and does what it asks for itself; if that is awake, or the loop is yours, the call
+ * is queued and waits for the answer, and before that for room in the queue, unless its name has
+ * `try`. Who waits for an end (det_waiter_wait(), det_tasks_cancel()) may run what the sleeping
+ * loop has to do meanwhile, steps and callbacks too: set `loop` if they depend on their thread, and
+ * hold no lock that they take.
  *
  * Identity is an id, never a name: ids are not used again. A name belongs to one task from its
  * admission until it is fully removed. */

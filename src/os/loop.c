@@ -18,7 +18,9 @@
  *   4. A timer's `is_set` is true exactly while its node is in a heap, and `is_wall` says in which.
  *   5. A wall deadline becomes a monotonic one anew for each wait, and the poller returns when the
  *      wall clock is set: so a jump is noticed at once, and no clock is asked while all is quiet.
- */
+ *   6. Who has the loop is said by `tenure` (loan.h). While it is LENT or WANTED everything that is
+ *      the owner's belongs to the borrower, but for the wait itself and `events`. After a return no
+ *      borrower touches the loop: it may be gone. */
 #include <stdatomic.h>
 
 #include <detent/loop.h>
@@ -28,6 +30,7 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "os/loan.h"
 #include "os/os.h"
 
 #define EVENTS_MAX 32
@@ -35,6 +38,13 @@
 enum loop_state {
     LOOP_IDLE,
     LOOP_RUNNING,
+};
+
+enum loop_tenure {
+    TENURE_OWNED,
+    TENURE_PARKED,
+    TENURE_LENT,
+    TENURE_WANTED,
 };
 
 struct det_loop {
@@ -56,6 +66,12 @@ struct det_loop {
     struct det_condition *changed;
     _Atomic(enum loop_state) state; /* changed under the mutex */
     struct det_thread *thread;      /* of det_loop_start(), until it is joined */
+
+    bool is_lendable;
+    _Atomic(enum loop_tenure) tenure;
+    const void *sleeper;                     /* the owner, while the loop is lent */
+    int64_t parked_timer, parked_wall_timer; /* the first ones when it went to sleep */
+    bool has_unwatched; /* a borrower has: what the poller reports may be gone */
 
     unsigned watches;
     struct det_poll_event events[EVENTS_MAX]; /* of this turn; a tag is NULL once unwatched */
@@ -308,6 +324,7 @@ void det_loop_unwatch(struct det_loop *loop, struct det_watch *watch)
     (void)world->ops->poller_watch(world, loop->poller, watch->descriptor, 0, watch);
     watch->events = 0;
     loop->watches--;
+    loop->has_unwatched = true;
     /* It may be ready in this very turn, and its memory gone before that comes to it. */
     for (int i = 0; i < loop->events_count; i++)
         if (loop->events[i].tag == watch)
@@ -357,6 +374,119 @@ static det_time first_timer(const struct det_loop *loop)
     return wall < first ? wall : first;
 }
 
+static int64_t first_key(const struct det_heap *heap)
+{
+    const struct det_heap_node *node = det_heap_first(heap);
+
+    return node ? node->key : DET_NEVER;
+}
+
+/* From here on it may be borrowed. */
+static void park(struct det_loop *loop)
+{
+    loop->parked_timer = first_key(&loop->timers);
+    loop->parked_wall_timer = first_key(&loop->wall_timers);
+    loop->has_unwatched = false;
+    atomic_store(&loop->tenure, TENURE_PARKED);
+}
+
+/* The owner has it back; waits for a borrower. */
+static void unpark(struct det_loop *loop)
+{
+    enum loop_tenure seen;
+
+    for (;;) {
+        seen = TENURE_PARKED;
+        if (atomic_compare_exchange_strong(&loop->tenure, &seen, TENURE_OWNED))
+            return;
+        seen = TENURE_LENT;
+        if (atomic_compare_exchange_strong(&loop->tenure, &seen, TENURE_WANTED))
+            break;
+    }
+    det_mutex_lock(loop->world, loop->mutex);
+    while (atomic_load(&loop->tenure) == TENURE_WANTED)
+        (void)det_condition_wait(loop->world, loop->changed, loop->mutex, DET_NEVER);
+    det_mutex_unlock(loop->world, loop->mutex);
+}
+
+void det_loop_lend(struct det_loop *loop)
+{
+    loop->is_lendable = true;
+}
+
+bool det_loop_borrow(struct det_loop *loop)
+{
+    enum loop_tenure seen = TENURE_PARKED;
+
+    if (atomic_load_explicit(&loop->tenure, memory_order_relaxed) != TENURE_PARKED ||
+        !atomic_compare_exchange_strong(&loop->tenure, &seen, TENURE_LENT))
+        return false;
+    det_thread_preempt(loop->world);
+    loop->sleeper = atomic_load(&loop->owner);
+    atomic_store(&loop->owner, det_thread_self(loop->world));
+    /* What is posted meanwhile is seen at the return: one wake for all of it. */
+    atomic_store(&loop->wake_wanted, false);
+    loop->now = det_world_now(loop->world, DET_CLOCK_MONOTONIC);
+    loop->is_turning = true;
+    return true;
+}
+
+static bool has_news(const struct det_loop *loop)
+{
+    return has_posts(loop) || atomic_load(&loop->stop_wanted) ||
+           first_key(&loop->timers) < loop->parked_timer ||
+           first_key(&loop->wall_timers) < loop->parked_wall_timer;
+}
+
+void det_loop_return(struct det_loop *loop)
+{
+    struct det_world *world = loop->world;
+    enum loop_tenure seen = TENURE_LENT;
+
+    loop->is_turning = false;
+    atomic_store(&loop->owner, loop->sleeper);
+    atomic_store(&loop->wake_wanted, true);
+    det_thread_preempt(world);
+    if (has_news(loop) && atomic_exchange(&loop->wake_wanted, false))
+        world->ops->poller_wake(world, loop->poller);
+    det_thread_preempt(world);
+    if (atomic_compare_exchange_strong(&loop->tenure, &seen, TENURE_PARKED))
+        return;
+    det_mutex_lock(world, loop->mutex);
+    atomic_store(&loop->tenure, TENURE_OWNED);
+    det_condition_broadcast(world, loop->changed);
+    det_mutex_unlock(world, loop->mutex);
+}
+
+void det_loop_help(struct det_loop *loop, bool (*is_over)(void *argument), void *argument)
+{
+    int count;
+
+    if (!det_loop_borrow(loop))
+        return;
+    do {
+        count = run_posts(loop);
+        count += run_timers(loop, &loop->timers, loop->now);
+        count += run_wall_timers(loop);
+        loop->now = det_world_now(loop->world, DET_CLOCK_MONOTONIC);
+    } while (count > 0 && atomic_load(&loop->tenure) == TENURE_LENT && !is_over(argument));
+    det_loop_return(loop);
+}
+
+/* Waits with the loop free to be borrowed. Events of what a borrower has unwatched are stale; all
+ * of them are reported again, as they stay ready. */
+static int wait_parked(struct det_loop *loop, det_time deadline)
+{
+    struct det_world *world = loop->world;
+    int r;
+
+    park(loop);
+    det_thread_preempt(world);
+    r = world->ops->poller_wait(world, loop->poller, loop->events, EVENTS_MAX, deadline);
+    unpark(loop);
+    return r > 0 && loop->has_unwatched ? 0 : r;
+}
+
 /* Sleeps until something may be due. The wake is asked for before the last look at the posts: a
  * message that comes later finds the wish. */
 static int wait_until(struct det_loop *loop, det_time deadline)
@@ -372,7 +502,10 @@ static int wait_until(struct det_loop *loop, det_time deadline)
     det_thread_preempt(world);
     if (has_posts(loop))
         deadline = 0;
-    r = world->ops->poller_wait(world, loop->poller, loop->events, EVENTS_MAX, deadline);
+    if (loop->is_lendable && atomic_load(&loop->state) == LOOP_RUNNING && deadline > loop->now)
+        r = wait_parked(loop, deadline);
+    else
+        r = world->ops->poller_wait(world, loop->poller, loop->events, EVENTS_MAX, deadline);
     atomic_store(&loop->wake_wanted, false);
     if (r < 0)
         return r;

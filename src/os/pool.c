@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "os/loan.h"
 #include "os/os.h"
 #include "os/pool.h"
 
@@ -22,6 +23,7 @@ struct det_pool {
     struct det_job *first;
     struct det_job **last; /* where the next one is hung */
     atomic_bool is_closing;
+    _Atomic(const void *) warm; /* the thread that calls a `done`, and will look for a job then */
     unsigned threads_capacity;
     unsigned threads_count;
     struct det_thread **threads;
@@ -39,6 +41,20 @@ static void finish(struct det_job *job, bool is_dropped)
     job->is_dropped = is_dropped;
     job->post = (struct det_post){ .run = job_done, .argument = job };
     det_loop_post(job->loop, &job->post);
+}
+
+/* The end of a job on this thread, if the loop sleeps. Nothing of the job is touched after it. */
+static bool finish_here(struct det_pool *pool, struct det_job *job)
+{
+    struct det_loop *loop = job->loop;
+
+    if (!job->may_borrow || !det_loop_borrow(loop))
+        return false;
+    atomic_store_explicit(&pool->warm, det_thread_self(pool->world), memory_order_relaxed);
+    job->done(job->argument);
+    atomic_store_explicit(&pool->warm, NULL, memory_order_relaxed);
+    det_loop_return(loop);
+    return true;
 }
 
 /* The next job to start, or NULL when the pool closes. */
@@ -66,7 +82,8 @@ static void pool_main(void *argument)
 
     while ((job = take_job(pool))) {
         job->run(job->argument);
-        finish(job, false);
+        if (!finish_here(pool, job))
+            finish(job, false);
     }
 }
 
@@ -146,6 +163,17 @@ bool det_pool_is_closing(const struct det_pool *pool)
     return atomic_load(&pool->is_closing);
 }
 
+/* Whether the calling thread will take the next job by itself; only the first one of them. */
+static bool is_warm(struct det_pool *pool)
+{
+    const void *warm = atomic_load_explicit(&pool->warm, memory_order_relaxed);
+
+    if (!warm || warm != det_thread_self(pool->world))
+        return false;
+    atomic_store_explicit(&pool->warm, NULL, memory_order_relaxed);
+    return true;
+}
+
 void det_pool_submit(struct det_pool *pool, struct det_job *job)
 {
     det_assert(job->run && job->done && job->loop);
@@ -153,7 +181,8 @@ void det_pool_submit(struct det_pool *pool, struct det_job *job)
     det_mutex_lock(pool->world, pool->mutex);
     *pool->last = job;
     pool->last = &job->next;
-    det_condition_signal(pool->world, pool->submitted);
+    if (!is_warm(pool))
+        det_condition_signal(pool->world, pool->submitted);
     det_mutex_unlock(pool->world, pool->mutex);
 }
 

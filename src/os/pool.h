@@ -4,7 +4,10 @@
 /* pool.h - threads that run blocking user code, so that loops never block.
  *
  * A job runs on one of the pool's threads; when it is done its `done` runs on the loop that was
- * named, as a posted message. Jobs start in the order submitted. */
+ * named, as a posted message. Jobs start in the order submitted.
+ *
+ * A job with `may_borrow` may have its `done` called by the thread of the pool, which has borrowed
+ * the loop (loan.h): no switch of threads, and what that submits next runs on the same thread. */
 #ifndef DET_OS_POOL_H
 #define DET_OS_POOL_H
 
@@ -18,6 +21,7 @@ struct det_job {
     void (*done)(void *argument); /* on the loop */
     void *argument;
     struct det_loop *loop;
+    bool may_borrow;
     bool is_dropped;      /* set by the pool before `done`: the pool closed and `run` did not run */
     struct det_job *next; /* the pool's */
     struct det_post post; /* the pool's */

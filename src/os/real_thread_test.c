@@ -4,6 +4,7 @@
 /* real_thread_test.c - the real world holds what every world holds, as far as threads, pollers,
  * loops and pools go; and what only the real one has: descriptors, precision, want of resources. */
 /* test: threads */
+#include "os/loan_cases.h"
 #include "os/pool_cases.h"
 #include "os/world_cases.h"
 
@@ -467,6 +468,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WORLD_CASES,
         LOOP_CASES,
+        LOAN_CASES,
         POOL_CASES,
         WORLD_CASE(the_null_world_is_the_real_one),
         WORLD_CASE(errors_of_the_system_have_errors_of_ours),

@@ -271,3 +271,10 @@ int det_component_offer(struct det_component *component, const void *event)
         return DET_ERR_LIMIT;
     return det_gateway_run(component, event);
 }
+
+int det_component_deliver(struct det_component *component, const void *event)
+{
+    if (!component->def || component->executor->frame)
+        return det_component_offer(component, event);
+    return det_gateway_deliver(component, event);
+}

@@ -70,6 +70,8 @@ DET_MUST_CHECK int det_executor_arm(struct det_component *component);
 /* Runs it until it parks, has used its budget or ends; `offered` first, if that is not NULL. What
  * it returns is det_component_offer()'s. The component may be gone afterwards. */
 int det_gateway_run(struct det_component *component, const void *offered);
+/* The same with the dispatch functions, as in a turn of its own. */
+int det_gateway_deliver(struct det_component *component, const void *event);
 /* Ends it as aborted. */
 void det_gateway_abort(struct det_component *component);
 

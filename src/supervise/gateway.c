@@ -419,7 +419,7 @@ static bool has_more(const struct det_frame *frame, bool was_ready)
            frame->def->dispatch[component->state].run;
 }
 
-int det_gateway_run(struct det_component *component, const void *offered)
+static int run_it(struct det_component *component, const void *offered, bool is_dispatched)
 {
     DET_UNSET struct det_frame frame;
     bool was_ready = component->phase == DET_PHASE_READY;
@@ -439,11 +439,21 @@ int det_gateway_run(struct det_component *component, const void *offered)
         }
     }
     settle(&frame);
-    if (offered && frame.over == DET_OVER_NOT)
+    if (!is_dispatched && frame.over == DET_OVER_NOT)
         frame.over = has_more(&frame, was_ready) ? DET_OVER_AGAIN : DET_OVER_PARKED;
     for (; frame.over == DET_OVER_NOT; settle(&frame))
         next(&frame);
     return det_frame_close(&frame);
+}
+
+int det_gateway_run(struct det_component *component, const void *offered)
+{
+    return run_it(component, offered, !offered);
+}
+
+int det_gateway_deliver(struct det_component *component, const void *event)
+{
+    return run_it(component, event, true);
 }
 
 void det_gateway_abort(struct det_component *component)

@@ -523,9 +523,15 @@ void det_actor_cancel(struct det_task *task)
 
 void det_actor_ended(struct det_task *task, const struct attempt_end *end)
 {
+    const struct actor_event event = actor_ended();
+    int r;
+
     task->ended = *end;
-    if (!is_delayed(task))
-        offer(task, actor_ended());
+    if (is_delayed(task))
+        return;
+    /* Up to the start of the next attempt, if that is due at once: the thread is warm. */
+    r = det_component_deliver(&task->component, &event);
+    det_assert(r == 0 || r == DET_ERR_UNHANDLED || r == DET_ERR_NO_MEMORY);
 }
 
 void det_actor_expire(struct det_task *task, const char *reason)

@@ -112,6 +112,7 @@ static void start_function(struct det_task *task)
         .done = function_done,
         .argument = attempt,
         .loop = task->tasks->loop,
+        .may_borrow = true,
     };
     attempt->ready = (struct det_post){ .run = function_is_ready, .argument = attempt };
     det_pool_submit(task->tasks->pool, &attempt->job);

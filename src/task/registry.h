@@ -23,6 +23,8 @@
 #ifndef DET_TASK_REGISTRY_H
 #define DET_TASK_REGISTRY_H
 
+#include <stdatomic.h>
+
 #include <detent/slot.h>
 #include <detent/supervise.h>
 
@@ -204,12 +206,16 @@ struct det_tasks {
 
     /* any thread, under the mutex */
     struct det_mutex *mutex;
-    struct det_condition *changed;
-    uint32_t intake;
+    struct det_condition *changed;  /* any of the facts below, or a function is cancelled */
+    struct det_condition *has_room; /* in the intake */
+    struct det_signal *signals;     /* that nobody uses now */
+    uint32_t intake, intake_waiters;
     uint32_t holds; /* queues elsewhere from which something may still come */
     bool is_idle;   /* empty, and not held: for det_tasks_run() */
     bool is_empty, has_verdict, is_over, is_running, has_ended_bus, is_ending_bus;
     int verdict;
+
+    atomic_uint posted; /* calls without an answer that have not run */
 };
 
 /* registry.c */
@@ -236,13 +242,35 @@ struct det_task *det_task_find(struct det_tasks *tasks, det_task_id id);
 void det_tasks_settle_soon(struct det_tasks *tasks);
 void det_tasks_settle(struct det_tasks *tasks);
 
-/* tasks.c */
-/* Runs `run` on the loop, and waits for it on any other thread. */
+/* call.c */
+/* Any thread: runs `run` as the owner of the loop, and returns its answer. It is short, and runs no
+ * code of the user's that counts on the thread of the loop. */
 DET_MUST_CHECK int det_tasks_call(
     struct det_tasks *tasks, bool may_wait, int (*run)(struct det_tasks *tasks, void *argument),
     void *argument);
+/* A call that nobody waits for, in memory of its own that `run` frees. */
+struct det_posted_call {
+    struct det_post post;
+    struct det_tasks *tasks;
+    void (*run)(struct det_tasks *tasks, struct det_posted_call *call);
+};
+/* Any thread: `run` is called on the loop, later. DET_ERR_BUSY: the intake is full, nothing was
+ * done. */
+DET_MUST_CHECK int det_tasks_post(struct det_tasks *tasks, struct det_posted_call *call);
 /* Any thread: whether it is the loop's own, on which to wait for what the loop does is in vain. */
 bool det_tasks_is_waiting_for_itself(const struct det_tasks *tasks);
+/* A condition for one who waits, under the mutex. NULL, for want of memory: that of all. */
+struct det_signal {
+    struct det_condition *condition;
+    struct det_signal *next;
+};
+struct det_signal *det_signal_take(struct det_tasks *tasks);
+/* Takes NULL. */
+void det_signal_put(struct det_tasks *tasks, struct det_signal *signal);
+struct det_condition *det_signal_condition(struct det_tasks *tasks, struct det_signal *signal);
+void det_signals_close(struct det_tasks *tasks);
+
+/* tasks.c */
 /* Whether the last one is gone; then those who wait for that are told. */
 void det_tasks_look_empty(struct det_tasks *tasks);
 /* Any thread: while it is kept det_tasks_run() goes on, though nothing is registered. Who lets it

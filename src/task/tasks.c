@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tasks.c - the supervisor of all tasks as a thing that is opened and closed, and the way of calls
- * from other threads to its loop. */
+/* tasks.c - the supervisor of all tasks as a thing that is opened and closed; what its parts share:
+ * policies, clocks, chance. */
 #include "task/supervisor.h"
 
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "os/loan.h"
 
 #define POOL_THREADS   4
 #define TASKS_MAX      1000000
@@ -64,10 +65,14 @@ static int open_parts(struct det_tasks *tasks)
     r = det_mutex_open(tasks->world, &tasks->mutex);
     if (r == 0)
         r = det_condition_open(tasks->world, &tasks->changed);
+    if (r == 0)
+        r = det_condition_open(tasks->world, &tasks->has_room);
     if (r == 0 && !tasks->options.loop)
         r = det_loop_open(tasks->world, tasks->allocator, &tasks->own_loop);
     if (r < 0)
         return r;
+    if (tasks->own_loop)
+        det_loop_lend(tasks->own_loop);
     tasks->loop = tasks->own_loop ? tasks->own_loop : tasks->options.loop;
     r = det_executor_open(
         tasks->loop, &(struct det_executor_options){ .allocator = tasks->allocator },
@@ -99,6 +104,8 @@ static void free_parts(struct det_tasks *tasks)
     det_map_deinit(&tasks->names);
     det_id_map_deinit(&tasks->ids);
     det_loop_close(tasks->own_loop);
+    det_signals_close(tasks);
+    det_condition_close(tasks->world, tasks->has_room);
     det_condition_close(tasks->world, tasks->changed);
     det_mutex_close(tasks->world, tasks->mutex);
     DET_DELETE(tasks->allocator, tasks);
@@ -248,77 +255,4 @@ uint64_t det_tasks_chance(struct det_tasks *tasks)
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
-}
-
-/* Calls from other threads. */
-
-bool det_tasks_is_waiting_for_itself(const struct det_tasks *tasks)
-{
-    return tasks->own_loop && det_loop_is_mine(tasks->own_loop);
-}
-
-struct call {
-    struct det_post post;
-    struct det_tasks *tasks;
-    int (*run)(struct det_tasks *tasks, void *argument);
-    void *argument;
-    int result;
-    bool is_answered;
-};
-
-static void call_run(void *argument)
-{
-    struct call *call = argument;
-    struct det_tasks *tasks = call->tasks;
-    int result = call->run(tasks, call->argument);
-
-    det_mutex_lock(tasks->world, tasks->mutex);
-    call->result = result;
-    call->is_answered = true;
-    det_condition_broadcast(tasks->world, tasks->changed);
-    det_mutex_unlock(tasks->world, tasks->mutex);
-}
-
-static int enter(struct det_tasks *tasks, bool may_wait)
-{
-    int r = 0;
-
-    while (tasks->intake >= tasks->options.intake_max && r == 0)
-        r = may_wait ? det_condition_wait(tasks->world, tasks->changed, tasks->mutex, DET_NEVER)
-                     : DET_ERR_BUSY;
-    if (r == 0)
-        tasks->intake++;
-    return r;
-}
-
-static int post_and_wait(struct det_tasks *tasks, struct call *call)
-{
-    int r = 0;
-
-    det_mutex_unlock(tasks->world, tasks->mutex);
-    det_loop_post(tasks->loop, &call->post);
-    det_mutex_lock(tasks->world, tasks->mutex);
-    while (!call->is_answered && r == 0)
-        r = det_condition_wait(tasks->world, tasks->changed, tasks->mutex, DET_NEVER);
-    tasks->intake--;
-    det_condition_broadcast(tasks->world, tasks->changed);
-    return r < 0 ? r : call->result;
-}
-
-int det_tasks_call(
-    struct det_tasks *tasks, bool may_wait, int (*run)(struct det_tasks *tasks, void *argument),
-    void *argument)
-{
-    struct call call = { .tasks = tasks, .run = run, .argument = argument };
-    int r;
-
-    if (det_loop_is_mine(tasks->loop))
-        return run(tasks, argument);
-    call.post = (struct det_post){ .run = call_run, .argument = &call };
-    det_mutex_lock(tasks->world, tasks->mutex);
-    r = enter(tasks, may_wait);
-    if (r == 0)
-        r = post_and_wait(tasks, &call);
-    det_mutex_unlock(tasks->world, tasks->mutex);
-    return r;
 }

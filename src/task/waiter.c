@@ -7,12 +7,14 @@
  * up, so that those who only look now and then leave nothing behind with a task that runs for
  * ever. Only the loop makes a list longer; who gives up, on any thread, makes it shorter. */
 #include "base/memory.h"
+#include "os/loan.h"
 #include "task/registry.h"
 
 struct det_waiter {
     struct det_tasks *tasks;
-    struct det_waiter *next;   /* of the same task; these three under the mutex of `tasks` */
+    struct det_waiter *next;   /* of the same task; all below under the mutex of `tasks` */
     struct det_waiter **place; /* what points to this one; NULL: nothing does */
+    struct det_signal *signal; /* of those who wait on it; NULL: nobody did, or no memory */
     bool has_ended;
     struct det_task_end end;
 };
@@ -50,17 +52,46 @@ static void leave(struct det_waiter *waiter)
 void det_waiters_tell(struct det_task *task, const struct det_task_end *end)
 {
     struct det_tasks *tasks = task->tasks;
+    struct det_condition *last = NULL;
     struct det_waiter *waiter;
 
     det_mutex_lock(tasks->world, tasks->mutex);
-    if (task->waiters)
-        det_condition_broadcast(tasks->world, tasks->changed);
     while ((waiter = task->waiters)) {
         leave(waiter);
         waiter->end = *end;
         waiter->has_ended = true;
+        if (last)
+            det_condition_broadcast(tasks->world, last);
+        last = det_signal_condition(tasks, waiter->signal);
     }
     det_mutex_unlock(tasks->world, tasks->mutex);
+    /* Who is woken finds the mutex free. Conditions outlive whoever used them. */
+    if (last)
+        det_condition_broadcast(tasks->world, last);
+}
+
+/* Whether it has come to its end. */
+static bool has_come(void *argument)
+{
+    struct det_waiter *waiter = argument;
+    struct det_tasks *tasks = waiter->tasks;
+    bool has_ended;
+
+    det_mutex_lock(tasks->world, tasks->mutex);
+    has_ended = waiter->has_ended;
+    det_mutex_unlock(tasks->world, tasks->mutex);
+    return has_ended;
+}
+
+/* Whoever waits may as well do the work: no thread is woken for it. */
+static void help(struct det_waiter *waiter, det_time deadline)
+{
+    struct det_tasks *tasks = waiter->tasks;
+
+    if (!tasks->own_loop || deadline <= 0 || det_loop_is_mine(tasks->own_loop) ||
+        has_come(waiter))
+        return;
+    det_loop_help(tasks->own_loop, has_come, waiter);
 }
 
 int det_waiter_wait(struct det_waiter *waiter, det_time deadline, struct det_task_end *ret)
@@ -68,11 +99,16 @@ int det_waiter_wait(struct det_waiter *waiter, det_time deadline, struct det_tas
     struct det_tasks *tasks = waiter->tasks;
     int r = 0;
 
+    help(waiter, deadline);
     det_mutex_lock(tasks->world, tasks->mutex);
+    if (!waiter->has_ended && !waiter->signal)
+        waiter->signal = det_signal_take(tasks);
     while (!waiter->has_ended && r == 0)
         r = det_tasks_is_waiting_for_itself(tasks)
                 ? DET_ERR_DEADLOCK
-                : det_condition_wait(tasks->world, tasks->changed, tasks->mutex, deadline);
+                : det_condition_wait(
+                      tasks->world, det_signal_condition(tasks, waiter->signal), tasks->mutex,
+                      deadline);
     if (waiter->has_ended) {
         r = 0;
         if (ret)
@@ -91,6 +127,7 @@ void det_waiter_close(struct det_waiter *waiter)
     tasks = waiter->tasks;
     det_mutex_lock(tasks->world, tasks->mutex);
     leave(waiter);
+    det_signal_put(tasks, waiter->signal);
     det_mutex_unlock(tasks->world, tasks->mutex);
     DET_DELETE(tasks->allocator, waiter);
 }

@@ -3,6 +3,7 @@
 
 /* conform_test.c - the simulated world holds what every world holds, whatever the seed. */
 #include "os/file_cases.h"
+#include "os/loan_cases.h"
 #include "os/pool_cases.h"
 #include "os/sim/seeds_cases.h"
 #include "os/world_cases.h"
@@ -55,8 +56,8 @@ static int world_teardown(void **state)
     return 0;
 }
 
-static const struct CMUnitTest cases[] = { WORLD_CASES, LOOP_CASES, POOL_CASES, FILE_CASES,
-                                           PROCESS_CASES };
+static const struct CMUnitTest cases[] = { WORLD_CASES, LOOP_CASES, LOAN_CASES,
+                                           POOL_CASES,  FILE_CASES, PROCESS_CASES };
 
 static void every_case_holds_for_every_seed(void **state)
 {

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* loan.h - a loop that sleeps, lent to another thread for a moment.
+ *
+ * To hand a small piece of work to a thread that sleeps, and to wait for its answer, takes two
+ * switches of threads, tens of microseconds. While the owner of the loop sleeps its place is free:
+ * the caller takes it, does the work itself and gives it back. The loop has one owner at a time as
+ * ever; only which thread that is changes.
+ *
+ *     OWNED --the owner goes to sleep--> PARKED --borrow--> LENT --return--> PARKED
+ *       ^                                  |                  | the owner wakes up
+ *       +--the owner wakes up--------------+                  v
+ *       +--return------------------------------------------- WANTED
+ *
+ * The work must be short and must not block: the owner may have woken up and wait for its loop. */
+#ifndef DET_OS_LOAN_H
+#define DET_OS_LOAN_H
+
+#include <detent/loop.h>
+
+/* From now on it may be borrowed while it sleeps in det_loop_run() or det_loop_start(). Before
+ * either; whatever runs in a loan must not mind on which thread. */
+void det_loop_lend(struct det_loop *loop);
+/* True: the calling thread is the owner of the loop until det_loop_return(). False: the loop is
+ * awake, or lent already, or never sleeps where it could be borrowed. Never waits. */
+DET_MUST_CHECK bool det_loop_borrow(struct det_loop *loop);
+/* The owner is woken if there is anything for it to do: messages, an earlier timer, a stop. */
+void det_loop_return(struct det_loop *loop);
+/* For a thread that waits for what the loop does: runs messages and timers that are due, in its
+ * place, until `is_over` says so, nothing is left, or the owner wants its loop back. */
+void det_loop_help(struct det_loop *loop, bool (*is_over)(void *argument), void *argument);
+
+#endif

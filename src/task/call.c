@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* call.c - calls from other threads, on three ways.
+ *
+ *     borrowed   the loop is ours and sleeps: the caller takes its place and runs the call itself
+ *     queued     the loop is awake, or somebody else's: it runs the call, the caller waits
+ *     posted     the caller does not wait; the loop runs the call and answers by a callback
+ *
+ * Invariants
+ *   1. Calls of one thread run in the order in which they were made: nothing is borrowed while a
+ *      posted call is under way.
+ *   2. `intake` counts the queued and the posted ones that have not run; at most intake_max.
+ *   3. Who waits for an answer, or for an end, has a condition of its own, so that nobody else is
+ *      woken by it. Conditions are used again. */
+#include "base/memory.h"
+#include "os/loan.h"
+#include "task/registry.h"
+
+bool det_tasks_is_waiting_for_itself(const struct det_tasks *tasks)
+{
+    return tasks->own_loop && det_loop_is_mine(tasks->own_loop);
+}
+
+/* Conditions, under the mutex. */
+
+struct det_signal *det_signal_take(struct det_tasks *tasks)
+{
+    struct det_signal *signal = tasks->signals;
+
+    if (signal) {
+        tasks->signals = signal->next;
+        return signal;
+    }
+    signal = DET_NEW(tasks->allocator, struct det_signal);
+    if (signal && det_condition_open(tasks->world, &signal->condition) < 0) {
+        DET_DELETE(tasks->allocator, signal);
+        return NULL;
+    }
+    return signal;
+}
+
+void det_signal_put(struct det_tasks *tasks, struct det_signal *signal)
+{
+    if (!signal)
+        return;
+    signal->next = tasks->signals;
+    tasks->signals = signal;
+}
+
+struct det_condition *det_signal_condition(struct det_tasks *tasks, struct det_signal *signal)
+{
+    return signal ? signal->condition : tasks->changed;
+}
+
+void det_signals_close(struct det_tasks *tasks)
+{
+    struct det_signal *signal;
+
+    while ((signal = tasks->signals)) {
+        tasks->signals = signal->next;
+        det_condition_close(tasks->world, signal->condition);
+        DET_DELETE(tasks->allocator, signal);
+    }
+}
+
+/* Room, under the mutex. */
+
+static int enter(struct det_tasks *tasks, bool may_wait)
+{
+    int r = 0;
+
+    while (tasks->intake >= tasks->options.intake_max && r == 0) {
+        if (!may_wait)
+            return DET_ERR_BUSY;
+        tasks->intake_waiters++;
+        r = det_condition_wait(tasks->world, tasks->has_room, tasks->mutex, DET_NEVER);
+        tasks->intake_waiters--;
+    }
+    if (r == 0)
+        tasks->intake++;
+    return r;
+}
+
+static void leave(struct det_tasks *tasks)
+{
+    tasks->intake--;
+    if (tasks->intake_waiters > 0)
+        det_condition_broadcast(tasks->world, tasks->has_room);
+}
+
+/* Queued. */
+
+struct call {
+    struct det_post post;
+    struct det_tasks *tasks;
+    int (*run)(struct det_tasks *tasks, void *argument);
+    void *argument;
+    struct det_signal *signal; /* NULL: no memory; the condition of all */
+    int result;
+    bool is_answered;
+};
+
+static void run_call(void *argument)
+{
+    struct call *call = argument;
+    struct det_tasks *tasks = call->tasks;
+    int result = call->run(tasks, call->argument);
+    struct det_condition *condition;
+
+    det_mutex_lock(tasks->world, tasks->mutex);
+    condition = det_signal_condition(tasks, call->signal);
+    call->result = result;
+    call->is_answered = true;
+    leave(tasks);
+    det_mutex_unlock(tasks->world, tasks->mutex);
+    /* Who is woken finds the mutex free. Conditions outlive whoever used them. */
+    det_condition_broadcast(tasks->world, condition);
+}
+
+static int post_and_wait(struct det_tasks *tasks, struct call *call)
+{
+    int r = 0;
+
+    call->signal = det_signal_take(tasks);
+    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_loop_post(tasks->loop, &call->post);
+    det_mutex_lock(tasks->world, tasks->mutex);
+    while (!call->is_answered && r == 0)
+        r = det_condition_wait(
+            tasks->world, det_signal_condition(tasks, call->signal), tasks->mutex, DET_NEVER);
+    det_signal_put(tasks, call->signal);
+    return r < 0 ? r : call->result;
+}
+
+static int queue(
+    struct det_tasks *tasks, bool may_wait, int (*run)(struct det_tasks *tasks, void *argument),
+    void *argument)
+{
+    struct call call = { .tasks = tasks, .run = run, .argument = argument };
+    int r;
+
+    call.post = (struct det_post){ .run = run_call, .argument = &call };
+    det_mutex_lock(tasks->world, tasks->mutex);
+    r = enter(tasks, may_wait);
+    if (r == 0)
+        r = post_and_wait(tasks, &call);
+    det_mutex_unlock(tasks->world, tasks->mutex);
+    return r;
+}
+
+static bool borrow(struct det_tasks *tasks)
+{
+    return tasks->own_loop && atomic_load(&tasks->posted) == 0 && det_loop_borrow(tasks->loop);
+}
+
+int det_tasks_call(
+    struct det_tasks *tasks, bool may_wait, int (*run)(struct det_tasks *tasks, void *argument),
+    void *argument)
+{
+    int r;
+
+    if (det_loop_is_mine(tasks->loop))
+        return run(tasks, argument);
+    if (!borrow(tasks))
+        return queue(tasks, may_wait, run, argument);
+    r = run(tasks, argument);
+    det_loop_return(tasks->loop);
+    return r;
+}
+
+/* Posted. */
+
+static void run_posted(void *argument)
+{
+    struct det_posted_call *call = argument;
+    struct det_tasks *tasks = call->tasks;
+
+    call->run(tasks, call);
+    atomic_fetch_sub(&tasks->posted, 1);
+    det_mutex_lock(tasks->world, tasks->mutex);
+    leave(tasks);
+    det_mutex_unlock(tasks->world, tasks->mutex);
+}
+
+/* On the loop's own thread, too, it is queued: the answer never comes before the return. */
+int det_tasks_post(struct det_tasks *tasks, struct det_posted_call *call)
+{
+    int r;
+
+    det_mutex_lock(tasks->world, tasks->mutex);
+    r = enter(tasks, false);
+    det_mutex_unlock(tasks->world, tasks->mutex);
+    if (r < 0)
+        return r;
+    atomic_fetch_add(&tasks->posted, 1);
+    call->tasks = tasks;
+    call->post = (struct det_post){ .run = run_posted, .argument = call };
+    det_loop_post(tasks->loop, &call->post);
+    return 0;
+}
