@@ -50,6 +50,8 @@ typedef int64_t det_time;
 #define DET_MINUTE      (60 * DET_SECOND)
 #define DET_HOUR        (60 * DET_MINUTE)
 #define DET_DAY         (24 * DET_HOUR)
+/* The longest duration that a spec may name: ten years. */
+#define DET_DELAY_MAX (3650 * DET_DAY)
 /* Later than anything: "no deadline". */
 #define DET_NEVER INT64_MAX
 

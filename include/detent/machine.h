@@ -31,7 +31,6 @@ DET_BEGIN
 #define DET_EXTRAS_MAX  8
 #define DET_LIST_MAX    64
 #define DET_REASON_MAX  255 /* bytes of a reason to stop, or to fail */
-#define DET_DELAY_MAX   (3650 * DET_DAY)
 /* The largest event struct of a component (supervise.h), in bytes. */
 #define DET_COMPONENT_EVENT_MAX 512
 

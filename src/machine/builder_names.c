@@ -106,12 +106,20 @@ static bool is_identifier(const char *text)
     return true;
 }
 
+/* Things of these kinds are functions in C. */
+static bool is_function(const struct det_build_row *row)
+{
+    return row != NULL && row->kind >= DET_BUILD_EFFECT && row->kind <= DET_BUILD_FILL;
+}
+
 /* `what` is what the name is for: "a state". */
 static void check_name(
     struct det_build *build, const struct det_build_row *row, const struct det_build_name *name,
     const char *what)
 {
     struct det_build_findings *findings = &build->findings;
+    const char *use =
+        is_function(row) ? det_function_name_use(name->text) : det_name_use(name->text);
 
     if (name->text[0] == '\0')
         (void)det_build_report(
@@ -120,10 +128,10 @@ static void check_name(
         (void)det_build_report(
             findings, DET_RULE_BAD_NAME, row, name, "%.20s... is too long for the name of %s",
             name->text, what);
-    else if (det_is_keyword(name->text))
+    else if (use != NULL)
         (void)det_build_report(
-            findings, DET_RULE_BAD_NAME, row, name,
-            "%s is a keyword of C and cannot be the name of %s", name->text, what);
+            findings, DET_RULE_BAD_NAME, row, name, "%s is %s and cannot be the name of %s",
+            name->text, use, what);
     else if (!is_identifier(name->text))
         (void)det_build_report(
             findings, DET_RULE_BAD_NAME, row, name,

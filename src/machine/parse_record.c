@@ -46,12 +46,12 @@ static const char *take_c_name(struct det_take *take, const char *what)
     const struct det_node *node = det_take_node(take, what);
     struct det_place place;
 
-    if (node == NULL || !det_is_keyword(node->text))
+    if (node == NULL || det_name_use(node->text) == NULL)
         return det_parse_text(node);
     place = det_parse_place(node);
     det_parse_complain(
-        take->spec, DET_RULE_BAD_NAME, &place, "%s is a keyword of C and cannot be %s", node->text,
-        what);
+        take->spec, DET_RULE_BAD_NAME, &place, "%s is %s and cannot be %s", node->text,
+        det_name_use(node->text), what);
     take->failed = true;
     return NULL;
 }
@@ -318,7 +318,7 @@ static void close_enum(struct block *block)
 /* The name in a row with a mistake; NULL, and others may miss it, when it cannot be read. */
 static const char *salvaged_name(struct det_spec *spec, const struct det_node *row)
 {
-    if (det_parse_is_name(spec, row->arguments) && !det_is_keyword(row->arguments->text))
+    if (det_parse_is_name(spec, row->arguments) && det_name_use(row->arguments->text) == NULL)
         return row->arguments->text;
     det_parse_suspect(spec, DET_RULE_UNKNOWN_RECORD);
     det_parse_suspect(spec, DET_RULE_BAD_KEEP);

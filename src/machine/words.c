@@ -7,24 +7,20 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Those of C17, and what <stdbool.h> and the compilers' own dialects make of some others. */
-static const char *const keywords[] = { "_Alignas",      "_Alignof",  "_Atomic",
-                                        "_Bool",         "_Complex",  "_Generic",
-                                        "_Imaginary",    "_Noreturn", "_Static_assert",
-                                        "_Thread_local", "asm",       "auto",
-                                        "bool",          "break",     "case",
-                                        "char",          "const",     "continue",
-                                        "default",       "do",        "double",
-                                        "else",          "enum",      "extern",
-                                        "false",         "float",     "for",
-                                        "goto",          "if",        "inline",
-                                        "int",           "long",      "register",
-                                        "restrict",      "return",    "short",
-                                        "signed",        "sizeof",    "static",
-                                        "struct",        "switch",    "true",
-                                        "typedef",       "typeof",    "union",
-                                        "unsigned",      "void",      "volatile",
-                                        "while" };
+#include "machine/rows.h"
+
+struct reserved {
+    const char *name, *use;
+};
+
+static const struct reserved reserved_names[] = {
+#define DET_RESERVED(name, use) { name, use },
+#include "machine/reserved.def"
+#undef DET_RESERVED
+};
+
+/* Macros of the templates that are not rows. */
+static const char *const units[] = { "ANY", "MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS" };
 
 static const char *const taken[] = { "machine", "state_name", "state_count", "event_count" };
 static const char *const taken_by_instances[] = {
@@ -43,12 +39,30 @@ static bool is_among(const char *name, const char *const *words, size_t count)
     return false;
 }
 
-bool det_is_keyword(const char *name)
+#define IS_AMONG(name, words) is_among(name, words, sizeof(words) / sizeof(words)[0])
+
+/* C keeps names with such a beginning for itself, and the library keeps DET_. */
+static bool has_reserved_prefix(const char *name)
 {
-    return is_among(name, keywords, sizeof keywords / sizeof keywords[0]);
+    return (name[0] == '_' && (name[1] == '_' || (name[1] >= 'A' && name[1] <= 'Z'))) ||
+           strncmp(name, "DET_", 4) == 0;
 }
 
-#define IS_AMONG(name, words) is_among(name, words, sizeof(words) / sizeof(words)[0])
+const char *det_name_use(const char *name)
+{
+    for (size_t i = 0; i < sizeof reserved_names / sizeof reserved_names[0]; i++) {
+        if (strcmp(name, reserved_names[i].name) == 0)
+            return reserved_names[i].use;
+    }
+    return has_reserved_prefix(name) ? "reserved for C and the library" : NULL;
+}
+
+const char *det_function_name_use(const char *name)
+{
+    if (det_row_find(name, strlen(name)) >= 0 || IS_AMONG(name, units))
+        return "a row or a word of specs";
+    return det_name_use(name);
+}
 
 bool det_is_taken_by_template(const char *name, bool is_component)
 {

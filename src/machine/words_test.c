@@ -6,16 +6,65 @@
 
 #include "lib/test.h"
 
+#define HEADER DET_SOURCE_DIR "/include/detent/rec/reserved.h"
+
+static const char *const reserved_names[] = {
+#define DET_RESERVED(name, use) name,
+#include "machine/reserved.def"
+#undef DET_RESERVED
+};
+
 static void keywords_of_c_cannot_be_names(void **state)
 {
     (void)state;
-    assert_true(det_is_keyword("int"));
-    assert_true(det_is_keyword("_Alignas"));
-    assert_true(det_is_keyword("while"));
-    assert_true(det_is_keyword("bool"));
-    assert_false(det_is_keyword("integer"));
-    assert_false(det_is_keyword("INT"));
-    assert_false(det_is_keyword(""));
+    assert_string_equal(det_name_use("int"), "a keyword of C");
+    assert_string_equal(det_name_use("_Alignas"), "a keyword of C");
+    assert_string_equal(det_name_use("bool"), "a keyword of C");
+    assert_null(det_name_use("integer"));
+    assert_null(det_name_use("INT"));
+    assert_null(det_name_use(""));
+}
+
+static void macros_of_c_and_of_the_templates_cannot_be_names(void **state)
+{
+    (void)state;
+    assert_string_equal(det_name_use("errno"), "a macro of <errno.h>");
+    assert_string_equal(det_name_use("linux"), "a macro of some compilers");
+    assert_string_equal(det_name_use("END"), "a word of the templates");
+    assert_non_null(det_name_use("__LINE__"));
+    assert_non_null(det_name_use("_Exit"));
+    assert_non_null(det_name_use("DET_SECOND"));
+    assert_null(det_name_use("_exit"));
+    assert_null(det_name_use("STOP"));
+    assert_null(det_name_use("SECONDS"));
+}
+
+static void rows_cannot_be_the_names_of_functions(void **state)
+{
+    (void)state;
+    assert_non_null(det_function_name_use("STOP"));
+    assert_non_null(det_function_name_use("SECONDS"));
+    assert_non_null(det_function_name_use("errno"));
+    assert_null(det_function_name_use("stop"));
+}
+
+/* The templates and the reader of specs refuse the same names: their lists are one. */
+static void the_list_of_the_templates_is_that_of_the_reader(void **state)
+{
+    char line[128];
+    size_t count = sizeof reserved_names / sizeof reserved_names[0], defined = 0, size;
+    char *header = det_test_read_file(HEADER, &size);
+
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        (void)snprintf(line, sizeof line, "#define REC__NAME_%s ", reserved_names[i]);
+        if (strstr(header, line) == NULL)
+            fail_msg("reserved.h lacks %s", reserved_names[i]);
+    }
+    for (const char *at = header; (at = strstr(at, "#define REC__NAME_")) != NULL; at++)
+        defined++;
+    assert_int_equal(defined, count);
+    free(header);
 }
 
 static void names_that_the_template_makes_are_taken(void **state)
@@ -36,6 +85,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keywords_of_c_cannot_be_names),
+        cmocka_unit_test(macros_of_c_and_of_the_templates_cannot_be_names),
+        cmocka_unit_test(rows_cannot_be_the_names_of_functions),
+        cmocka_unit_test(the_list_of_the_templates_is_that_of_the_reader),
         cmocka_unit_test(names_that_the_template_makes_are_taken),
     };
 

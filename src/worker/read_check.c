@@ -45,11 +45,12 @@ static void check_wire(struct det_worker_spec *spec, const struct det_node *node
             DET_WORKER_NAME_MAX);
 }
 
-/* Names in C are those of enumerators, behind a prefix; the words are names as they are. */
-static void check_keyword(struct det_worker_spec *spec, const struct det_node *node)
+static void check_reserved(struct det_worker_spec *spec, const struct det_node *node)
 {
-    if (node != NULL && det_is_keyword(node->text))
-        complain(spec, DET_RULE_BAD_NAME, node, "%s is a word of C", node->text);
+    const char *use = node != NULL ? det_name_use(node->text) : NULL;
+
+    if (use != NULL)
+        complain(spec, DET_RULE_BAD_NAME, node, "%s is %s: choose another name", node->text, use);
 }
 
 static void check_words(struct det_worker_spec *spec)
@@ -61,7 +62,7 @@ static void check_words(struct det_worker_spec *spec)
 
     check_wire(spec, name);
     for (int i = 0; i < DET_WORKER_WORD_COUNT; i++)
-        check_keyword(spec, text->words[i]);
+        check_reserved(spec, text->words[i]);
     if (name != NULL && prefix != NULL)
         return;
     det_parse_complain(
@@ -91,6 +92,8 @@ static void check_state_names(struct det_worker_spec *spec, uint16_t index)
     const struct det_worker_read_state *state = &spec->read[index];
 
     check_wire(spec, state->wire);
+    check_reserved(spec, state->name);
+    check_reserved(spec, state->wire);
     for (uint16_t i = 0; i < index; i++) {
         const struct det_worker_read_state *other = &spec->read[i];
 
@@ -110,6 +113,8 @@ static void check_action_names(struct det_worker_spec *spec, uint16_t index)
     const struct det_node *name = spec->actions[index]->arguments, *wire = name->next;
 
     check_wire(spec, wire);
+    check_reserved(spec, name);
+    check_reserved(spec, wire);
     for (uint16_t i = 0; i < spec->facts.state_count; i++) {
         if (same(name, spec->read[i].name))
             complain_twice(spec, name, spec->read[i].name, "a state");

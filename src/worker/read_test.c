@@ -168,7 +168,7 @@ static void one_mistake_is_one_finding(void **state)
         { HEAD "#define WORKER_DEPENDS x\n" STATES, DET_RULE_SYNTAX, "is no word of a worker" },
         { HEAD "#define WORKER_NAME lamp\n" STATES, DET_RULE_SYNTAX, "defined twice" },
         { "#define WORKER_NAME int\n#define WORKER_PREFIX LINK\n" STATES, DET_RULE_BAD_NAME,
-          "a word of C" },
+          "a keyword of C" },
         { HEAD "#include \"none.worker\"\n" STATES, DET_RULE_BAD_INCLUDE, "there is no file" },
         { "\xff", DET_RULE_NOT_UTF8, "" },
     };

@@ -146,20 +146,16 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
     FSM__CAT(FSM__A_AFTER_, FSM__PICK4(__VA_ARGS__, 4, 3, 2, 1, ~))(__VA_ARGS__)
 #define FSM__A_AFTER_3(S, duration, e) \
     FSM__STATES(FSM__A_ONE, e, S)      \
-    FSM__A_DURATION(duration)          \
+    REC__CHECK_DURATION(duration)      \
     typedef char FSM__PRODUCED(e)[1];
 #define FSM__A_AFTER_4(S, duration, e, fill) FSM__A_AFTER_3(S, duration, e)
 #define FSM__A_ONE(e, s) \
     enum { FSM__ONE_TIMEOUT(s) = FSM__TRANSITION(s, e) + 0 * (int)FSM__STATE(s) };
-#define FSM__A_DURATION(duration)                      \
-    _Static_assert(                                    \
-        (duration) > 0 && (duration) <= DET_DELAY_MAX, \
-        "a duration is more than 0 and at most ten years");
 #define FSM__A_TIMER(...) \
     FSM__CAT(FSM__A_TIMER_, FSM__PICK4(__VA_ARGS__, 4, 3, 2, 1, ~))(__VA_ARGS__)
 #define FSM__A_TIMER_3(t, duration, e) \
     FSM__ONLY_INSTANCE("TIMER")        \
-    FSM__A_DURATION(duration)          \
+    REC__CHECK_DURATION(duration)      \
     typedef char FSM__PRODUCED(e)[1];
 #define FSM__A_TIMER_4(t, duration, e, fill) FSM__A_TIMER_3(t, duration, e)
 #define FSM__A_ENTRY(x, s)                   enum { FSM__ONE_ENTRY(s) = FSM__STATE(s) };
@@ -211,7 +207,7 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
 #define FSM__A_WITHIN_HOLD(...)        _Static_assert(0, "WITHIN belongs to ON, OVERRIDE and ELSE");
 #define FSM__A_WITHIN_HALT(...)        _Static_assert(0, "WITHIN belongs to ON, OVERRIDE and ELSE");
 #define FSM__A_WITHIN_GOTO(t, duration, timeout_event, ...) \
-    FSM__A_DURATION(duration)                               \
+    REC__CHECK_DURATION(duration)                           \
     typedef char FSM__PRODUCED(timeout_event)[1];           \
     _Static_assert(                                         \
         FSM__TRANSITION(t, timeout_event) >= 0,             \

@@ -34,6 +34,44 @@
 #include <detent/runtime.h>
 #endif
 
+/* Names mean nothing else to C. This comes first, since such a name spoils what follows. */
+#include <detent/fsm/rows_off.h>
+#undef STATE
+#undef EVENT
+#undef INTERNAL
+#undef TIMER
+#undef GROUP
+#undef EVENT_GROUP
+#undef GUARD
+#undef HOOK
+#undef UPDATE
+#undef FILL
+#undef EFFECT
+#undef COMPLETION
+#undef INVARIANT
+#define STATE(s, ...)                     \
+    REC__CHECK_NAME(#s, REC__NAME_##s, s) \
+    REC__CHECK_FIRST(#__VA_ARGS__, (REC__NAME_##__VA_ARGS__), (__VA_ARGS__))
+#define EVENT(e, ...)                     \
+    REC__CHECK_NAME(#e, REC__NAME_##e, e) \
+    REC__CHECK_FIRST(#__VA_ARGS__, (REC__NAME_##__VA_ARGS__), (__VA_ARGS__))
+#define INTERNAL(e, ...)                  \
+    REC__CHECK_NAME(#e, REC__NAME_##e, e) \
+    REC__CHECK_FIRST(#__VA_ARGS__, (REC__NAME_##__VA_ARGS__), (__VA_ARGS__))
+#define TIMER(t, ...)       REC__CHECK_NAME(#t, REC__NAME_##t, t)
+#define GROUP(g, ...)       REC__CHECK_NAME(#g, REC__NAME_##g, g)
+#define EVENT_GROUP(g, ...) REC__CHECK_NAME(#g, REC__NAME_##g, g)
+#define GUARD(f)            REC__CHECK_FUNCTION(#f, REC__NAME_##f, f)
+#define HOOK(f)             REC__CHECK_FUNCTION(#f, REC__NAME_##f, f)
+#define UPDATE(f)           REC__CHECK_FUNCTION(#f, REC__NAME_##f, f)
+#define FILL(f)             REC__CHECK_FUNCTION(#f, REC__NAME_##f, f)
+#define COMPLETION(f)       REC__CHECK_FUNCTION(#f, REC__NAME_##f, f)
+#define INVARIANT(f)        REC__CHECK_FUNCTION(#f, REC__NAME_##f, f)
+#define EFFECT(...) \
+    REC__CHECK_FIRST_FUNCTION(#__VA_ARGS__, (REC__NAME_##__VA_ARGS__), (__VA_ARGS__))
+#include FSM_SPEC
+REC__CHECK_NAME(FSM__STRING(FSM_NAME), FSM__CAT(REC__NAME_, FSM_NAME), FSM_NAME)
+
 /* The records that stand in the spec itself. */
 #define REC_SPEC FSM_SPEC
 #include <detent/rec/passes.h>

@@ -35,12 +35,8 @@
 #define FSM__DEFINED
 #endif
 
-#define ANY(...)        (__VA_ARGS__)
-#define MILLISECONDS(n) ((n)*DET_MILLISECOND)
-#define SECONDS(n)      ((n)*DET_SECOND)
-#define MINUTES(n)      ((n)*DET_MINUTE)
-#define HOURS(n)        ((n)*DET_HOUR)
-#define DAYS(n)         ((n)*DET_DAY)
+#define ANY(...) (__VA_ARGS__)
+#include <detent/rec/duration.h>
 
 #ifndef DETENT_FSM_PRE_H
 #define DETENT_FSM_PRE_H

@@ -25,13 +25,13 @@
 /* (duration, event) or (duration, event, fill) as a struct det_timeout. */
 #define FSM__T_TIMEOUT(...) \
     FSM__CAT(FSM__T_TIMEOUT_, FSM__PICK4(__VA_ARGS__, 4, 3, 2, 1, ~))(__VA_ARGS__)
-#define FSM__T_TIMEOUT_2(duration, e)               \
-    {                                               \
-        .after = (duration), .event = FSM__EVENT(e) \
+#define FSM__T_TIMEOUT_2(duration, e)                               \
+    {                                                               \
+        .after = REC__NANOSECONDS(duration), .event = FSM__EVENT(e) \
     }
-#define FSM__T_TIMEOUT_3(duration, e, f)                                   \
-    {                                                                      \
-        .after = (duration), .event = FSM__EVENT(e), .fill = &FSM__FILL(f) \
+#define FSM__T_TIMEOUT_3(duration, e, f)                                                   \
+    {                                                                                      \
+        .after = REC__NANOSECONDS(duration), .event = FSM__EVENT(e), .fill = &FSM__FILL(f) \
     }
 
 #define FSM__T_STATE(...) FSM__T_STATE_(__VA_ARGS__, NORMAL, ~)

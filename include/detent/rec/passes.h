@@ -10,12 +10,37 @@
  * END closes a RECORD and an ENUM alike, so every pass gives both a form with the same end. */
 #include <detent/rec/types.h>
 
+#include <detent/rec/names.h>
+
+/* Names mean nothing else to C. */
+#undef RECORD
+#undef FIELD
+#undef OPTIONAL
+#undef ARRAY
+#undef ENUM
+#undef VALUE
+#define RECORD(...)          REC__CHECK_FIRST(#__VA_ARGS__, (REC__NAME_##__VA_ARGS__), (__VA_ARGS__))
+#define FIELD(field, ...)    REC__CHECK_NAME(#field, REC__NAME_##field, field)
+#define OPTIONAL(field, ...) REC__CHECK_NAME(#field, REC__NAME_##field, field)
+#define ARRAY(field, ...)    REC__CHECK_NAME(#field, REC__NAME_##field, field)
+#define ENUM(name)           REC__CHECK_NAME(#name, REC__NAME_##name, name)
+#define VALUE(c_name, wire)                              \
+    REC__CHECK_NAME(#c_name, REC__NAME_##c_name, c_name) \
+    REC__CHECK_NAME(#wire, REC__NAME_##wire, wire)
+#include REC_SPEC
+
 /* Names: enum color with its values, and payment_record_version, which also keeps a record from
  * being declared twice. */
 #undef RECORD
+#undef FIELD
+#undef OPTIONAL
+#undef ARRAY
 #undef ENUM
 #undef VALUE
 #undef END
+#define FIELD(...)
+#define OPTIONAL(...)
+#define ARRAY(...)
 #define RECORD(...)                   REC__N_RECORD(__VA_ARGS__, 1, ~)
 #define REC__N_RECORD(record, v, ...) enum { record##_record_version = (v)
 #define ENUM(name)                    enum name {

@@ -19,6 +19,20 @@
 
 #include <detent/worker/pre.h>
 
+/* Names mean nothing else to C. This comes first, since such a name spoils what follows. */
+#include <detent/worker/rows_off.h>
+#undef STATE
+#undef ACTION
+#define STATE(s, ...)                     \
+    REC__CHECK_NAME(#s, REC__NAME_##s, s) \
+    REC__CHECK_FIRST(#__VA_ARGS__, (REC__NAME_##__VA_ARGS__), (__VA_ARGS__))
+#define ACTION(a, ...)                    \
+    REC__CHECK_NAME(#a, REC__NAME_##a, a) \
+    REC__CHECK_FIRST(#__VA_ARGS__, (REC__NAME_##__VA_ARGS__), (__VA_ARGS__))
+#include WORKER_SPEC
+#include <detent/worker/rows_off.h>
+REC__CHECK_NAME(W__STRING(WORKER_NAME), W__CAT(REC__NAME_, WORKER_NAME), WORKER_NAME)
+
 #define REC_SPEC WORKER_SPEC
 #include <detent/rec/passes.h>
 #undef REC_SPEC

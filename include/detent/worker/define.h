@@ -40,7 +40,11 @@ _Static_assert((int)W__OWN(_action_count) <= DET_WORKER_ACTIONS_MAX, "at most 64
 #define W__STOP_OF_STOPS(s, wire, phase, stop) \
     (a_STOP_is_for_STARTING_RUNNING_and_DEGRADED_but_not_##phase) + (int)(stop)
 #define W__TIMEOUT_OF_PLAIN(a, wire)        0
-#define W__TIMEOUT_OF_TIMED(a, wire, after) (after)
+#define W__TIMEOUT_OF_TIMED(a, wire, after) REC__NANOSECONDS(W__UNWRAP after)
+#define W__CHECK_TIMEOUT(...)               W__CAT(W__CHECK_TIMEOUT_, W__ACTION_FORM(__VA_ARGS__))(__VA_ARGS__)
+#define W__CHECK_TIMEOUT_PLAIN(a, wire)
+#define W__CHECK_TIMEOUT_TIMED(a, wire, after) REC__CHECK_DURATION(W__UNWRAP after)
+#define W__UNWRAP(...)                         __VA_ARGS__
 #endif
 
 #include <detent/worker/rows_off.h>
@@ -207,6 +211,18 @@ static int W__OWN(__children)(const struct det_worker_view *all, struct det_chil
 }
 #endif
 
+/* Durations. */
+#include <detent/worker/rows_off.h>
+#undef ACTION
+#define ACTION(...) W__CHECK_TIMEOUT(__VA_ARGS__)
+#include WORKER_SPEC
+#ifdef WORKER_EVERY
+REC__CHECK_DURATION(WORKER_EVERY)
+#endif
+#ifdef WORKER_TIMEOUT
+REC__CHECK_DURATION(WORKER_TIMEOUT)
+#endif
+
 /* The tables. */
 #include <detent/worker/rows_off.h>
 #undef STATE
@@ -247,10 +263,10 @@ W__DEFINED const struct det_worker_kind W__OWN(_kind) = {
     .close = W__OWN(__close),
 #endif
 #ifdef WORKER_EVERY
-    .observe_every = (WORKER_EVERY),
+    .observe_every = REC__NANOSECONDS(WORKER_EVERY),
 #endif
 #ifdef WORKER_TIMEOUT
-    .observe_timeout = (WORKER_TIMEOUT),
+    .observe_timeout = REC__NANOSECONDS(WORKER_TIMEOUT),
 #endif
 #ifdef WORKER_ERRORS
     .errors_are_observed = true,

@@ -17,10 +17,7 @@
 #error "the spec says no #define WORKER_PREFIX"
 #endif
 
-#define MILLISECONDS(n) ((n)*DET_MILLISECOND)
-#define SECONDS(n)      ((n)*DET_SECOND)
-#define MINUTES(n)      ((n)*DET_MINUTE)
-#define HOURS(n)        ((n)*DET_HOUR)
+#include <detent/rec/duration.h>
 /* Behind the phase of a state, and behind the name of an action. */
 #define STOP(s)    W__STATE(s)
 #define TIMEOUT(t) (t)

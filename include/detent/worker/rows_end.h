@@ -9,6 +9,7 @@
 #undef SECONDS
 #undef MINUTES
 #undef HOURS
+#undef DAYS
 #undef STOP
 #undef TIMEOUT
 #undef WORKER_NAME
