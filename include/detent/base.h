@@ -86,7 +86,8 @@ struct det_error {
     bool is_id_used; /* CONFLICT: the event id was used for another request, which the text names */
 };
 
-/* "NO_MEMORY", "UNHANDLED", ...; "UNKNOWN" for a number that is none of ours. Never NULL. */
+/* "NO_MEMORY", "UNHANDLED", ...; "OK" for 0, "UNKNOWN" for a number that is none of ours. Never
+ * NULL. */
 DET_API const char *det_error_name(int code);
 /* The general sentence of a code; the particular one is in struct det_error. Never NULL. */
 DET_API const char *det_error_text(int code);

@@ -25,10 +25,13 @@ static const struct entry entries[] = {
 #undef DET_ERROR
 };
 
+static const struct entry success = { 0, "OK", "no error" };
 static const struct entry unknown = { 0, "UNKNOWN", "this is no error of the library" };
 
 static const struct entry *find(int code)
 {
+    if (code == 0)
+        return &success;
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
         if (entries[i].code == code)
             return &entries[i];

@@ -34,10 +34,16 @@ static void every_error_has_its_own_number_and_name(void **state)
     assert_string_equal(det_error_text(DET_ERR_CLOSED), "it is closed");
 }
 
+static void zero_is_no_error(void **state)
+{
+    (void)state;
+    assert_string_equal(det_error_name(0), "OK");
+    assert_string_equal(det_error_text(0), "no error");
+}
+
 static void foreign_numbers_are_unknown(void **state)
 {
     (void)state;
-    assert_string_equal(det_error_name(0), "UNKNOWN");
     assert_string_equal(det_error_name(1), "UNKNOWN");
     assert_string_equal(det_error_name(-9999), "UNKNOWN");
     assert_string_equal(det_error_text(-9999), "this is no error of the library");
@@ -140,6 +146,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_error_has_its_own_number_and_name),
+        cmocka_unit_test(zero_is_no_error),
         cmocka_unit_test(foreign_numbers_are_unknown),
         cmocka_unit_test(setting_fills_all_fields_and_returns_the_code),
         cmocka_unit_test(no_error_struct_is_fine),

@@ -185,3 +185,23 @@ int det_text_nearest(const char *word, const char *const *words, size_t count)
     }
     return best;
 }
+
+const char *det_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+const char *det_is_or_are(uint64_t count)
+{
+    return count == 1 ? "is" : "are";
+}
+
+const char *det_was_or_were(uint64_t count)
+{
+    return count == 1 ? "was" : "were";
+}
+
+const char *det_article(const char *noun)
+{
+    return noun[0] != '\0' && strchr("aeiouAEIOU", noun[0]) != NULL ? "an" : "a";
+}

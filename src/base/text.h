@@ -54,4 +54,11 @@ int det_parse_time(struct det_view text, det_time *ret);
  * when none is near enough (more than a third of the letters differ). */
 int det_text_nearest(const char *word, const char *const *words, size_t count);
 
+/* What counts add to a noun and make of a verb: "1 worker", "2 workers", "1 is", "2 are". */
+const char *det_plural(uint64_t count);
+const char *det_is_or_are(uint64_t count);
+const char *det_was_or_were(uint64_t count);
+/* "a" or "an", by the letter that the noun begins with. */
+const char *det_article(const char *noun);
+
 #endif

@@ -202,6 +202,22 @@ static void impossible_arguments_are_assertions(void **state)
     assert_true(det_test_aborts(too_many_words, NULL, "count <="));
 }
 
+static void counts_and_articles_agree_with_their_noun(void **state)
+{
+    (void)state;
+    assert_string_equal(det_plural(0), "s");
+    assert_string_equal(det_plural(1), "");
+    assert_string_equal(det_plural(2), "s");
+    assert_string_equal(det_is_or_are(1), "is");
+    assert_string_equal(det_is_or_are(0), "are");
+    assert_string_equal(det_was_or_were(1), "was");
+    assert_string_equal(det_was_or_were(3), "were");
+    assert_string_equal(det_article("order"), "an");
+    assert_string_equal(det_article("Error"), "an");
+    assert_string_equal(det_article("light"), "a");
+    assert_string_equal(det_article(""), "a");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +230,7 @@ int main(void)
         cmocka_unit_test(signed_numbers_are_read_exactly),
         cmocka_unit_test(the_nearest_word_is_found),
         cmocka_unit_test(words_longer_than_a_name_have_no_neighbour),
+        cmocka_unit_test(counts_and_articles_agree_with_their_noun),
         cmocka_unit_test(impossible_arguments_are_assertions),
     };
 

@@ -181,9 +181,9 @@ int act_read_json(
         record, file.data ? file.data : text, file.data ? file.size : strlen(text), flags, value,
         &error);
     if (r == DET_ERR_UNKNOWN_FIELD && record == det_empty_record())
-        cli_complain(act->store.cli, "--data: %s carries no data", what);
+        cli_complain(act->store.cli, "%s: %s carries none", act->option, what);
     else if (r < 0)
-        cli_complain(act->store.cli, "--data: %s", error.text);
+        cli_complain(act->store.cli, "%s: %s", act->option, error.text);
     if (file.data)
         cli_text_free(act->store.cli, &file);
     return r < 0 ? CLI_USAGE : CLI_OK;

@@ -24,7 +24,8 @@ struct act {
     struct socket_client *client;      /* to it; NULL: none serves this store */
     const struct det_machine *machine; /* of the command, once it is known */
     const char *id;
-    bool is_told; /* the steps are printed as they are committed */
+    const char *option; /* that the JSON came by: "--data" */
+    bool is_told;       /* the steps are printed as they are committed */
 };
 
 /* Complains, and returns an exit code. Close it in either case. */

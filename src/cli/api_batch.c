@@ -108,10 +108,12 @@ static int read_item(struct batch *batch, struct item *item, struct det_view tex
     struct det_send *send = &item->send;
     struct members members;
     const struct member *member;
+    const char *key;
     int r;
 
     r = api_object(
-        &members, &call->arena, text, "machine id event data event_id expected", &item->error);
+        &members, &call->arena, text, "machine id event payload data event_id expected",
+        &item->error);
     if (r < 0)
         return r;
     ret->machine = members_text(&members, "machine");
@@ -124,10 +126,12 @@ static int read_item(struct batch *batch, struct item *item, struct det_view tex
 
         send->options.expected = expected ? expected : DET_EXPECT_NO_EVENT;
     }
-    member = members_find(&members, "data");
+    /* "data" is its old name. */
+    key = members_find(&members, "payload") ? "payload" : "data";
+    member = members_find(&members, key);
     ret->data = member ? member->raw : det_view_text("{}");
     if (member && member->kind != DET_JSON_OBJECT)
-        members_fail(&members, "data");
+        members_fail(&members, key);
     if (members.has_failed)
         return DET_ERR_NO_MEMORY;
     if (!members.wrong[0])

@@ -112,7 +112,7 @@ static void write_state(
     line_text(line, "name", name);
     line_bool(line, "initial", flags & DET_STATE_INITIAL);
     line_bool(line, "final", flags & DET_STATE_FINAL);
-    line_number(line, "running", row ? row->running : 0);
+    line_number(line, "instances", row ? row->running : 0);
     line_number(line, "stopped", row ? row->stopped : 0);
     line_close(line, '}');
 }
@@ -135,12 +135,28 @@ static void write_states(
     line_close(line, ']');
 }
 
+/* How many instances are in a final state and have not stopped. */
+static uint64_t final_of(
+    const struct det_machine *machine, const struct counted *rows, size_t count, const char *name)
+{
+    uint64_t final = 0;
+
+    for (unsigned i = 0; machine && i < machine->state_count; i++) {
+        const struct counted *row = find_state(rows, count, name, machine->states[i].name);
+
+        if (row && machine->states[i].flags & DET_STATE_FINAL)
+            final += row->running;
+    }
+    return final;
+}
+
 static void write_machine(
     struct api_call *call, const char *name, const struct counted *rows, size_t count)
 {
     const struct det_machine *machine = api_reader_find(call->reader, name);
     const struct counted none = { .machine = name }, *own = &none;
     struct line *line = &call->line;
+    uint64_t final;
 
     for (size_t i = 0; i < count; i++) {
         if (!rows[i].state && strcmp(rows[i].machine, name) == 0)
@@ -151,7 +167,9 @@ static void write_machine(
     line_number(line, "version", machine ? machine->version : 0);
     line_bool(line, "served", api_find_served(call->api, name) != NULL);
     write_states(line, machine, rows, count, name);
-    line_number(line, "running", own->running);
+    final = final_of(machine, rows, count, name);
+    line_number(line, "active", own->running - (final < own->running ? final : own->running));
+    line_number(line, "final", final);
     line_number(line, "stopped", own->stopped);
     line_number(line, "timers", own->timers);
     line_number(line, "effects", own->effects);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/api_counts.h"
 #include "cli/api_parts.h"
 #include "cli/up_machines.h"
@@ -150,7 +151,7 @@ static int take_dead(void *context, struct det_machine *machine, const char *id)
         overview->dead += count;
         snprintf(
             why, sizeof why, "given up after %u attempt%s%s: %s", last->attempts,
-            last->attempts == 1 ? "" : "s", more, instance_why(last, text));
+            det_plural(last->attempts), more, instance_why(last, text));
         add_stuck(
             overview, "effect", machine->effects[last->effect].name, machine->name, id, count, why);
     }

@@ -141,9 +141,15 @@ static void on_sent(struct det_send *send)
     det_loop_post(sending->call->api->loop, &sending->post);
 }
 
+/* "data" is its old name. */
+static const char *payload_key(struct members *members)
+{
+    return members_find(members, "payload") ? "payload" : "data";
+}
+
 static bool read_send(struct api_call *call, struct sending *sending)
 {
-    struct members *members = api_body(call, "event data expected");
+    struct members *members = api_body(call, "event payload data expected");
     struct det_send *send = &sending->send;
     const char *name;
     struct det_view data;
@@ -152,7 +158,8 @@ static bool read_send(struct api_call *call, struct sending *sending)
     if (!members || !api_served(call, call->parameters[0], &send->machine))
         return false;
     name = members_text(members, "event");
-    if (!api_body_is_right(call, members) || !api_body_object(call, members, "data", &data) ||
+    if (!api_body_is_right(call, members) ||
+        !api_body_object(call, members, payload_key(members), &data) ||
         !api_body_expected(call, members, &send->options.expected))
         return false;
     r = api_take_room(call, send->machine->event_size, &sending->error);
@@ -288,11 +295,11 @@ static int add_event(void *context, struct det_view element)
     if (events->count == DET_BATCH_MAX)
         return det_error_set(
             &events->error, DET_ERR_LIMIT, "a batch has at most %d events", DET_BATCH_MAX);
-    r = api_object(&members, &call->arena, element, "event data", &events->error);
+    r = api_object(&members, &call->arena, element, "event payload data", &events->error);
     if (r < 0)
         return r;
     name = members_text(&members, "event");
-    member = members_find(&members, "data");
+    member = members_find(&members, payload_key(&members));
     if (member)
         data = member->raw;
     if (members.has_failed)

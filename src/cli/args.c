@@ -195,7 +195,8 @@ static int check_operands(struct reader *reader)
             reader->command->name, operand->form);
     if (args->operand_count > operand->most)
         return det_error_set(
-            reader->error, DET_ERR_INVALID, "'%s' is too much here", args->operands[operand->most]);
+            reader->error, DET_ERR_INVALID, "unexpected argument '%s'",
+            args->operands[operand->most]);
     return 0;
 }
 

@@ -166,7 +166,7 @@ static void a_wrong_word_gets_a_sentence(void **state)
     read_wrong(WORDS("x", "--color=red"), "--color is one of: auto always never; not 'red'");
     read_wrong(WORDS("x", "-fdot", "--format=dot"), "--format is given twice");
     read_wrong(WORDS("--strict"), "something is missing: detent draw FILE...");
-    read_wrong(WORDS("a", "b", "c"), "'c' is too much here");
+    read_wrong(WORDS("a", "b", "c"), "unexpected argument 'c'");
 }
 
 static void a_very_long_unknown_option_is_cut_in_the_message(void **state)

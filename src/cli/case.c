@@ -277,7 +277,11 @@ int case_file_read(
     struct det_arena *arena, const struct cli_yaml *root, const struct det_machine *machine,
     struct case_file *ret, struct cli_problems *reterr)
 {
-    struct cli_reader reader = { arena, machine, reterr, NULL };
+    /* What the payload was called before. */
+    static const struct reader_synonym synonyms[] = { { "with", "payload" }, { NULL, NULL } };
+    struct cli_reader reader = {
+        .arena = arena, .machine = machine, .problems = reterr, .synonyms = synonyms
+    };
     const struct cli_yaml *nodes[FILE_KEYS];
     struct case_file file = { 0 };
     int r;

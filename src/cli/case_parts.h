@@ -44,7 +44,7 @@ DET_MUST_CHECK int case_take_settings(
     struct cli_reader *reader, const struct cli_yaml *const *nodes,
     const struct case_setting **settings);
 /* The keys produce, with, fail, done and after of an answer, by this order. */
-#define CASE_ANSWER_KEYS "produce", "with", "fail", "done", "after"
+#define CASE_ANSWER_KEYS "produce", "payload", "fail", "done", "after"
 DET_MUST_CHECK int case_take_reply(
     struct cli_reader *reader, const struct cli_yaml *const *nodes, unsigned effect,
     struct case_answer *ret);

@@ -142,16 +142,18 @@ static void steps_do_one_thing(void **state)
     refused(
         STEPS("      - {send: pay, advance: 1s}\n"), 5, 30,
         "a step does one thing: 'send' or 'advance'");
-    refused(STEPS("      - {with: {cents: 1}}\n"), 5, 16, "'with' needs an action in this step");
+    refused(
+        STEPS("      - {payload: {cents: 1}}\n"), 5, 16, "'payload' needs an action in this step");
     refused(STEPS("      - {advance: 1s, id: x}\n"), 5, 27, "'id' does not go with 'advance'");
     refused(STEPS("      - {send: pya}\n"), 5, 16, "order has no event 'pya'; did you mean 'pay'?");
     refused(STEPS("      - {send: [pay]}\n"), 5, 16, "an event is a single value, not a sequence");
-    refused(STEPS("      - {send: look, with: {a: 1}}\n"), 5, 28, "the event look carries nothing");
     refused(
-        STEPS("      - {send: pay, with: {cent: 1}}\n"), 5, 28,
+        STEPS("      - {send: look, payload: {a: 1}}\n"), 5, 28, "the event look carries nothing");
+    refused(
+        STEPS("      - {send: pay, payload: {cent: 1}}\n"), 5, 28,
         "payment has no field 'cent'; did you mean 'cents'?");
     refused(
-        STEPS("      - {send: pay, with: {cents: x}}\n"), 5, 35,
+        STEPS("      - {send: pay, payload: {cents: x}}\n"), 5, 35,
         "payment.cents: a whole number was expected");
     refused(STEPS("      - {send_all: []}\n"), 5, 20, "'send_all' has 1 to 64 events");
     refused(
@@ -167,8 +169,8 @@ static void steps_do_one_thing(void **state)
         STEPS("      - {answer: charge, produce: no, fail: true}\n"), 5, 35,
         "an effect produces, fails or is done: one of these");
     refused(
-        STEPS("      - {answer: charge, with: {cents: 1}}\n"), 5, 32,
-        "'with' is the payload of what is produced: say 'produce'");
+        STEPS("      - {answer: charge, payload: {cents: 1}}\n"), 5, 32,
+        "'payload' is that of what is produced: say 'produce'");
     refused(
         STEPS("      - {let: {guard: {}}}\n"), 5, 16,
         "'let' has no key 'guard'; did you mean 'guards'?");

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/files.h"
@@ -37,6 +38,7 @@ struct check {
     struct subject *subjects;
     size_t count;
     size_t checked, errors, warnings;
+    size_t unread; /* files that could not be read */
     int worst;
 };
 
@@ -77,6 +79,7 @@ static void load(struct check *check, struct subject *subject)
     int code = cli_spec_load(check->cli, subject->path, &spec);
 
     if (code != CLI_OK) {
+        check->unread++;
         raise_exit(check, code);
         return;
     }
@@ -90,7 +93,10 @@ static void check_config(struct check *check, const struct subject *subject)
     struct config_file file;
     int code = config_file_open(check->cli, subject->path, &file);
 
-    check->checked++;
+    if (code != CLI_OK && file.problem_count == 0)
+        check->unread++;
+    else
+        check->checked++;
     check->errors += file.problem_count;
     raise_exit(check, code);
     config_file_close(check->cli, &file);
@@ -111,6 +117,8 @@ static void check_worker(struct check *check, const struct subject *subject)
             raise_exit(check, CLI_USAGE);
         check->errors += count.errors;
         check->warnings += count.warnings;
+    } else {
+        check->unread++;
     }
     cli_worker_close(check->cli, &worker);
 }
@@ -214,23 +222,29 @@ static void check_all(struct check *check)
 static void summarize(struct check *check)
 {
     struct cli *cli = check->cli;
-    const char *plural = check->checked == 1 ? "" : "s";
+    const char *plural = det_plural(check->checked);
 
     if (cli->is_json) {
         cli_json(
-            cli, json_pack(
-                     "{s:s, s:b, s:I, s:I, s:I}", "type", "summary", "ok", check->worst == CLI_OK,
-                     "definitions", (json_int_t)check->checked, "errors", (json_int_t)check->errors,
-                     "warnings", (json_int_t)check->warnings));
+            cli,
+            json_pack(
+                "{s:s, s:b, s:I, s:I, s:I, s:I}", "type", "summary", "ok", check->worst == CLI_OK,
+                "definitions", (json_int_t)check->checked, "errors", (json_int_t)check->errors,
+                "warnings", (json_int_t)check->warnings, "unread", (json_int_t)check->unread));
         return;
     }
-    if (check->errors + check->warnings == 0 && check->worst == CLI_OK)
+    if (check->errors + check->warnings == 0 && check->worst == CLI_OK) {
         cli_say_in(cli, CLI_GREEN, "%zu definition%s checked: ok\n", check->checked, plural);
-    else
-        cli_say(
-            cli, "%zu definition%s checked: %zu error%s, %zu warning%s\n", check->checked, plural,
-            check->errors, check->errors == 1 ? "" : "s", check->warnings,
-            check->warnings == 1 ? "" : "s");
+        return;
+    }
+    cli_say(
+        cli, "%zu definition%s checked: %zu error%s, %zu warning%s", check->checked, plural,
+        check->errors, det_plural(check->errors), check->warnings, det_plural(check->warnings));
+    if (check->unread)
+        cli_say_in(
+            cli, CLI_RED, "; %zu file%s could not be read", check->unread,
+            det_plural(check->unread));
+    cli_say(cli, "\n");
 }
 
 static int run(struct cli *cli, const struct cli_args *args)

@@ -23,7 +23,7 @@ enum cli_exit {
     CLI_CONFLICT = 4,
     CLI_TIMEOUT = 5,
     CLI_REFUSED = 6,
-    CLI_STORE_LOST = 74, /* `up`: the store takes nothing any more; EX_IOERR */
+    CLI_STORE_LOST = 74, /* `up`: the store has failed permanently; EX_IOERR */
     CLI_INTERRUPTED = 130,
 };
 

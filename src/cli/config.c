@@ -249,6 +249,37 @@ static int take_sections(
     return r;
 }
 
+static const struct reader_example examples[] = {
+    { "'tasks'", "tasks: {web: {run: ./server}}" },
+    { "a task", "web: {run: ./server}" },
+    { "'machines'", "machines: {order: {}}" },
+    { "a machine", "order: {spec: order.fsm}" },
+    { "'effects'", "effects: {charge: {command: ./charge}}" },
+    { "an effect", "charge: {command: ./charge}" },
+    { "'exits'", "exits: {3: declined}" },
+    { "'statuses'", "statuses: {402: declined}" },
+    { "'headers'", "headers: {Accept: application/json}" },
+    { "'environment'", "environment: {PORT: 8080}" },
+    { "'backoff'", "backoff: {first: 1s, max: 1m}" },
+    { "'health'", "health: {check: ./is-well}" },
+    { "'schedule'", "schedule: {every: 1h}" },
+    { "'groups'", "groups: {web: {strategy: all-for-one}}" },
+    { "a group", "web: {strategy: all-for-one}" },
+    { "'intensity'", "intensity: {count: 5, window: 10s}" },
+    { "'slots'", "slots: {builds: {width: 2}}" },
+    { "a slot", "builds: {width: 2}" },
+    { "'schedules'", "schedules: {nightly: {cron: '0 3 * * *', run: ./job}}" },
+    { "a schedule", "nightly: {cron: '0 3 * * *', run: ./job}" },
+    { "'workers'", "workers: {children: [{name: pump, kind: process}]}" },
+    { "'globals'", "globals: {site: north}" },
+    { "'http'", "http: {listen: '127.0.0.1:7788'}" },
+    { "'tls'", "tls: {certificate: a.pem, key: a.key}" },
+    { "'log'", "log: {level: info}" },
+    { "'traces'", "traces: {endpoint: 'http://localhost:4318'}" },
+    { "'limits'", "limits: {shutdown: 30s}" },
+    { NULL, NULL },
+};
+
 /* What people have in their fingers from other tools. */
 static const struct reader_synonym synonyms[] = {
     { "command", "run" },
@@ -302,14 +333,18 @@ int config_read(
     struct det_arena *arena, const struct cli_yaml *root, struct config *ret,
     struct cli_problems *reterr)
 {
-    struct cli_reader reader = { .arena = arena, .problems = reterr, .synonyms = synonyms };
+    struct cli_reader reader = {
+        .arena = arena, .problems = reterr, .synonyms = synonyms, .examples = examples
+    };
     const struct cli_yaml *nodes[FILE_KEYS];
     struct config config = { .may_be_bare = ret->may_be_bare };
+    bool is_misspelt;
     int r;
 
     *reterr = (struct cli_problems){ 0 };
     config_http_init(&config.http);
     r = reader_keys(&reader, root, file_words, FILE_KEYS, nodes, CONFIG_FILE_NAME);
+    is_misspelt = r < 0;
     if (root->kind == CLI_YAML_MAPPING && !nodes[FILE_VERSION])
         r = reader_fail(&reader, root, CONFIG_FILE_NAME " needs 'version: 1'");
     if (nodes[FILE_VERSION])
@@ -318,7 +353,8 @@ int config_read(
     config.is_bare = !nodes[FILE_TASKS] && !nodes[FILE_WORKERS] &&
                      (!nodes[FILE_MACHINES] || (r == 0 && !config.machine_count)) &&
                      (!nodes[FILE_SLOTS] || (r == 0 && !config_has_durable(&config)));
-    if (root->kind == CLI_YAML_MAPPING && config.is_bare &&
+    /* What is missing may be what is misspelt. */
+    if (root->kind == CLI_YAML_MAPPING && config.is_bare && !is_misspelt &&
         (!config.may_be_bare || config.lists_machines))
         r = reader_both(
             r, reader_fail(

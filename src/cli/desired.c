@@ -35,7 +35,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_desired;
 const struct cli_command cli_command_desired = {
     .name = "desired",
-    .summary = "show what a worker of a detent that is up shall bring about",
+    .summary = "show the desired state of a worker of a running detent",
     .about = "Its desired state, as it was derived from its config, variables and location. Fields "
              "that\n"
              "are sensitive are not shown.",

@@ -19,7 +19,7 @@ static const struct cli_option option_table[] = {
     [OPTION_FORMAT] = { "format", 'f', "FORMAT", "mermaid flowchart sequence dot timeline svg",
                         "mermaid (default), flowchart, sequence, dot, timeline or svg" },
     [OPTION_TRACE] = { "trace", 't', "FILE", NULL,
-                       "show a run: JSON Lines of test or sim --trace" },
+                       "show a run: JSON Lines of test or sim --trace, or history --json" },
     [OPTION_RUN] = { "run", 0, "NAME", NULL, "which run of the trace; the first when left out" },
     [OPTION_OUTPUT] = { "output", 'o', "FILE", NULL, "write to a file" },
     [OPTION_DOWN] = { "top-down", 0, NULL, NULL, "from top to bottom instead of left to right" },
@@ -179,7 +179,7 @@ static int run(struct cli *cli, const struct cli_args *args)
         return CLI_USAGE;
     }
     if (args->operand_count > 1) {
-        cli_complain(cli, "'%s' is too much here: sources are for a .worker", args->operands[1]);
+        cli_complain(cli, "unexpected argument '%s': sources are for a .worker", args->operands[1]);
         return CLI_USAGE;
     }
     code = cli_machine_load(cli, args->operands[0], &spec);

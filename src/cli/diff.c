@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* diff.c - `detent diff`: what a change of a definition means for what runs. */
+#include "base/text.h"
 #include "cli/evolve.h"
 #include "cli/line.h"
 
@@ -49,11 +50,11 @@ static void print_summary(struct evolve *evolve)
     else if (evolve->stranded == 0)
         cli_say_in(
             cli, CLI_GREEN, "%s: %zu change%s, nothing would be stranded\n", evolve->new->name,
-            evolve->change_count, evolve->change_count == 1 ? "" : "s");
+            evolve->change_count, det_plural(evolve->change_count));
     else
         cli_say_in(
             cli, CLI_RED, "%s: %zu change%s, %llu of which %s strand what runs\n",
-            evolve->new->name, evolve->change_count, evolve->change_count == 1 ? "" : "s",
+            evolve->new->name, evolve->change_count, det_plural(evolve->change_count),
             (unsigned long long)evolve->stranded, evolve->has_store ? "would" : "could");
 }
 

@@ -267,7 +267,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_doctor;
 const struct cli_command cli_command_doctor = {
     .name = "doctor",
-    .summary = "say what of a project is not safe, and why",
+    .summary = "check a project for unsafe settings and permissions",
     .about =
         "Looks at the detent.yaml of the folder, at who may read and change it, the store, the\n"
         "files of secrets and of tokens, at where the HTTP API listens, and at how long tokens "

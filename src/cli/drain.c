@@ -25,7 +25,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_drain;
 const struct cli_command cli_command_drain = {
     .name = "drain",
-    .summary = "let tasks of a detent that is up come to their own end",
+    .summary = "let running attempts of tasks finish, then stop the tasks",
     .about =
         "The attempt of a task that runs may end by itself, and none follows; one that waits ends "
         "at\n"

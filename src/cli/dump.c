@@ -41,7 +41,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_dump;
 const struct cli_command cli_command_dump = {
     .name = "dump",
-    .summary = "show what a store has on record about workers",
+    .summary = "show the recorded state and changes of workers",
     .about = "Every change of an identity, a desired or an observed state that is kept, in order, "
              "and then all\n"
              "of them as they are now. Each change has a sync id, which grows over all documents "

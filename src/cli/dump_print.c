@@ -284,9 +284,10 @@ static void print_summary(struct dump *dump, const struct det_document_position 
         return;
     }
     cli_print(
-        dump->cli, "%llu deltas, %llu documents of %llu workers\n",
-        (unsigned long long)dump->deltas, (unsigned long long)dump->documents,
-        (unsigned long long)dump->workers);
+        dump->cli, "%llu delta%s, %llu document%s of %llu worker%s\n",
+        (unsigned long long)dump->deltas, det_plural(dump->deltas),
+        (unsigned long long)dump->documents, det_plural(dump->documents),
+        (unsigned long long)dump->workers, det_plural(dump->workers));
 }
 
 static int print_all(

@@ -135,8 +135,8 @@ static void write_input(
         line_open(line, "event", '{');
         line_text(line, "name", machine->events[kind].name);
         line_record(
-            line, "data", det_machine_payload(machine, kind), instance_payload_of(machine, event),
-            DET_TEXT_REVEAL);
+            line, "payload", det_machine_payload(machine, kind),
+            instance_payload_of(machine, event), DET_TEXT_REVEAL);
         line_close(line, '}');
     } else {
         line_text(line, "event", NULL);

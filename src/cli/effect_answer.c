@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* effect_answer.c - what an exit code or a status, and {"event": ..., "data": ...}, stand for. */
+/* effect_answer.c - what an exit code or a status, and {"event": ..., "payload": ...}, stand for. */
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@ struct answer {
     json_t *root;      /* NULL: there is no body that counts */
     const char *event; /* that the body names; NULL: none */
     json_t *data;
+    const char *payload_key;
 };
 
 static int fail(struct answer *answer, int code, const char *format, ...) DET_PRINTF(3, 4);
@@ -51,15 +52,16 @@ static int check_members(struct answer *answer)
 
     json_object_foreach(answer->root, name, value)
     {
-        if (strcmp(name, "event") != 0 && strcmp(name, "data") != 0)
+        if (strcmp(name, "event") != 0 && strcmp(name, answer->payload_key) != 0)
             return fail(
                 answer, DET_ERR_MALFORMED,
-                "its output has a member '%.60s'; an answer has 'event' and 'data'", name);
+                "its output has a member '%.60s'; an answer has 'event' and 'payload'", name);
     }
     if (event && !json_is_string(event))
         return fail(answer, DET_ERR_MALFORMED, "the 'event' of its output is no text");
     if (answer->data && !json_is_object(answer->data))
-        return fail(answer, DET_ERR_MALFORMED, "the 'data' of its output is no object");
+        return fail(
+            answer, DET_ERR_MALFORMED, "the '%s' of its output is no object", answer->payload_key);
     return 0;
 }
 
@@ -79,7 +81,9 @@ static int read_body(struct answer *answer)
                                         "its output is no JSON object; what is for people goes to "
                                         "the error stream")
                                   : 0;
-    answer->data = json_object_get(answer->root, "data");
+    /* "data" is its old name. */
+    answer->payload_key = json_object_get(answer->root, "payload") ? "payload" : "data";
+    answer->data = json_object_get(answer->root, answer->payload_key);
     if (outcome->is_strict)
         r = check_members(answer);
     else if (!json_is_object(answer->data))

@@ -29,7 +29,7 @@ static void it_gets_the_whole_story_on_its_input(void **state)
     assert_string_equal(
         text, "{\"key\":\"order/o-1/3/0\",\"attempt\":2,\"machine\":\"order\",\"instance\":\"o-1\","
               "\"sequence\":3,\"effect\":\"charge\",\"data\":{\"total\":42},"
-              "\"event\":{\"name\":\"pay\",\"data\":{\"card\":\"4242\"}}}\n");
+              "\"event\":{\"name\":\"pay\",\"payload\":{\"card\":\"4242\"}}}\n");
     det_free(NULL, text, size + 1);
     bench_close(&bench);
 }
@@ -91,8 +91,9 @@ static void output_is_an_event_with_data(void **state)
 
     (void)state;
     open_bench(
-        &bench, "{command: [echo, '{\"event\": \"charged\", \"data\": {\"receipt\": \"r-7\"}}'], "
-                "exits: {0: declined}}");
+        &bench,
+        "{command: [echo, '{\"event\": \"charged\", \"payload\": {\"receipt\": \"r-7\"}}'], "
+        "exits: {0: declined}}");
     assert_int_equal(bench_call(&bench), DET_PRODUCED);
     assert_string_equal(bench_event(&bench), "charged");
     assert_non_null(strstr(bench_payload(&bench), "r-7"));

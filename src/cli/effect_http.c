@@ -7,10 +7,15 @@
  * curl has to say about a failure names hosts, but neither headers nor bodies. */
 #include <curl/curl.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/text.h"
 #include "cli/effect.h"
 #include "cli/http_lines.h"
 #include "observe/episode.h"
+
+/* How much of the body of a failure goes into its reason. */
+#define BODY_SHOWN ((size_t)160)
 
 struct exchange {
     const struct effects *effects;
@@ -118,6 +123,33 @@ static void set_up(
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, exchange);
 }
 
+/* The beginning of what a server says of its refusal, on one line, behind ": ". What is no text is
+ * left out. */
+static void add_body(struct effect_outcome *outcome)
+{
+    const char *body = (const char *)outcome->body.data;
+    size_t used = strlen(outcome->why), size = outcome->body.size;
+    char text[BODY_SHOWN + 1];
+    size_t count = 0;
+
+    size = det_utf8_check(body, size < BODY_SHOWN ? size : BODY_SHOWN);
+    for (size_t i = 0; i < size; i++) {
+        bool is_blank = (unsigned char)body[i] <= ' ' || body[i] == 0x7F;
+
+        if (!is_blank)
+            text[count++] = body[i];
+        else if (count > 0 && text[count - 1] != ' ')
+            text[count++] = ' ';
+    }
+    while (count > 0 && text[count - 1] == ' ')
+        count--;
+    text[count] = '\0';
+    if (count > 0)
+        snprintf(
+            outcome->why + used, sizeof outcome->why - used, ": %s%s", text,
+            outcome->body.size > size ? "..." : "");
+}
+
 static void judge(
     CURL *curl, CURLcode code, struct exchange *exchange, const struct effect_binding *binding)
 {
@@ -139,6 +171,8 @@ static void judge(
         outcome->retry_after = http_retry_after(curl, status);
         outcome->error = DET_ERR_ACTION_FAILED;
         snprintf(outcome->why, sizeof outcome->why, "status %ld", status);
+        if (status >= 400 && outcome->body.size > 0)
+            add_body(outcome);
     }
 }
 

@@ -120,7 +120,7 @@ static void it_is_sent_the_whole_story_with_its_key(void **state)
     assert_non_null(strstr(server.got, "Content-Type: application/json\r\n"));
     assert_non_null(strstr(server.got, "X-Shop: one\r\n"));
     assert_non_null(strstr(server.got, "Authorization: Bearer t-1\r\n"));
-    assert_non_null(strstr(server.got, "\"data\":{\"card\":\"4242\"}"));
+    assert_non_null(strstr(server.got, "\"payload\":{\"card\":\"4242\"}"));
     bench_close(&bench);
 }
 
@@ -199,6 +199,25 @@ static void all_else_is_a_failed_attempt(void **state)
         DET_ERR_ACTION_FAILED, "status 302");
     expect_failure("", "", DET_ERR_IO, "returned nothing");
     expect_failure(NULL, ", timeout: 300ms", DET_ERR_TIMEOUT, "timed out after 300ms");
+}
+
+static void a_failure_keeps_what_the_server_says_of_it(void **state)
+{
+    static const char long_body[] = ANSWER(
+        "500", "0123456789012345678901234567890123456789012345678901234567890123456789012345"
+               "6789012345678901234567890123456789012345678901234567890123456789012345678901"
+               "2345678901234567");
+
+    (void)state;
+    expect_failure(
+        ANSWER("402", "{\"error\":\n  \"no\tfunds\"}\r\n"), "", DET_ERR_ACTION_FAILED,
+        "status 402: {\"error\": \"no funds\"}");
+    expect_failure(
+        ANSWER("500", "closed \xff\xfe"), "", DET_ERR_ACTION_FAILED, "status 500: closed...");
+    expect_failure(
+        ANSWER("500", "a\x1b[31mred"), "", DET_ERR_ACTION_FAILED, "status 500: a [31mred");
+    expect_failure(long_body, "", DET_ERR_ACTION_FAILED, "0123456789...");
+    expect_failure(ANSWER("500", " \r\n "), "", DET_ERR_ACTION_FAILED, "status 500");
 }
 
 /* What the runtime is told to wait, when the server says so in a header. */
@@ -287,6 +306,7 @@ int main(void)
         cmocka_unit_test(it_goes_on_with_the_trace_of_its_event),
         cmocka_unit_test(statuses_and_bodies_are_events),
         cmocka_unit_test(all_else_is_a_failed_attempt),
+        cmocka_unit_test(a_failure_keeps_what_the_server_says_of_it),
         cmocka_unit_test(a_server_that_is_busy_can_say_until_when),
         cmocka_unit_test(nobody_listens),
         cmocka_unit_test(a_secret_that_cannot_be_read_is_a_failure_and_nothing_is_sent),

@@ -120,7 +120,9 @@ static int serve_stored(struct evolve *evolve)
 
 static int open_store(struct evolve *evolve, const struct evolve_wish *wish)
 {
-    const struct store_wish of_store = { .url = wish->url, .is_writing = wish->is_writing };
+    const struct store_wish of_store = { .url = wish->url,
+                                         .is_writing = wish->is_writing,
+                                         .is_alone = true };
     int code = cli_store_open(evolve->cli, &of_store, &evolve->store);
 
     evolve->has_store = true;

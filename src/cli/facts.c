@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/show.h"
 
 #define WORD_WIDTH 11
@@ -163,11 +164,20 @@ static void print_dead(
 
     facts_print(
         cli, word, "%s was given up after %u attempt%s: %s",
-        instance->machine->effects[row->effect].name, row->attempts, row->attempts == 1 ? "" : "s",
+        instance->machine->effects[row->effect].name, row->attempts, det_plural(row->attempts),
         instance_why(row, why));
     facts_print(
         cli, NULL, "detent retry %s %s", instance->id,
         instance_key(instance->store->store, instance->machine, instance->id, row, key));
+}
+
+void facts_effect(
+    struct cli *cli, const struct instance *instance, const struct det_store_effect *row)
+{
+    if (row->is_dead)
+        print_dead(cli, "attempt", instance, row);
+    else
+        print_waiting(cli, "attempt", instance, row);
 }
 
 void facts_effects(struct cli *cli, const struct instance *instance)

@@ -5,9 +5,12 @@
 #include "cli/follow.h"
 
 #include <poll.h>
+#include <string.h>
 
 #include "base/checked.h"
+#include "cli/facts.h"
 #include "cli/history.h"
+#include "cli/line.h"
 
 #define LOOK_FIRST (100 * DET_MILLISECOND)
 #define LOOK_MAX   (500 * DET_MILLISECOND)
@@ -43,6 +46,75 @@ static int show_news(struct follow *follow)
     return r < 0 ? r : 0;
 }
 
+/* As it was shown last; NULL: it was not. */
+static const struct follow_effect *find_shown(
+    const struct follow *follow, const struct det_store_effect *row)
+{
+    for (size_t i = 0; i < follow->effect_count; i++) {
+        const struct follow_effect *shown = &follow->effects[i];
+
+        if (shown->sequence == row->sequence && shown->index == row->index)
+            return shown;
+    }
+    return NULL;
+}
+
+/* Whether an attempt of it has ended since. One that was never seen had none. */
+static bool has_news(const struct follow *follow, const struct det_store_effect *row)
+{
+    const struct follow_effect *shown = find_shown(follow, row);
+
+    if (row->attempts == 0 || row->last_error == DET_ERR_UNFINISHED)
+        return false;
+    return !shown || shown->attempts != row->attempts || shown->is_dead != row->is_dead;
+}
+
+static void print_attempt(struct follow *follow, const struct det_store_effect *row)
+{
+    struct instance *instance = follow->instance;
+    struct cli *cli = instance->store->cli;
+    struct line line;
+
+    if (!cli->is_json) {
+        facts_effect(cli, instance, row);
+        return;
+    }
+    line_init(&line, cli->allocator);
+    line_open(&line, NULL, '{');
+    line_text(&line, "type", "attempt");
+    line_text(&line, "machine", instance->machine->name);
+    line_text(&line, "id", instance->id);
+    instance_effect_line(&line, instance->machine, instance->id, row);
+    line_close(&line, '}');
+    line_print(&line, cli);
+    line_deinit(&line);
+}
+
+/* Attempts of effects that have ended since the last look. Those that are running are not known
+ * yet, and keep what was shown of them. */
+static void show_attempts(struct follow *follow)
+{
+    struct follow_effect now[FOLLOW_EFFECTS_MAX];
+    size_t count = 0;
+
+    for (const struct instance_effect *e = follow->instance->effects;
+         e && count < FOLLOW_EFFECTS_MAX; e = e->next) {
+        const struct follow_effect *shown = find_shown(follow, &e->row);
+
+        if (has_news(follow, &e->row))
+            print_attempt(follow, &e->row);
+        else if (!shown)
+            continue;
+        now[count++] = e->row.last_error == DET_ERR_UNFINISHED && shown
+                           ? *shown
+                           : (struct follow_effect){ e->row.sequence, e->row.index, e->row.attempts,
+                                                     e->row.is_dead };
+    }
+    memcpy(follow->effects, now, count * sizeof *now);
+    follow->effect_count = count;
+    cli_flush(follow->instance->store->cli);
+}
+
 static bool has_ended(const struct instance *instance)
 {
     return instance->loaded.head.is_stopped || instance_is_final(instance);
@@ -72,6 +144,8 @@ int follow_until_end(struct follow *follow, det_time timeout)
         uint64_t before = follow->after;
 
         r = show_news(follow);
+        if (r == 0 && follow->is_shown)
+            show_attempts(follow);
         if (r < 0 || has_ended(instance))
             break;
         span = follow->after != before ? LOOK_FIRST : span < LOOK_MAX ? span * 2 : LOOK_MAX;

@@ -8,10 +8,22 @@
 
 #include "cli/instance.h"
 
+/* As many effects of one instance are followed by their attempts. */
+#define FOLLOW_EFFECTS_MAX 32
+
+struct follow_effect {
+    uint64_t sequence;
+    uint16_t index;
+    uint32_t attempts;
+    bool is_dead;
+};
+
 struct follow {
     struct instance *instance;
     uint64_t after; /* events behind this one are shown */
     bool is_shown;
+    struct follow_effect effects[FOLLOW_EFFECTS_MAX]; /* as they were shown last */
+    size_t effect_count;
 };
 
 /* Until it is in a final state or has stopped: CLI_OK; CLI_TIMEOUT when the span is over first,

@@ -18,8 +18,8 @@ static const struct cli_option option_table[] = {
 };
 
 static const struct table_column columns[] = {
-    { "event", 0, true }, { "at", 2, false }, { "what", 0, false }, { "from", 3, false },
-    { "to", 0, false },   { "by", 1, false }, { "with", 0, false },
+    { "event", 0, true }, { "at", 2, false }, { "what", 0, false },    { "from", 3, false },
+    { "to", 0, false },   { "by", 1, false }, { "payload", 0, false },
 };
 
 struct walk {

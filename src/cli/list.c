@@ -15,7 +15,7 @@
 enum {
     OPTION_STATE,
     OPTION_OLDER,
-    OPTION_RUNNING,
+    OPTION_ACTIVE,
     OPTION_STOPPED,
     OPTION_LIMIT,
     OPTION_AFTER,
@@ -26,8 +26,8 @@ enum {
 static const struct cli_option option_table[] = {
     [OPTION_STATE] = { "state", 0, "STATE", NULL, "only those in this state" },
     [OPTION_OLDER] = { "older", 0, "TIME", NULL, "only those that have not moved for this long" },
-    [OPTION_RUNNING] = { "running", 0, NULL, NULL,
-                         "only those that go on: neither stopped nor final" },
+    [OPTION_ACTIVE] = { "active", 0, NULL, NULL,
+                        "only those that go on: neither stopped nor final" },
     [OPTION_STOPPED] = { "stopped", 0, NULL, NULL, "only those that have stopped" },
     [OPTION_LIMIT] = { "limit", 'n', "N", NULL, "at most so many; else 1000 in a table" },
     [OPTION_AFTER] = { "after", 0, "ID", NULL, "only ids behind this one: the next page" },
@@ -80,7 +80,7 @@ static void add_row(struct listing *listing, const struct det_store_listed *row)
 /* The store knows who has stopped, but not which states are final. */
 static bool is_left_out(const struct listing *listing, const struct det_store_listed *row)
 {
-    return listing->args->values[OPTION_RUNNING] &&
+    return listing->args->values[OPTION_ACTIVE] &&
            listing->machine->states[row->state].flags & DET_STATE_FINAL;
 }
 
@@ -118,7 +118,7 @@ static int list_machine(void *context, struct det_machine *machine)
     listing->machine = machine;
     listing->query.has_state = state != NULL;
     listing->query.state = (uint16_t)found;
-    listing->query.limit = listing->limit && !listing->args->values[OPTION_RUNNING]
+    listing->query.limit = listing->limit && !listing->args->values[OPTION_ACTIVE]
                                ? listing->limit - listing->count + 1
                                : 0;
     r = listing->store.ops->list(listing->store.store, machine, &listing->query, take_row, listing);
@@ -131,8 +131,8 @@ static bool read_query(struct listing *listing, struct cli *cli)
     det_time older;
     uint64_t limit = cli->is_json ? 0 : ROWS_MAX;
 
-    if (args->values[OPTION_RUNNING] && args->values[OPTION_STOPPED]) {
-        cli_complain(cli, "--running and --stopped leave nothing to list");
+    if (args->values[OPTION_ACTIVE] && args->values[OPTION_STOPPED]) {
+        cli_complain(cli, "--active and --stopped leave nothing to list");
         return false;
     }
     if (args->values[OPTION_LIMIT] &&
@@ -140,7 +140,7 @@ static bool read_query(struct listing *listing, struct cli *cli)
         return false;
     listing->limit = (size_t)limit;
     listing->query.after = args->values[OPTION_AFTER];
-    listing->query.stopped = args->values[OPTION_RUNNING]   ? DET_STORE_RUNNING
+    listing->query.stopped = args->values[OPTION_ACTIVE]    ? DET_STORE_RUNNING
                              : args->values[OPTION_STOPPED] ? DET_STORE_STOPPED
                                                             : DET_STORE_ANY;
     if (!args->values[OPTION_OLDER])

@@ -3,6 +3,7 @@
 
 /* migrate.c - `detent migrate`: what serving a changed definition would do to what is stored, and
  * new names for it. */
+#include "base/text.h"
 #include "cli/evolve.h"
 #include "cli/line.h"
 
@@ -77,7 +78,10 @@ static void print_summary(struct migration *migration)
     if (!cli->is_json) {
         if (!is_fine)
             cli_say_in(
-                cli, CLI_RED, "%s: not possible: what is marked has no place in it\n",
+                cli, CLI_RED,
+                "%s: not possible: what is marked has no place in it. Name what was renamed with "
+                "--rename-state and its like, bring the old name back, or let these instances move "
+                "on first ('detent list' shows them)\n",
                 evolve->new->name);
         else if (migration->is_dry)
             cli_say_in(cli, CLI_GREEN, "%s: possible; nothing was changed\n", evolve->new->name);
@@ -85,7 +89,7 @@ static void print_summary(struct migration *migration)
             cli_say_in(
                 cli, CLI_GREEN, "%s: version %u is in the store, %llu row%s changed\n",
                 evolve->new->name, evolve->new->version, (unsigned long long)migration->rows,
-                migration->rows == 1 ? "" : "s");
+                det_plural(migration->rows));
         return;
     }
     line_init(&line, cli->allocator);

@@ -5,7 +5,8 @@
 #include "cli/new_files.h"
 
 static const char spec_text[] =
-    "/* @n@.fsm - what a @n@ may be, and what moves it. One fact a row: 'detent help rows'. */\n"
+    "/* @n@.fsm - the states of @n@, and what moves it from one to another. One fact a row: "
+    "'detent help rows'. */\n"
     "#define FSM_NAME @n@\n"
     "#define FSM_PREFIX @N@\n"
     "\n"

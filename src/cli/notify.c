@@ -94,7 +94,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_notify;
 const struct cli_command cli_command_notify = {
     .name = "notify",
-    .summary = "tell the supervisor of this script that it is ready",
+    .summary = "report to the supervisor that this script is ready",
     .about =
         "For scripts that are tasks with `ready: notify`: sends READY=1, a status or both to the\n"
         "socket that NOTIFY_SOCKET names, as programs do that know the protocol themselves.",

@@ -57,7 +57,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_observed;
 const struct cli_command cli_command_observed = {
     .name = "observed",
-    .summary = "show what a worker of a detent that is up has seen last",
+    .summary = "show the observed state of a worker of a running detent",
     .about = "Its last observation, how old that is, and beside each field that desired and "
              "observed state\n"
              "have in common and that differs, what is desired. With --json also what it counts "

@@ -18,11 +18,6 @@ struct giving {
     det_time timeout; /* DET_NEVER: none */
 };
 
-static const char *plural(json_int_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 /* About one name: "web: stopping", "back: 3 tasks stopping". */
 static void tell(const struct giving *giving, const char *name, const json_t *done)
 {
@@ -46,7 +41,7 @@ static void tell_all(const struct giving *giving, const json_t *done)
     else
         cli_say(
             giving->remote.cli, "%s (%lld task%s)\n", giving->order->all_doing, (long long)count,
-            plural(count));
+            det_plural((uint64_t)count));
 }
 
 /* Asks for the nearest name, unless the other side has named it, or what is missing is something

@@ -57,7 +57,7 @@ static void a_case_that_says_all_there_is_passes(void **state)
            "      - {send: look, expect: {outcome: ignored, sequence: 0}}\n"
            "      - {send: end_it, expect: {error: unhandled, state: open}}\n"
            "      - {send: 'yes', expect: {error: invalid}}\n"
-           "      - send: pay\n        with: {card: 4242, cents: 7}\n        id: one\n"
+           "      - send: pay\n        payload: {card: 4242, cents: 7}\n        id: one\n"
            "        expect: {outcome: goto, state: paying, timeout: 5m, timers: {remind: 24h},\n"
            "          effects: [charge, mail], data: {cents: 7, paint: red, note: ~}}\n"
            "      - {send: pay, id: one, expect: {duplicate: true, sequence: 1}}\n"
@@ -73,7 +73,7 @@ static void effects_answer_by_themselves_when_told_so(void **state)
     (void)state;
     passes(
         HEAD
-        "effects: {mail: done, charge: {produce: 'yes', with: {cents: 3}, after: 2s}}\n"
+        "effects: {mail: done, charge: {produce: 'yes', payload: {cents: 3}, after: 2s}}\n"
         "cases:\n  - name: it\n    updates: {add: {cents: 9}}\n    steps:\n"
         "      - {send: pay}\n"
         "      - {advance: 1999ms, expect: {state: paying}}\n"
@@ -200,9 +200,9 @@ static void what_goes_wrong_by_itself_fails_the_case(void **state)
 
 static int play_scenario(struct det_test_memory *memory, void *argument)
 {
-    static const char given_text[] =
-        STEPS("      - {send: pay, with: {cents: 1}, expect: {state: paying, data: {cents: 1}}}\n"
-              "      - {answer: charge, produce: 'no', expect: {state: open}}\n");
+    static const char given_text[] = STEPS(
+        "      - {send: pay, payload: {cents: 1}, expect: {state: paying, data: {cents: 1}}}\n"
+        "      - {answer: charge, produce: 'no', expect: {state: open}}\n");
     struct cli_trace_writer trace = { .is_wanted = false };
     struct play_result result;
     struct play_options options;

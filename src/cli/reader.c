@@ -12,6 +12,9 @@
 
 #include "base/text.h"
 
+/* Of the keys that a message lists. */
+#define KEYS_TEXT 120
+
 DET_PRINTF(4, 0)
 static void fail_at(
     struct cli_reader *reader, uint32_t line, uint32_t column, const char *format,
@@ -83,6 +86,15 @@ int reader_no_memory(struct cli_reader *reader, const struct cli_yaml *node)
     return DET_ERR_NO_MEMORY;
 }
 
+static const char *find_example(const struct cli_reader *reader, const char *what)
+{
+    const struct reader_example *example = reader->examples;
+
+    while (example && example->what && strcmp(example->what, what) != 0)
+        example++;
+    return example ? example->text : NULL;
+}
+
 int reader_want(
     struct cli_reader *reader, const struct cli_yaml *node, enum cli_yaml_kind kind,
     const char *what)
@@ -93,8 +105,14 @@ int reader_want(
         [CLI_YAML_MAPPING] = "a mapping",
     };
 
+    const char *example = kind == CLI_YAML_MAPPING ? find_example(reader, what) : NULL;
+
     if (node->kind == kind)
         return 0;
+    if (example)
+        return reader_fail(
+            reader, node, "%s is %s, not %s; write %s", what, kinds[kind], kinds[node->kind],
+            example);
     return reader_fail(reader, node, "%s is %s, not %s", what, kinds[kind], kinds[node->kind]);
 }
 
@@ -113,16 +131,39 @@ static const char *find_synonym(
     return NULL;
 }
 
+/* "a, b, c", cut after as many as fit. */
+static const char *list_keys(const char *const *keys, size_t count, char *target, size_t capacity)
+{
+    size_t used = 0;
+
+    *target = '\0';
+    for (size_t i = 0; i < count; i++) {
+        const char *comma = i ? ", " : "";
+
+        if (used + strlen(comma) + strlen(keys[i]) + sizeof ", ..." > capacity) {
+            (void)snprintf(target + used, capacity - used, ", ...");
+            break;
+        }
+        used += (size_t)snprintf(target + used, capacity - used, "%s%s", comma, keys[i]);
+    }
+    return target;
+}
+
 static int unknown_key(
     struct cli_reader *reader, const struct cli_yaml *node, const char *const *keys, size_t count,
     const char *what)
 {
     struct cli_yaml at = { .line = node->key_line, .column = node->key_column };
     const char *synonym = find_synonym(reader, node->key, keys, count);
+    char all[KEYS_TEXT];
 
     if (synonym)
         return reader_fail_key(
             reader, node, "%s has no key '%s'; here it is called '%s'", what, node->key, synonym);
+    if (!reader->problems->is_cut && det_text_nearest(node->key, keys, count) < 0)
+        return reader_fail_key(
+            reader, node, "%s has no key '%.64s'; its keys are %s", what, node->key,
+            list_keys(keys, count, all, sizeof all));
     return reader_fail_near(
         reader, &at, node->key, keys, count, "%s has no key '%s'", what, node->key);
 }

@@ -26,11 +26,17 @@ struct reader_synonym {
     const char *word, *key;
 };
 
+/* How a mapping is written, by what the messages call it. */
+struct reader_example {
+    const char *what, *text;
+};
+
 struct cli_reader {
     struct det_arena *arena;
     const struct det_machine *machine; /* of a test file; NULL elsewhere */
     struct cli_problems *problems;
     const struct reader_synonym *synonyms; /* ends with a NULL word; NULL: none */
+    const struct reader_example *examples; /* ends with a NULL what; NULL: none */
 };
 
 /* The results of two parts make one: no memory outranks what is wrong. */

@@ -331,7 +331,10 @@ static int check_stranded(struct reload *reload, const struct config_machine *ma
     if (code == CLI_OK && evolve.stranded) {
         evolve_print_hazards(&evolve);
         cli_complain(
-            &reload->cli, "%s would strand what runs; 'detent migrate %s' brings it along",
+            &reload->cli,
+            "%s would strand what is stored. Bring the old names back, or migrate while nothing "
+            "serves the store: 'detent stop --wait', then 'detent migrate %s' with the --rename "
+            "options of the hints, then 'detent up'",
             machine->spec, machine->spec);
         code = CLI_REFUSED;
     }

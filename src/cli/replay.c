@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli/evolve.h"
 #include "cli/line.h"
 #include "cli/whole.h"
@@ -226,8 +227,8 @@ static void print_summary(struct rerun *rerun)
             cli, is_fine ? CLI_GREEN : CLI_RED,
             "%s: %llu instance%s, %llu event%s derived again, %llu different\n",
             rerun->evolve.new->name, (unsigned long long)rerun->instances,
-            rerun->instances == 1 ? "" : "s", (unsigned long long)rerun->events,
-            rerun->events == 1 ? "" : "s", (unsigned long long)rerun->drifts);
+            det_plural(rerun->instances), (unsigned long long)rerun->events,
+            det_plural(rerun->events), (unsigned long long)rerun->drifts);
         return;
     }
     line_init(&line, cli->allocator);

@@ -133,7 +133,8 @@ void scenario_log_end(struct scenario_log *log, struct det_scenario_run *run)
     det_format_duration(took / DET_MILLISECOND * DET_MILLISECOND, text, sizeof text);
     cli_flush(log->cli);
     cli_say(
-        log->cli, "scenario %s: %s, %llu ticks, %llu events, %llu of them errors\n",
-        run->scenario->name, text, (unsigned long long)summary.ticks,
-        (unsigned long long)log->events, (unsigned long long)log->failures);
+        log->cli, "scenario %s: %s, %llu tick%s, %llu event%s, %llu of them errors\n",
+        run->scenario->name, text, (unsigned long long)summary.ticks, det_plural(summary.ticks),
+        (unsigned long long)log->events, det_plural(log->events),
+        (unsigned long long)log->failures);
 }

@@ -9,10 +9,12 @@
 #include "cli/act.h"
 #include "cli/args.h"
 
-enum { OPTION_DATA, OPTION_ID, OPTION_EXPECT, OPTION_MACHINE, OPTION_STORE };
+enum { OPTION_PAYLOAD, OPTION_DATA, OPTION_ID, OPTION_EXPECT, OPTION_MACHINE, OPTION_STORE };
 
 static const struct cli_option option_table[] = {
-    [OPTION_DATA] = { "data", 'd', "JSON", NULL, "what the event carries; @FILE reads a file" },
+    [OPTION_PAYLOAD] = { "payload", 'p', "JSON", NULL,
+                         "what the event carries; @FILE reads a file" },
+    [OPTION_DATA] = { "data", 'd', "JSON", NULL, "the old name of --payload" },
     [OPTION_ID] = { "id", 0, "EVENT_ID", NULL, "sent again, it happens once" },
     [OPTION_EXPECT] = { "expect", 0, "N", NULL,
                         "only if its last event has this number; 0: it has had none" },
@@ -46,6 +48,11 @@ static int complain_of_event(struct sending *sending, const char *name)
             sending->act.store.cli, "%s has no event '%s'; 'detent why %s' lists what it takes",
             machine->name, name, sending->act.id);
     return CLI_USAGE;
+}
+
+static const char *payload_text(const struct cli_args *args)
+{
+    return args->values[args->values[OPTION_PAYLOAD] ? OPTION_PAYLOAD : OPTION_DATA];
 }
 
 /* Before the search, so that it is told first that nobody may send it. */
@@ -133,8 +140,9 @@ static int send_event(struct sending *sending, void *event)
     int code, r;
 
     memcpy(event, &sending->kind, sizeof sending->kind);
+    act->option = "--payload";
     code = act_read_json(
-        act, machine->events[sending->kind].name, sending->args->values[OPTION_DATA],
+        act, machine->events[sending->kind].name, payload_text(sending->args),
         det_machine_payload(machine, sending->kind), 0, instance_payload_in(machine, event));
     if (code != CLI_OK)
         return code;
@@ -214,7 +222,7 @@ const struct cli_command cli_command_send = {
         "the\n"
         "program that has them.\n"
         "\n"
-        "    detent send o-1 pay --data '{\"card\": \"4242\", \"cents\": 1999}' --id pay-o-1\n"
+        "    detent send o-1 pay --payload '{\"card\": \"4242\", \"cents\": 1999}' --id pay-o-1\n"
         "\n"
         "Exits with 6 when the state does not take the event or a guard refuses it, 4 when "
         "--expect does\n"

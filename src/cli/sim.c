@@ -136,13 +136,14 @@ static void summarize(struct run *run, det_time real)
     }
     cli_say_in(
         cli, run->is_violated ? CLI_RED : CLI_GREEN, "%llu seed%s, each twice: %s",
-        (unsigned long long)run->walked, run->walked == 1 ? "" : "s",
+        (unsigned long long)run->walked, det_plural(run->walked),
         run->is_violated ? "violated" : "ok");
     cli_say(
-        cli, "; %llu steps, %llu events, %llu refused, %s of virtual time; %.0f steps per second\n",
-        (unsigned long long)run->steps_made, (unsigned long long)run->events,
-        (unsigned long long)run->refused, det_format_duration(virtual_time, text, sizeof text),
-        rate);
+        cli,
+        "; %llu step%s, %llu event%s, %llu refused, %s of virtual time; %.0f steps per second\n",
+        (unsigned long long)run->steps_made, det_plural(run->steps_made),
+        (unsigned long long)run->events, det_plural(run->events), (unsigned long long)run->refused,
+        det_format_duration(virtual_time, text, sizeof text), rate);
 }
 
 static int walk_seeds(struct run *run)

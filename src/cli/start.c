@@ -46,6 +46,7 @@ static int read_data(struct starting *starting, const struct det_machine *machin
     starting->data = det_alloc_zero(cli->allocator, record->size);
     if (!starting->data)
         return cli_no_memory(cli);
+    starting->act.option = "--data";
     return act_read_json(
         &starting->act, machine->name, starting->args->values[OPTION_DATA], record,
         DET_TEXT_PARTIAL, starting->data);

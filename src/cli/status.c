@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* status.c - `detent status`: whether something runs here, since when, and how much of it. */
+#include "base/text.h"
 #include "cli/remote.h"
 #include "cli/show.h"
 
@@ -17,13 +18,13 @@ struct count {
 };
 
 static const struct count counts[] = {
-    { "running", "run" },
-    { "waiting", "wait for a permit" },
-    { "queued", "are queued in slots" },
-    { "held", "are held by others" },
-    { "backing_off", "wait for their next attempt" },
-    { "resting", "rest until their next time" },
-    { "stuck", "do not stop" },
+    { "running", "running" },
+    { "waiting", "waiting for a permit" },
+    { "queued", "queued in slots" },
+    { "held", "held by others" },
+    { "backing_off", "waiting for the next attempt" },
+    { "resting", "resting until the next time" },
+    { "stuck", "not stopping" },
 };
 
 /* Phases, and what else there is to worry about. */
@@ -33,13 +34,13 @@ static void print_workers(struct cli *cli, const json_t *workers)
         const char *key, *word;
         enum cli_style style;
     } lines[] = {
-        { "running", "run", CLI_PLAIN },
-        { "degraded", "run, and are degraded", CLI_RED },
-        { "starting", "start", CLI_PLAIN },
-        { "stopping", "stop", CLI_PLAIN },
-        { "stopped", "are stopped", CLI_PLAIN },
-        { "stale", "are paused, as their observations are too old", CLI_RED },
-        { "circuits_open", "are paused, as too much below them has failed", CLI_RED },
+        { "running", "running", CLI_PLAIN },
+        { "degraded", "degraded", CLI_RED },
+        { "starting", "starting", CLI_PLAIN },
+        { "stopping", "stopping", CLI_PLAIN },
+        { "stopped", "stopped", CLI_PLAIN },
+        { "stale", "paused: observations too old", CLI_RED },
+        { "circuits_open", "paused: too many failures below", CLI_RED },
     };
 
     if (!workers)
@@ -71,9 +72,11 @@ static int print_status(void *user, json_t *status)
     if (*away)
         cli_print(cli, "store      cannot be reached: %s\n", away);
     cli_print(
-        cli, "tasks      %lld; %lld restarts, %lld rejections\n",
+        cli, "tasks      %lld; %lld restart%s, %lld rejection%s\n",
         (long long)show_number(status, "registered"), (long long)show_number(status, "restarts"),
-        (long long)show_number(status, "rejected"));
+        det_plural((uint64_t)show_number(status, "restarts")),
+        (long long)show_number(status, "rejected"),
+        det_plural((uint64_t)show_number(status, "rejected")));
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         if (show_number(status, counts[i].key) > 0)
             cli_print(

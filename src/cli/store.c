@@ -89,6 +89,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     if (!verb)
         return CLI_USAGE;
     wish.is_writing = verb->is_writing && !args->values[OPTION_DRY_RUN];
+    wish.is_alone = true;
     wish.may_make = verb->may_make;
     wish.may_be_damaged = verb->run == store_verify;
     wish.judge = judge;

@@ -94,7 +94,7 @@ static int open_place(void **state)
     assert_int_equal(chdir(place.folder), 0);
 #define RUN(...) assert_int_equal(run_in(NULL, (const char *const[]){ __VA_ARGS__, NULL }), 0)
     RUN("start", place.spec, "o-1", "--store", place.url);
-    RUN("send", "o-1", "pay", "--data", "{\"card\":\"4\",\"cents\":3}", "--store", place.url);
+    RUN("send", "o-1", "pay", "--payload", "{\"card\":\"4\",\"cents\":3}", "--store", place.url);
     RUN("send", "o-1", "ship", "--store", place.url);
     RUN("start", "order", "o-2", "--store", place.url);
     RUN("store", "export", place.lines, "--store", place.url);

@@ -211,12 +211,22 @@ static void hint_up(struct cli_store *store)
 
     if (!find_folder(store, folder))
         return;
-    if (socket_find(folder, project, &error) == 0 &&
-        socket_client_open(project, store->cli->allocator, &client, &error) == 0)
-        cli_say(store->cli, "A detent up runs in that project: -C %s goes through it.\n", project);
-    else
+    if (socket_find(folder, project, &error) < 0 ||
+        socket_client_open(project, store->cli->allocator, &client, &error) < 0)
         cli_say(
-            store->cli, "Through a detent up that has it: in the folder of that, or with -C.\n");
+            store->cli, store->wish.is_alone
+                            ? "This command needs the store for itself: stop the other process "
+                              "first, and start it again afterwards.\n"
+                            : "Through a detent up that has it: in the folder of that, or with "
+                              "-C.\n");
+    else if (store->wish.is_alone)
+        cli_say(
+            store->cli,
+            "This command needs the store for itself: run 'detent stop --wait -C %s' first, and "
+            "'detent up' afterwards.\n",
+            project);
+    else
+        cli_say(store->cli, "A detent up runs in that project: -C %s goes through it.\n", project);
     socket_client_close(client);
 }
 

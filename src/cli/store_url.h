@@ -45,6 +45,7 @@ struct store_wish {
     const char *url;     /* NULL: not given */
     const char *machine; /* a name, or a file that ends in .fsm; NULL: any */
     bool is_writing;     /* else it is opened for reading, and disturbs nobody */
+    bool is_alone;       /* it cannot be done through a `detent up` that has the store */
     bool may_make;       /* it is made if it is not there */
     bool may_be_damaged; /* the machines that it has need not be readable */
     /* The identity of the store that the `detent up` of this project serves; NULL: none. If it is

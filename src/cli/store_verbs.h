@@ -6,10 +6,11 @@
 #ifndef DET_CLI_STORE_VERBS_H
 #define DET_CLI_STORE_VERBS_H
 
+#include "base/text.h"
 #include "cli/store_url.h"
 
 /* "1 instance", "2 instances": as arguments of a format with %llu and %s. */
-#define STORE_COUNT(count) (unsigned long long)(count), (count) == 1 ? "" : "s"
+#define STORE_COUNT(count) (unsigned long long)(count), det_plural(count)
 
 /* Complains that the store cannot `what` ("be copied") by itself, and what can. */
 int store_unsupported(struct cli_store *store, const char *what, const char *remedy);

@@ -387,9 +387,9 @@ static void summarize(struct run *run, det_time real)
     }
     cli_say_in(
         cli, run->failed + run->broken ? CLI_RED : CLI_GREEN, "%zu case%s: %zu passed, %zu failed",
-        run->cases, run->cases == 1 ? "" : "s", run->passed, run->failed);
+        run->cases, det_plural(run->cases), run->passed, run->failed);
     if (run->broken)
-        cli_say(cli, "; %zu file%s not run", run->broken, run->broken == 1 ? "" : "s");
+        cli_say(cli, "; %zu file%s not run", run->broken, det_plural(run->broken));
     if (run->cases)
         cli_say(
             cli, "; %s of virtual time in %s",

@@ -133,9 +133,11 @@ static int find_name(
     return 0;
 }
 
-static int read_run(struct reader *reader, const json_t *object)
+/* `name_key` and `state_key` are the members with its name and its first state. */
+static int read_run(
+    struct reader *reader, const json_t *object, const char *name_key, const char *state_key)
 {
-    const char *name = json_string_value(json_object_get(object, "run"));
+    const char *name = json_string_value(json_object_get(object, name_key));
     const char *machine = json_string_value(json_object_get(object, "machine"));
     char *copy;
     int r;
@@ -150,7 +152,7 @@ static int read_run(struct reader *reader, const json_t *object)
         return 0;
     if (strcmp(machine, reader->machine->name) != 0)
         return fail(reader, DET_ERR_INVALID, "the trace is of another machine", machine);
-    r = find_name(reader, object, "initial", det_machine_find_state, &reader->trace->trace.initial);
+    r = find_name(reader, object, state_key, det_machine_find_state, &reader->trace->trace.initial);
     if (r < 0)
         return r;
     copy = det_arena_copy(&reader->trace->arena, name);
@@ -223,6 +225,52 @@ static int read_step(struct reader *reader, const json_t *object)
     return step->detail ? 0 : fail(reader, DET_ERR_NO_MEMORY, "no memory", "");
 }
 
+/* Whether the event of a history is a step: a stop by hand has no event, and what was deferred or
+ * given up led nowhere. */
+static bool is_step(const json_t *object)
+{
+    const char *outcome = json_string_value(json_object_get(object, "outcome"));
+    int found = outcome ? det_row_outcome_find(outcome) : -1;
+
+    return json_is_string(json_object_get(object, "event")) &&
+           (found == DET_GOTO || found == DET_STAY || found == DET_STOP);
+}
+
+static int read_history_event(struct reader *reader, json_t *object)
+{
+    const json_t *payload = json_object_get(object, "payload");
+    char *text;
+    int r = 0;
+
+    if (!is_step(object))
+        return 0;
+    /* Only the last events were asked for, or are kept: the run begins with the first of them. */
+    if (reader->where == BEFORE)
+        r = read_run(reader, object, "id", "from");
+    if (r < 0)
+        return r;
+    text = payload ? json_dumps(payload, JSON_COMPACT) : NULL;
+    if (text && json_object_set_new(object, "detail", json_string(text)) < 0)
+        r = fail(reader, DET_ERR_NO_MEMORY, "no memory", "");
+    free(text);
+    return r < 0 ? r : read_step(reader, object);
+}
+
+static int read_object(struct reader *reader, json_t *object)
+{
+    const char *type = json_string_value(json_object_get(object, "type"));
+
+    if (!type)
+        return 0;
+    if (strcmp(type, "run") == 0)
+        return read_run(reader, object, "run", "initial");
+    if (strcmp(type, "step") == 0)
+        return read_step(reader, object);
+    if (strcmp(type, "start") == 0)
+        return read_run(reader, object, "id", "state");
+    return strcmp(type, "event") == 0 ? read_history_event(reader, object) : 0;
+}
+
 static bool is_blank(const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -234,9 +282,8 @@ static bool is_blank(const char *text, size_t size)
 static int read_line(struct reader *reader, const char *text, size_t size)
 {
     json_error_t problem;
-    const char *type;
     json_t *object;
-    int r = 0;
+    int r;
 
     if (size > CLI_TRACE_LINE_MAX)
         return fail(reader, DET_ERR_LIMIT, "longer than 1 MiB", "");
@@ -245,11 +292,7 @@ static int read_line(struct reader *reader, const char *text, size_t size)
     object = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
     if (!object)
         return fail(reader, DET_ERR_MALFORMED, "not a JSON object", problem.text);
-    type = json_string_value(json_object_get(object, "type"));
-    if (type && strcmp(type, "run") == 0)
-        r = read_run(reader, object);
-    else if (type && strcmp(type, "step") == 0)
-        r = read_step(reader, object);
+    r = read_object(reader, object);
     json_decref(object);
     return r;
 }

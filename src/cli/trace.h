@@ -38,7 +38,8 @@ struct cli_trace {
     struct det_trace trace;
 };
 
-/* The run called `run`, or the first one if NULL, from the text of a trace of this machine. 0, or a
+/* The run called `run`, or the first one if NULL, from the text of a trace of this machine, or of
+ * the output of `detent history --json`, whose run is called like the instance. 0, or a
  * negative error (DET_ERR_NOT_FOUND: there is no such run) with a sentence in `reterr`. */
 DET_MUST_CHECK int cli_trace_read(
     const struct det_machine *machine, struct det_view text, const char *run,

@@ -146,6 +146,38 @@ static void refused(struct fixture *fixture, const char *text, int code, const c
         fail_msg("'%s' does not say '%s'", error.text, sentence);
 }
 
+#define EVENT(sequence, from, event, to, outcome)                                             \
+    "{\"type\":\"event\",\"machine\":\"door\",\"id\":\"d-1\",\"sequence\":" sequence          \
+    ",\"at\":\"2026-01-01T00:00:00Z\",\"event\":" event ",\"from\":\"" from "\",\"to\":\"" to \
+    "\",\"outcome\":\"" outcome "\",\"timeout\":false,\"payload\":{\"n\":1}}\n"
+
+static void the_history_of_an_instance_is_a_run(void **state)
+{
+    static const char start[] =
+        "{\"type\":\"start\",\"machine\":\"door\",\"id\":\"d-1\",\"sequence\":0,"
+        "\"at\":\"2026-01-01T00:00:00Z\",\"state\":\"shut\"}\n";
+    struct fixture *fixture = *state;
+    const struct det_machine *machine = fixture->machine;
+    char text[2048], move[512];
+    struct det_error error = { 0 };
+    struct cli_trace trace;
+
+    snprintf(
+        move, sizeof move, EVENT("1", "%s", "\"%s\"", "%s", "goto"), machine->states[0].name,
+        machine->events[0].name, machine->states[1].name);
+    snprintf(text, sizeof text, "%s%s%s", start, move, EVENT("2", "shut", "null", "shut", "stop"));
+    assert_int_equal(cli_trace_read(machine, det_view_text(text), NULL, NULL, &trace, &error), 0);
+    assert_string_equal(trace.trace.instance, "d-1");
+    assert_int_equal(trace.trace.step_count, 1);
+    assert_string_equal(trace.trace.steps[0].detail, "{\"n\":1}");
+    cli_trace_deinit(&trace);
+    /* The start is not among what was kept. */
+    assert_int_equal(cli_trace_read(machine, det_view_text(move), NULL, NULL, &trace, &error), 0);
+    assert_int_equal(trace.trace.initial, 0);
+    assert_int_equal(trace.trace.step_count, 1);
+    cli_trace_deinit(&trace);
+}
+
 static void wrong_traces_are_refused_with_their_line(void **state)
 {
     struct fixture *f = *state;
@@ -219,9 +251,13 @@ static void reading_survives_every_failed_allocation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_was_written_is_read), TEST(what_is_no_step_is_not_written),
-        TEST(many_steps_are_read),      TEST(wrong_traces_are_refused_with_their_line),
-        TEST(a_line_has_a_limit),       TEST(reading_survives_every_failed_allocation),
+        TEST(what_was_written_is_read),
+        TEST(what_is_no_step_is_not_written),
+        TEST(many_steps_are_read),
+        TEST(wrong_traces_are_refused_with_their_line),
+        TEST(the_history_of_an_instance_is_a_run),
+        TEST(a_line_has_a_limit),
+        TEST(reading_survives_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

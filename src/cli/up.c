@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli/api.h"
 #include "cli/command.h"
 #include "cli/remote.h"
@@ -231,8 +232,8 @@ static void tell_hidden(struct up *up, bool is_last)
 
     if (hidden)
         up_note_failure(
-            up, UP_NAME, "%llu lines are not shown: the output was not read fast enough",
-            (unsigned long long)hidden);
+            up, UP_NAME, "%llu line%s %s not shown: the output was not read fast enough",
+            (unsigned long long)hidden, det_plural(hidden), det_is_or_are(hidden));
 }
 
 static void close_parts(struct up *up)
@@ -336,8 +337,10 @@ static void say_banner(struct up *up)
 void up_tell_ready(struct up *up)
 {
     serve_notify_tell(
-        &up->notify, "READY=1\nSTATUS=%zu tasks, %zu machines, %zu durable slots, %zu workers",
-        up->selected_count, up_machines_count(up), up->durable_count, up_workers_count(up));
+        &up->notify, "READY=1\nSTATUS=%zu task%s, %zu machine%s, %zu durable slot%s, %zu worker%s",
+        up->selected_count, det_plural(up->selected_count), up_machines_count(up),
+        det_plural(up_machines_count(up)), up->durable_count, det_plural(up->durable_count),
+        up_workers_count(up), det_plural(up_workers_count(up)));
 }
 
 /* Who watches tasks ends with them; a service goes on without its log. */
@@ -367,7 +370,7 @@ static void after_turn(struct up *up)
     tell_hidden(up, false);
     heed_output(up);
     if (up->state < UP_STOPPING && up_store_is_lost(up)) {
-        up_note_failure(up, UP_NAME, "the store takes nothing any more: %s", UP_LOST_HINT);
+        up_note_failure(up, UP_NAME, "the store has failed permanently: %s", UP_LOST_HINT);
         up_begin_stop(up);
     }
     if (up->state == UP_STOPPING && up->tasks_are_over && up_workers_are_over(up))
@@ -411,7 +414,7 @@ static int run_tasks(struct up *up)
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
         cli_complain(up->cli, "cannot write the output: %s", strerror(up->cli->out_error));
     if (up_store_is_lost(up)) {
-        cli_complain(up->cli, "the store takes nothing any more: %s", UP_LOST_HINT);
+        cli_complain(up->cli, "the store has failed permanently: %s", UP_LOST_HINT);
         return CLI_STORE_LOST;
     }
     if (up->was_forced)

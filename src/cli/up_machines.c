@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli/api.h"
 #include "cli/store_parts.h"
 #include "cli/up_observe.h"
@@ -56,8 +57,8 @@ static void print_note(void *argument)
 
     if (hidden)
         up_note_failure(
-            up, UP_NAME, "%llu steps are not shown: there were too many at once",
-            (unsigned long long)hidden);
+            up, UP_NAME, "%llu step%s %s not shown: there were too many at once",
+            (unsigned long long)hidden, det_plural(hidden), det_is_or_are(hidden));
     if (!up_output_has_room(&up->output))
         ;
     else if (up->log && note->instance[0])

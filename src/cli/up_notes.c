@@ -222,7 +222,9 @@ static void tell(struct up *up, const struct det_task_event *event)
         note_pause(up, event);
         break;
     case DET_EVENT_RUNS_MISSED:
-        up_note(up, event->name, "%llu runs were missed", (unsigned long long)event->count);
+        up_note(
+            up, event->name, "%llu run%s missed", (unsigned long long)event->count,
+            event->count == 1 ? " was" : "s were");
         break;
     case DET_EVENT_TASK_READY:
         up_note(up, event->name, "ready");
@@ -405,7 +407,8 @@ void up_note_stopping(struct up *up)
         stopping.forced_in = 0;
     if (!up_workers_are_over(up))
         det_buffer_format(
-            &stopping.names, "%s%zu workers", stopping.count++ ? ", " : "", up_workers_count(up));
+            &stopping.names, "%s%zu worker%s", stopping.count++ ? ", " : "", up_workers_count(up),
+            det_plural(up_workers_count(up)));
     if (det_tasks_each(up->tasks, add_stopping, &stopping) == 0 && stopping.count > 0)
         up_note(
             up, UP_NAME, "still there: %s; forced in %s, or by another Ctrl-C",

@@ -18,7 +18,9 @@
 #define LEGAL        750000
 #define HAS_ID       125000
 #define TO_NEXT_DUE  500000
-#define TO_FAR_DUE   60000 /* when it lies more than an hour ahead: nearer ones are more telling */
+#define TO_FAR_DUE   60000  /* when it lies more than an hour ahead: nearer ones are more telling */
+#define STEERS       500000 /* towards what was not taken yet */
+#define RESTARTS     50000
 #define POOL_THREADS 4
 
 static void observe(void *context, const struct det_note *note)
@@ -30,6 +32,7 @@ static void observe(void *context, const struct det_note *note)
     det_sim_note(walk->stage.sim, seen, sizeof seen);
     walk->result->events++;
     way = walk_model_note(walk, note);
+    walk_steer_note(walk, note, way);
     if (walk->options->coverage)
         cli_coverage_note(walk->options->coverage, note, way);
     if (walk->options->trace)
@@ -67,6 +70,8 @@ static int open_walk(struct walk *walk)
     int r;
 
     r = open_memory(walk);
+    if (r == 0)
+        r = walk_steer_open(walk);
     return r < 0 ? r : cli_stage_open(&walk->stage, &sim, &runtime);
 }
 
@@ -76,6 +81,7 @@ static void close_walk(struct walk *walk)
     size_t size = det_machine_data(walk->machine)->size;
 
     walk->result->hash = cli_stage_close(&walk->stage);
+    walk_steer_close(walk);
     det_free(allocator, walk->event, walk->machine->event_size);
     det_free(allocator, walk->model.data, size);
     det_free(allocator, walk->before, size);
@@ -167,9 +173,8 @@ static void send_again(
     check_unchanged(walk, &before, "the same event id again");
 }
 
-static void send(struct walk *walk)
+static void send(struct walk *walk, unsigned event)
 {
-    unsigned event = choose_event(walk);
     const struct det_event_def *def = &walk->machine->events[event];
     bool has_id = det_sim_chance(walk->stage.sim, HAS_ID), was_running = walk->model.is_running;
     struct det_send_options options = { 0 };
@@ -213,7 +218,8 @@ static int find_due(void *context, const struct det_timer_record *row)
     return 0;
 }
 
-static int advance(struct walk *walk)
+/* To the next timer if it is wished, else by chance to that or by some span. */
+static int advance(struct walk *walk, bool to_due)
 {
     static const det_time scales[] = { DET_MILLISECOND, 100 * DET_MILLISECOND, 5 * DET_SECOND };
     det_time now = det_world_now(walk->stage.world, DET_CLOCK_WALL), due = DET_NEVER, scale;
@@ -223,7 +229,8 @@ static int advance(struct walk *walk)
     if (r < 0)
         return r;
     if (due > now && due != DET_NEVER &&
-        det_sim_chance(walk->stage.sim, due - now > DET_HOUR ? TO_FAR_DUE : TO_NEXT_DUE))
+        (to_due ||
+         det_sim_chance(walk->stage.sim, due - now > DET_HOUR ? TO_FAR_DUE : TO_NEXT_DUE)))
         return det_sim_advance(walk->stage.sim, due - now);
     scale = scales[det_sim_random_below(walk->stage.sim, sizeof scales / sizeof *scales)];
     return det_sim_advance(
@@ -245,17 +252,26 @@ static bool is_over(struct walk *walk)
            view.instance.effects_pending == 0;
 }
 
+static int move(struct walk *walk)
+{
+    unsigned event = 0;
+    enum walk_aim aim =
+        det_sim_chance(walk->stage.sim, STEERS) ? walk_steer_aim(walk, &event) : WALK_AIM_NONE;
+    bool is_stop = det_sim_chance(walk->stage.sim, aim == WALK_AIM_RESTART ? RESTARTS : STOPS);
+
+    if (is_stop)
+        return det_runtime_stop(
+            walk->stage.runtime, walk->machine, walk->instance, "by hand", NULL, NULL);
+    if (aim == WALK_AIM_WAIT || det_sim_chance(walk->stage.sim, ADVANCES))
+        return advance(walk, aim == WALK_AIM_WAIT);
+    send(walk, aim == WALK_AIM_SEND ? event : choose_event(walk));
+    return 0;
+}
+
 static int step(struct walk *walk)
 {
-    int r = 0;
+    int r = move(walk);
 
-    if (det_sim_chance(walk->stage.sim, ADVANCES))
-        r = advance(walk);
-    else if (det_sim_chance(walk->stage.sim, STOPS))
-        r = det_runtime_stop(
-            walk->stage.runtime, walk->machine, walk->instance, "by hand", NULL, NULL);
-    else
-        send(walk);
     if (r == 0)
         r = det_sim_settle(walk->stage.sim);
     if (r < 0) {

@@ -22,6 +22,24 @@ struct walk_model {
     bool is_timer_refused[DET_TIMERS_MAX];
 };
 
+/* What the walk has not taken yet, and how far it is; walk_steer.c. */
+struct walk_steer {
+    size_t count;       /* of ways; 0: it is not steered */
+    uint8_t *tries;     /* by the number of the way; the most of them: it was taken or given up */
+    uint32_t *distance; /* by state */
+    size_t *order;      /* the numbers of the ways by their states */
+    uint64_t next;      /* the step from which on `distance` may be computed again */
+    bool is_stale;
+};
+
+/* What leads on. */
+enum walk_aim {
+    WALK_AIM_NONE,    /* nothing that is known of */
+    WALK_AIM_SEND,    /* an event from outside */
+    WALK_AIM_WAIT,    /* an event of an effect or a timer */
+    WALK_AIM_RESTART, /* a new instance: from here nothing new can be reached */
+};
+
 struct walk {
     const struct det_machine *machine;
     const struct walk_options *options;
@@ -30,6 +48,7 @@ struct walk {
 
     char instance[32];
     struct walk_model model;
+    struct walk_steer steer;
     /* What the guards answered last, by their number; they keep to it while nothing is decided, so
      * that one who is asked twice for an event says the same. */
     bool answers[CLI_STUBS_MAX];
@@ -55,6 +74,16 @@ struct walk_view {
 };
 DET_MUST_CHECK int walk_look(struct walk *walk, struct walk_view *ret, void *ret_data);
 bool walk_is_same(const struct walk *walk, const struct walk_view *a, const struct walk_view *b);
+
+/* walk_steer.c */
+DET_MUST_CHECK int walk_steer_open(struct walk *walk);
+void walk_steer_close(struct walk *walk);
+/* A committed step took this way. */
+void walk_steer_note(struct walk *walk, const struct det_note *note, size_t way);
+/* What leads to the nearest way that was not taken; `ret_event` where it is an event. */
+enum walk_aim walk_steer_aim(struct walk *walk, unsigned *ret_event);
+/* Which of the events of an effect does. */
+unsigned walk_steer_product(struct walk *walk, const uint16_t *events, size_t count);
 
 /* walk_stubs.c */
 struct cli_stubs walk_stubs(struct walk *walk);

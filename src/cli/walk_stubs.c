@@ -17,6 +17,7 @@
 #define EFFECT_FAILS   200000
 #define EFFECT_IS_MUTE 150000
 #define EFFECT_IS_SLOW 500000
+#define EFFECT_IS_LED  500000 /* to what was not taken yet */
 #define SLOW_MAX_MS    2000
 
 static bool answer_guard(void *context, unsigned index, const void *data, const void *event)
@@ -95,6 +96,7 @@ static int answer_effect(
 {
     struct walk *walk = context;
     const struct det_effect_def *def = &walk->machine->effects[index];
+    unsigned event;
 
     (void)call;
     if (det_sim_chance(walk->stage.sim, EFFECT_IS_SLOW))
@@ -104,8 +106,11 @@ static int answer_effect(
     if (def->produces_count == 0 || det_sim_chance(walk->stage.sim, EFFECT_IS_MUTE))
         return DET_DONE;
     memset(ret, 0, walk->machine->event_size);
-    fill_event(
-        walk, def->produces[det_sim_random_below(walk->stage.sim, def->produces_count)], ret);
+    if (walk->steer.count > 0 && det_sim_chance(walk->stage.sim, EFFECT_IS_LED))
+        event = walk_steer_product(walk, def->produces, def->produces_count);
+    else
+        event = def->produces[det_sim_random_below(walk->stage.sim, def->produces_count)];
+    fill_event(walk, event, ret);
     return DET_PRODUCED;
 }
 

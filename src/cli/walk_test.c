@@ -102,6 +102,55 @@ static void walks_reach_every_state(void **state)
     cli_coverage_deinit(&coverage, NULL);
 }
 
+/* Ten digits open it, and any other leads back; what is behind the door is never left, and is met
+ * by an effect whose one answer of four leads on. By chance alone that takes ages. */
+static void walks_lead_to_what_was_not_taken_yet(void **state)
+{
+    static const char digits[] = "ABCD";
+    char text[8192];
+    size_t used = 0;
+    struct det_spec *spec;
+    struct cli_coverage coverage;
+    struct cli_coverage_counts counts;
+    struct walk_options options = {
+        .seed = 1, .steps = 5000, .coverage = &coverage, .is_stopped = never
+    };
+    struct walk_result result;
+
+    (void)state;
+#define SAY(...) used += (size_t)snprintf(text + used, sizeof text - used, __VA_ARGS__)
+    SAY("#define FSM_NAME safe\n#define FSM_PREFIX SAFE\n");
+    for (int i = 0; i < 10; i++)
+        SAY("STATE(S%d, s%d%s)\n", i, i, i ? "" : ", INITIAL");
+    SAY("STATE(INSIDE, inside) STATE(ASKING, asking) STATE(LOST, lost) STATE(FOUND, found)\n");
+    SAY("STATE(OLD, old) EVENT(A, a) EVENT(B, b) EVENT(C, c) EVENT(D, d)\n");
+    SAY("INTERNAL(P, p) INTERNAL(Q, q) INTERNAL(R, r) INTERNAL(T, t) INTERNAL(LATE, late)\n");
+    SAY("EFFECT(ask, P, Q, R, T)\n");
+    for (int i = 0; i < 10; i++) {
+        for (int k = 0; k < 4; k++) {
+            if (k == i * 7 % 4 && i == 9)
+                SAY("ON(S%d, %c, INSIDE)\n", i, digits[k]);
+            else
+                SAY("ON(S%d, %c, S%d)\n", i, digits[k], k == i * 7 % 4 ? i + 1 : 0);
+        }
+    }
+    SAY("ON(INSIDE, A, ASKING, DO(ask)) STAY(INSIDE, B)\n");
+    SAY("ON(ASKING, ANY(P, Q, R), LOST) ON(ASKING, T, FOUND) STAY(LOST, A) STAY(FOUND, A)\n");
+    SAY("AFTER(FOUND, DAYS(30), LATE) ON(FOUND, LATE, OLD) STAY(OLD, ANY(A, B, C, D))\n");
+#undef SAY
+    assert_int_equal(det_spec_read("safe.fsm", text, used, NULL, &spec), 0);
+    assert_non_null(det_spec_machine(spec));
+    assert_int_equal(cli_stubs_bind(det_spec_machine(spec), NULL), 0);
+    assert_int_equal(cli_coverage_init(&coverage, det_spec_machine(spec), NULL), 0);
+    assert_int_equal(walk_machine(det_spec_machine(spec), &options, &result), 0);
+    assert_string_equal(result.violation, "");
+    counts = cli_coverage_count(&coverage);
+    assert_int_equal(counts.states_visited, counts.states);
+    assert_int_equal(counts.transitions_taken, counts.transitions);
+    cli_coverage_deinit(&coverage, NULL);
+    det_spec_close(spec);
+}
+
 /* The model alone, fed with notes that a broken runtime might give. */
 struct forged {
     struct walk walk;
@@ -228,6 +277,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_seed_holds_and_is_the_same_twice),
         cmocka_unit_test(walks_reach_every_state),
+        cmocka_unit_test(walks_lead_to_what_was_not_taken_yet),
         cmocka_unit_test(the_model_finds_what_is_wrong),
         cmocka_unit_test(random_records_are_valid_and_differ),
         cmocka_unit_test(coverage_survives_every_failed_allocation),

@@ -74,11 +74,13 @@ extern const struct cli_command cli_command_watch;
 const struct cli_command cli_command_watch = {
     .name = "watch",
     .summary = "follow an instance until it has ended",
-    .about = "Shows where an instance stands, and then each event that it takes, until it is in a "
-             "final\n"
-             "state or has stopped; Ctrl-C ends it before. With --json the first object is the "
-             "instance, the\n"
-             "others are its events. The store is looked at a few times in a second.",
+    .about = "Shows where an instance stands, and then each event that it takes and each attempt "
+             "of its\n"
+             "effects that failed, until it is in a final state or has stopped; Ctrl-C ends it "
+             "before.\n"
+             "With --json the first object is the instance, the others are its events and "
+             "attempts. The\n"
+             "store is looked at a few times in a second.",
     .operand = { .form = "ID", .least = 1, .most = 1 },
     .options = option_table,
     .run = run_command,

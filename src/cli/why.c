@@ -19,15 +19,26 @@ static bool is_taken(const struct instance *instance, unsigned event)
            det_machine_step(machine, instance->loaded.head.state, event)->outcome != DET_UNHANDLED;
 }
 
+/* Not taken now, and kept for a state that takes it. */
+static bool is_deferrable(const struct instance *instance, unsigned event)
+{
+    return !instance->loaded.head.is_stopped && !instance_is_final(instance) &&
+           !is_taken(instance, event) &&
+           instance->machine->events[event].unhandled == DET_UNHANDLED_DEFER;
+}
+
+typedef bool is_wanted_fn(const struct instance *instance, unsigned event);
+
 /* Those that people send, or those that only effects and timers do. */
-static const char *list_events(const struct instance *instance, bool is_internal, char *target)
+static const char *list_events(
+    const struct instance *instance, is_wanted_fn *is_wanted, bool is_internal, char *target)
 {
     const struct det_machine *machine = instance->machine;
     size_t used = 0;
 
     *target = '\0';
     for (unsigned i = 0; i < machine->event_count && used < EVENTS_TEXT; i++) {
-        if (is_taken(instance, i) && machine->events[i].is_internal == is_internal)
+        if (is_wanted(instance, i) && machine->events[i].is_internal == is_internal)
             used += (size_t)snprintf(
                 target + used, EVENTS_TEXT - used, "%s%s", used ? ", " : "",
                 machine->events[i].name);
@@ -39,9 +50,11 @@ static void print_takes(struct cli *cli, const struct instance *instance)
 {
     char text[EVENTS_TEXT];
 
-    if (*list_events(instance, false, text))
+    if (*list_events(instance, is_taken, false, text))
         facts_print(cli, "takes", "%s", text);
-    if (*list_events(instance, true, text))
+    if (*list_events(instance, is_deferrable, false, text))
+        facts_print(cli, "defers", "%s: may be sent, and waits for a state that takes it", text);
+    if (*list_events(instance, is_taken, true, text))
         facts_print(cli, "awaits", "%s, from an effect or a timer", text);
 }
 
@@ -165,13 +178,14 @@ void why_lock_line(struct line *line, const struct det_store_lease *lease)
         line_text(line, "until", NULL);
 }
 
-static void add_takes(struct line *line, const struct instance *instance)
+static void add_events(
+    struct line *line, const char *key, const struct instance *instance, is_wanted_fn *is_wanted)
 {
     const struct det_machine *machine = instance->machine;
 
-    line_open(line, "takes", '[');
+    line_open(line, key, '[');
     for (unsigned i = 0; i < machine->event_count; i++) {
-        if (!is_taken(instance, i))
+        if (!is_wanted(instance, i))
             continue;
         line_open(line, NULL, '{');
         line_text(line, "event", machine->events[i].name);
@@ -185,7 +199,8 @@ void why_line(struct line *line, const struct instance *instance)
 {
     struct det_store_lease lease = { .token = 0 };
 
-    add_takes(line, instance);
+    add_events(line, "takes", instance, is_taken);
+    add_events(line, "defers", instance, is_deferrable);
     if (why_lock(instance, &lease) < 0 || !lease.owner[0]) {
         line_text(line, "lock", NULL);
         return;
@@ -206,9 +221,11 @@ const struct cli_command cli_command_why = {
     .summary = "explain why an instance is where it is",
     .about = "Says since when an instance is in its state and which event brought it there, which "
              "events it\n"
-             "takes now, which timers and effects will move it and when, what failed, what is kept "
-             "for\n"
-             "later, who holds its lock, and when nobody serves a store that has work.",
+             "takes now and which it would defer, which timers and effects will move it and when, "
+             "what\n"
+             "failed, what is kept for later, who holds its lock, and when nobody serves a store "
+             "that\n"
+             "has work.",
     .operand = { .form = "ID", .least = 1, .most = 1 },
     .options = facts_options,
     .run = run_command,

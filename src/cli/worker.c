@@ -176,7 +176,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_worker;
 const struct cli_command cli_command_worker = {
     .name = "worker",
-    .summary = "put, remove, restart or rest a worker of a detent that is up",
+    .summary = "add, remove, restart, disable or enable a worker",
     .about =
         "A VERB is put, rm, restart, disable or enable.\n"
         "\n"

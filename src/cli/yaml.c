@@ -74,8 +74,8 @@ static int take_key(struct reader *reader, const yaml_event_t *event)
 
     if (other)
         return fail(
-            reader, DET_ERR_MALFORMED, event->start_mark,
-            "the key '%s' stands here twice; first on line %u", text, other->key_line);
+            reader, DET_ERR_MALFORMED, event->start_mark, "duplicate key '%s'; first on line %u",
+            text, other->key_line);
     if (strcmp(text, "<<") == 0)
         return fail(
             reader, DET_ERR_MALFORMED, event->start_mark, "merge keys (<<) are not taken here");

@@ -96,7 +96,7 @@ static void what_is_more_than_we_take_is_refused_at_its_place(void **state)
     refused("a: !t [1]\n", 1, 4, "tags (");
     refused("a: !t {b: 1}\n", 1, 4, "tags (");
     refused("a: &x [1]\n", 1, 4, "anchors");
-    refused("a: 1\nb: 2\na: 3\n", 3, 1, "'a' stands here twice; first on line 1");
+    refused("a: 1\nb: 2\na: 3\n", 3, 1, "duplicate key 'a'; first on line 1");
     refused("<<: {a: 1}\n", 1, 1, "merge keys");
     refused("? [a]\n: 1\n", 1, 3, "a key is a plain word");
     refused("? {a: 1}\n: 1\n", 1, 3, "a key is a plain word");

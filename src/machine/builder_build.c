@@ -22,8 +22,10 @@ static void run_checks(struct det_build *build)
         return;
     det_check_records(build);
     det_check_rules(build);
-    if (!is_broken(build))
-        det_check_flow(build);
+    if (is_broken(build))
+        return;
+    det_check_flow(build);
+    det_check_stops(build);
 }
 
 int det_machine_builder_build(

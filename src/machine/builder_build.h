@@ -153,6 +153,8 @@ static inline bool det_build_is_component(const struct det_build *build)
 void det_build_resolve_component(struct det_build *build, struct det_build_row *row);
 /* What a component is missing, and what it cannot have. */
 void det_check_component(struct det_build *build);
+/* Where a second stop would make it fail. */
+void det_check_stops(struct det_build *build);
 
 /* The other steps, each in the file of its name. */
 void det_build_resolve(struct det_build *build);

@@ -284,3 +284,56 @@ void det_check_component(struct det_build *build)
     for (const struct det_build_row *row = build->builder->rows; row != NULL; row = row->next)
         check_row(build, row);
 }
+
+/* Whether it is an event by which others end a component. More than one may come: a second
+ * signal, a second request. */
+static bool is_stop(const struct det_build_row *event)
+{
+    static const char *const names[] = {
+        "stop", "drain", "shutdown", "shut_down", "cancel", "close"
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !event->event.is_internal; i++) {
+        if (strcmp(event->wire.text, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A stop that leads to a state which does not take it: the second one is an error, and the
+ * component fails while it drains. */
+static void check_second_stop(
+    struct det_build *build, const struct det_build_row *event, const struct det_build_row *row)
+{
+    const struct det_build_row *state =
+        det_build_thing(build, DET_BUILD_STATE, (size_t)row->on.to.id);
+    struct det_diagnostic *finding;
+
+    if ((state->state.flags & DET_STATE_FINAL) != 0 ||
+        det_build_cell(build, state->id, event->id) != NULL)
+        return;
+    finding = det_build_report(
+        &build->findings, DET_RULE_STOP_AGAIN, row, &row->on.to,
+        "a second %s fails %s in %s, which does not take it", event->name.text, build->name,
+        state->name.text);
+    det_build_hint(
+        &build->findings, finding, "say STAY(%s, %s), or UNHANDLED(%s, IGNORE)", state->name.text,
+        event->name.text, event->name.text);
+}
+
+/* Of a component without errors. */
+void det_check_stops(struct det_build *build)
+{
+    for (size_t i = 0; i < build->ons.count && det_build_is_component(build); i++) {
+        const struct det_build_row *row = build->ons.items[i];
+
+        for (uint32_t j = 0; j < row->on.events.count && row->on.outcome == DET_GOTO; j++) {
+            const struct det_build_row *event =
+                det_build_named(build, DET_BUILD_EVENT, &row->on.events.items[j]);
+
+            if (event != NULL && is_stop(event) &&
+                det_build_policy(build, event) == DET_UNHANDLED_ERROR)
+                check_second_stop(build, event, row);
+        }
+    }
+}

@@ -81,6 +81,39 @@ static void what_a_component_lacks_is_told(void **unused)
         "say what happens: ON(RUNNING, START, ...)");
 }
 
+/* Rows 11 to 16: one that drains before it is done. */
+static struct det_machine_builder *open_draining(const char *stop, enum det_unhandled policy)
+{
+    struct det_machine_builder *b = open_sound();
+
+    STATE(b, "DRAINING");
+    EVENT(b, stop, .unhandled = policy);
+    EVENT(b, "EMPTY");
+    ON(b, "RUNNING", stop, "DRAINING");
+    ON_LISTS(
+        b, .from = DET_LIST("DRAINING"), .events = DET_LIST("EMPTY", "ERROR"), .outcome = DET_GOTO,
+        .to = "DONE");
+    DISPATCH(b, "DRAINING", DET_CONTROL_POLL, .function = "drain");
+    return b;
+}
+
+static void a_second_stop_that_fails_a_component_is_warned_of(void **unused)
+{
+    struct det_machine_builder *b = open_draining("stop", DET_UNHANDLED_ERROR);
+
+    (void)unused;
+    expect(
+        b, "stop-again@14", "a second stop fails pump in DRAINING, which does not take it",
+        "say STAY(DRAINING, stop), or UNHANDLED(stop, IGNORE)");
+    b = open_draining("stop", DET_UNHANDLED_ERROR);
+    ON_LISTS(b, .from = DET_LIST("DRAINING"), .events = DET_LIST("stop"), .outcome = DET_STAY);
+    expect(b, "", NULL, NULL);
+    b = open_draining("stop", DET_UNHANDLED_IGNORE);
+    expect(b, "", NULL, NULL);
+    b = open_draining("begin", DET_UNHANDLED_ERROR);
+    expect(b, "", NULL, NULL);
+}
+
 static void what_stands_once_is_told_when_it_stands_twice(void **unused)
 {
     struct det_machine_builder *b = open_sound();
@@ -319,6 +352,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_component_that_has_all_breaks_no_rule),
         cmocka_unit_test(what_a_component_lacks_is_told),
+        cmocka_unit_test(a_second_stop_that_fails_a_component_is_warned_of),
         cmocka_unit_test(what_stands_once_is_told_when_it_stands_twice),
         cmocka_unit_test(a_closed_channel_counts_where_it_is_seen_and_taken),
         cmocka_unit_test(a_dispatch_has_a_function_unless_it_blocks),

@@ -58,7 +58,7 @@ struct det_take det_take_start(
     det_parse_complain(
         spec, DET_RULE_ROW_ARGUMENTS, &place,
         "%s has %u argument%s instead of %s; it is written %s", call->text, call->argument_count,
-        call->argument_count == 1 ? "" : "s", count, kind->form);
+        det_plural(call->argument_count), count, kind->form);
     take.failed = true;
     take.next = NULL;
     return take;

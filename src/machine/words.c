@@ -13,6 +13,7 @@ struct reserved {
     const char *name, *use;
 };
 
+/* Sorted. */
 static const struct reserved reserved_names[] = {
 #define DET_RESERVED(name, use) { name, use },
 #include "machine/reserved.def"
@@ -50,9 +51,18 @@ static bool has_reserved_prefix(const char *name)
 
 const char *det_name_use(const char *name)
 {
-    for (size_t i = 0; i < sizeof reserved_names / sizeof reserved_names[0]; i++) {
-        if (strcmp(name, reserved_names[i].name) == 0)
-            return reserved_names[i].use;
+    size_t low = 0, high = sizeof reserved_names / sizeof reserved_names[0];
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(name, reserved_names[middle].name);
+
+        if (order == 0)
+            return reserved_names[middle].use;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
     }
     return has_reserved_prefix(name) ? "reserved for C and the library" : NULL;
 }

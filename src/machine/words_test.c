@@ -58,6 +58,9 @@ static void the_list_of_the_templates_is_that_of_the_reader(void **state)
     (void)state;
     for (size_t i = 0; i < count; i++) {
         (void)snprintf(line, sizeof line, "#define REC__NAME_%s ", reserved_names[i]);
+        assert_non_null(det_name_use(reserved_names[i]));
+        if (i > 0)
+            assert_true(strcmp(reserved_names[i - 1], reserved_names[i]) < 0);
         if (strstr(header, line) == NULL)
             fail_msg("reserved.h lacks %s", reserved_names[i]);
     }

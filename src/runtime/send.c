@@ -318,8 +318,8 @@ static int start_again(struct call *call, struct det_sent *ret)
     r = det_turn_run(&call->turn, NULL, 0, ret);
     if (r == 0 && !ret->is_duplicate)
         r = det_error_set(
-            call->reterr, DET_ERR_EXISTS, "there is a %s %s already", call->served->machine->name,
-            call->instance);
+            call->reterr, DET_ERR_EXISTS, "there is already %s %s called %s",
+            det_article(call->served->machine->name), call->served->machine->name, call->instance);
     return r;
 }
 

@@ -361,8 +361,9 @@ static int check_orphans(const struct checking *checking)
         r = excuse_count(count(checking, STATEMENT_EVENT_COUNT, &events), &events);
     if (r == 0 && events > strangers && events - strangers > checking->chained) {
         (void)snprintf(
-            text, sizeof text, "%llu events are not in the chain of their instance",
-            (unsigned long long)(events - strangers - checking->chained));
+            text, sizeof text, "%llu event%s not in the chain of the instance",
+            (unsigned long long)(events - strangers - checking->chained),
+            events - strangers - checking->chained == 1 ? " is" : "s are");
         r = tell(checking, NULL, 0, text);
     }
     return r;

@@ -361,9 +361,9 @@ void det_group_member_failed(struct group *group, struct member *member, const c
         return;
     }
     snprintf(
-        group->reason, sizeof group->reason, "%u restarts in %s; the last: %s: %s",
-        (unsigned)limit->count, det_format_duration(limit->window, span, sizeof span),
-        name_of(member), reason);
+        group->reason, sizeof group->reason, "%u restart%s in %s; the last: %s: %s",
+        (unsigned)limit->count, det_plural(limit->count),
+        det_format_duration(limit->window, span, sizeof span), name_of(member), reason);
     offer(group, group_exhaust());
 }
 

@@ -499,9 +499,9 @@ int det_workers_stop(struct det_workers *workers, struct det_error *reterr)
     if (!workers->forced)
         return 0;
     return det_error_set(
-        reterr, DET_ERR_TIMEOUT,
-        "%u workers did not get to their stopped state in time and were taken down, first %s",
-        workers->forced, workers->forced_first);
+        reterr, DET_ERR_TIMEOUT, "%u worker%s did not stop in time and %s taken down, first %s",
+        workers->forced, det_plural(workers->forced), det_was_or_were(workers->forced),
+        workers->forced_first);
 }
 
 /* Calls that wait are given up: nobody will turn the loop for them. */

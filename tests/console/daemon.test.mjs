@@ -161,10 +161,10 @@ for (const { name, path, ready, sees, act } of LIVE)
     });
 
 check("the counts of the overview and of the drawing follow within a second", async (told) => {
-    const running = async () => (await server.ask("GET", "/machines")).items.find((m) => m.name === "subscription").running;
-    for (const [path, selector, text] of [["/", ".machine-count-head", (n) => `${n} running`], ["/machines/subscription", ".below", (n) => `${n} running`]]) {
+    const active = async () => (await server.ask("GET", "/machines")).items.find((m) => m.name === "subscription").active;
+    for (const [path, selector, text] of [["/", ".machine-count-head", (n) => `${n} active`], ["/machines/subscription", ".below", (n) => `${n} active`]]) {
         await show({ path, ready: selector });
-        const more = (await running()) + 1;
+        const more = (await active()) + 1;
         await expectToSee(selector, text(more));
         await live(told, () => server.begin("subscription", `c-${more}`));
     }

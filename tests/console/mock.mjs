@@ -228,7 +228,7 @@ export class Mock {
             const made = world.start(name, body.id, body.data);
             return { type: "sent", machine: name, id: made.id, event: null, outcome: "goto", state: made.state, sequence: 0, visit: 1, duplicate: false };
         }
-        if (first === "machines" && part === "events") return world.send(name, id, body.event, body.data ?? null, { key });
+        if (first === "machines" && part === "events") return world.send(name, id, body.event, body.payload ?? null, { key });
         if (first === "machines" && part === "cancel") return world.cancel(name, id, body.reason);
         if (first === "machines" && part === "retry") {
             const instance = world.find(name, id);

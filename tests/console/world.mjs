@@ -284,11 +284,12 @@ export class World {
         const states = definition.states.map((s) => {
             const here = all.filter((i) => i.state === s.name);
             const stopped = here.filter((i) => i.stopped).length;
-            return { name: s.name, initial: s.initial, final: s.final, running: here.length - stopped, stopped };
+            return { name: s.name, initial: s.initial, final: s.final, instances: here.length - stopped, stopped };
         });
         const stopped = all.filter((i) => i.stopped).length;
+        const final = states.filter((s) => s.final).reduce((n, s) => n + s.instances, 0);
         return {
-            name: definition.name, version: definition.version, served: true, states, running: all.length - stopped, stopped,
+            name: definition.name, version: definition.version, served: true, states, active: all.length - stopped - final, final, stopped,
             timers: all.reduce((n, i) => n + this.timers(i).length, 0),
             effects: all.filter((i) => !i.dead).reduce((n, i) => n + this.effects(i).length, 0),
             dead: all.filter((i) => i.dead).length,

@@ -60,7 +60,7 @@ ON(PAID, EXPIRED, GONE)
 AFTER(PAID, MILLISECONDS(300), EXPIRED)
 """
 PAY = ("--data", '{"card": "4242", "cents": 18446744073709551615}')
-RECEIPT = '{"event": "charged", "data": {"receipt": "r-7"}}'
+RECEIPT = '{"event": "charged", "payload": {"receipt": "r-7"}}'
 
 
 def script(name, text):
@@ -133,7 +133,7 @@ def test_an_order_goes_through_a_command_and_a_timer():
     one.wait_for(r"order *= o-1: paid -> gone \(expired, by a timer\)")
     given = json.loads(Path("input.json").read_text())
     equal(given["key"][16:], "/order/o-1/1/0")
-    equal(given["event"], {"name": "pay", "data": {"card": "4242", "cents": 2**64 - 1}})
+    equal(given["event"], {"name": "pay", "payload": {"card": "4242", "cents": 2**64 - 1}})
     detent("get", "o-1", out=["order o-1 is gone", 'receipt="r-7"'])
     check("4242" not in "\n".join(one.lines + one.talk))
     one.stop()
@@ -147,7 +147,7 @@ def test_the_output_is_the_same_with_and_without_a_server():
              ("send", "o-1", "ping", "--expect", "9"), ("send", "o-1", "expired"),
              ("send", "o-1", "ping", "--id", "p"), ("send", "o-1", "ping", "--id", "p"),
              ("send", "o-1", "ship", "--id", "p"),
-             ("send", "o-9", "ping"), ("send", "o-1", "pay", "--data", '{"cents": 1}'),
+             ("send", "o-9", "ping"), ("send", "o-1", "pay", "--payload", '{"cents": 1}'),
              ("cancel", "o-2", "--reason", "enough"), ("cancel", "o-2"), ("send", "o-2", "ping"),
              ("retry", "o-1"), ("start", "parcel", "p-1"), ("cancel", "o-9")]
     seen = []
@@ -237,8 +237,25 @@ def test_a_flaky_bank_is_asked_with_the_same_key_until_it_answers():
     equal([h["Idempotency-Key"][16:] for h, _ in bank.requests], ["/order/o-1/1/0"] * 4)
     equal([b["attempt"] for _, b in bank.requests], [1, 2, 3, 4])
     equal(bank.requests[0][0]["Authorization"], "Bearer sesame")
-    equal(bank.requests[0][1]["event"]["data"]["card"], "4242")
+    equal(bank.requests[0][1]["event"]["payload"]["card"], "4242")
     check("sesame" not in "\n".join(one.lines + one.talk))
+    one.stop()
+    bank.shutdown()
+
+
+def test_watch_shows_attempts_and_what_the_bank_says():
+    bank = Bank((500, "closed:\n  come\ttomorrow"), (500, "still closed"), (200, RECEIPT))
+    project(f"{{http: '{bank.url}', backoff: 2s..2s}}")
+    one = begin()
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay", *PAY)
+    told = objects("watch", "o-1", "--after", "0", "--timeout", "60s")
+    failed = [item for item in told if item["type"] == "attempt"]
+    equal(failed[-1]["attempts"], 2)
+    equal(failed[-1]["reason"], "status 500: still closed")
+    equal(told[-1]["to"], "gone")
+    check(any("status 500: closed: come tomorrow" in line for line in one.lines + one.talk),
+          "the log has the body")
     one.stop()
     bank.shutdown()
 
@@ -329,7 +346,7 @@ def test_tasks_and_machines_in_one_file():
     with Path("detent.yaml").open("a") as file:
         file.write("tasks:\n  shop: {run: ./shop.sh, restart: never}\n")
     script("shop.sh", """detent start order o-1 &&
-detent send o-1 pay --data '{"card": "1", "cents": 1}'""")
+detent send o-1 pay --payload '{"card": "1", "cents": 1}'""")
     one = Up()
     one.wait_for(r"shop *\| o-1: pay: pending -> charging")
     one.wait_for("order *= o-1: charging -> paid")
@@ -390,7 +407,7 @@ def test_a_store_that_fails_ends_it_with_74():
     client.fails("IO", "", "send", machine="order", instance="o-1", event="ping")
     one.end(74)
     tracer.wait()
-    check(any("takes nothing any more" in line for line in one.lines + one.talk), one.shown())
+    check(any("has failed permanently" in line for line in one.lines + one.talk), one.shown())
     before = objects("get", "o-1")[0]["sequence"]
     two = begin()
     detent("send", "o-1", "ping")

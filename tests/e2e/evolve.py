@@ -142,7 +142,7 @@ def fill():
         detent("start", "order.fsm", name, *STORE)
     detent("send", "o-1", "check", *STORE)
     detent("send", "o-2", "check", *STORE)
-    detent("send", "o-2", "pay", "--data", '{"cents": 42}', *STORE)
+    detent("send", "o-2", "pay", "--payload", '{"cents": 42}', *STORE)
     detent("send", "o-3", "ship", *STORE)
 
 
@@ -222,7 +222,7 @@ def test_migrate_renames_what_is_stored():
     detent("history", "o-2", *STORE, out="settling  paid")
     detent("why", "o-2", *STORE, out=["nag by gong", "print_slip waits"])
     detent("get", "o-2", *STORE, out="settling, pending")
-    detent("send", "o-1", "pay", "--data", '{"cents": 7}', *STORE, out="settling -> paid")
+    detent("send", "o-1", "pay", "--payload", '{"cents": 7}', *STORE, out="settling -> paid")
     detent("replay", "new.fsm", *STORE)
     detent("store", "verify", *STORE)
     detent("start", "order.fsm", "o-4", *STORE, code=1, err="detent diff")

@@ -163,11 +163,11 @@ def test_the_order_is_paid_when_the_bank_opens_and_a_bad_card_is_declined():
     open_bank()
     typist.type_all("""detent up
 detent start order o-1 --data '{"total": 42}'
-detent send o-1 pay --data '{"card":"4242","cents":1999}'
+detent send o-1 pay --payload '{"card":"4242","cents":1999}'
 detent start order o-2
-detent send o-2 pay --data '{"card":"0042","cents":1999}'
+detent send o-2 pay --payload '{"card":"0042","cents":1999}'
 detent start order o-3
-detent send o-3 pay --data '{"card":"9242","cents":1999}'
+detent send o-3 pay --payload '{"card":"9242","cents":1999}'
 detent send o-3 cancel
 """)
     Path("decided").touch()
@@ -208,9 +208,11 @@ def test_the_readme_of_the_tree_is_true():
     typist = Typist()
     typist.type_all("".join(blocks(text, "sh")))
     hold_the_promise(typist)
-    read, sent = (json.loads(said) for said in typist.saying("curl"))
+    read, started, sent = (json.loads(said) for said in typist.saying("curl"))
     equal((read["id"], read["state"]), ("o-1", "charging"))
-    equal(sent["state"], "cancelling")
+    equal((started["id"], sent["id"], sent["state"]), ("o-2", "o-2", "cancelled"))
+    # The text goes on to say that o-1 is paid: nobody has cancelled it.
+    equal(json.loads(typist.run("detent get o-1 --json"))["state"], "charging")
     typist.end()
 
 

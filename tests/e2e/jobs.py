@@ -259,7 +259,7 @@ def test_a_disk_that_fails_ends_it_with_74():
     tracer = fail_syncs(one)
     detent("submit", "batch", "--name", "second", "--", "true", code=1)
     one.end(74)
-    check(any("takes nothing any more" in line for line in one.lines + one.talk), one.shown())
+    check(any("has failed permanently" in line for line in one.lines + one.talk), one.shown())
     tracer.wait()
     one = begin()
     submit("second", "true")

@@ -290,16 +290,16 @@ def test_what_is_wrong_is_told_with_what_is_right():
     detent("send", "order-1", "halt", *STORE, out="order-1: halt: ignored in pending")
     detent("send", "order-1", "ship", *STORE, out="order-1: ship: kept until pending is left")
     detent("send", "order-1", "pay", *STORE, code=2, err="card")
-    detent("send", "order-1", "pay", *STORE, "--data", "{", code=2, err="--data: ")
-    detent("send", "order-1", "pay", *STORE, "--data", '{"card":"1","cents":-1}', code=2,
+    detent("send", "order-1", "pay", *STORE, "--payload", "{", code=2, err="--payload: ")
+    detent("send", "order-1", "pay", *STORE, "--payload", '{"card":"1","cents":-1}', code=2,
            err="cents")
-    detent("send", "order-1", "ping", *STORE, "--data", '{"x":1}', code=2,
-           err="--data: ping carries no data")
+    detent("send", "order-1", "ping", *STORE, "--payload", '{"x":1}', code=2,
+           err="--payload: ping carries none")
     detent("start", "ordre", "o", *STORE, code=3, err="did you mean 'order'?")
     detent("start", "order", "o", *STORE, "--data", '{"nota": "x"}', code=2, err="nota")
     detent("start", "order", "no spaces", *STORE, code=2)
     detent("list", "--state", "pendign", *STORE, code=3, err="did you mean 'pending'?")
-    detent("list", "--running", "--stopped", *STORE, code=2)
+    detent("list", "--active", "--stopped", *STORE, code=2)
     detent("get", "order-1", code=2, err=["which store?", "DETENT_STORE"])
     detent("get", "order-1", "--store", "orders.db", code=2, err="did you mean sqlite:orders.db?")
     detent("get", "order-1", "--store", "memory:", code=2, err="gone with each command")
@@ -311,7 +311,25 @@ def test_what_is_wrong_is_told_with_what_is_right():
     detent("get", "order-1", *STORE, "--machine", "parcel", code=3, err="no machine 'parcel'")
     Path("parcel.fsm").write_text(PARCEL)
     detent("start", "parcel.fsm", "o", *STORE, "--data", '{"x":1}', code=2,
-           err="--data: parcel carries no data")
+           err="--data: parcel carries none")
+
+
+def test_why_tells_what_may_be_sent_and_would_be_deferred():
+    shop()
+    detent("why", "o-1", *STORE, out="defers     ship: may be sent, and waits for a state")
+    equal([item["event"] for item in one("why", "o-1", *STORE)["defers"]], ["ship"])
+    detent("send", "o-1", "pay", *STORE, *PAY)
+    equal(one("why", "o-1", *STORE)["defers"], [])
+
+
+def test_a_history_is_drawn_as_a_run():
+    shop()
+    detent("send", "o-1", "pay", *STORE, *PAY)
+    Path("run.jsonl").write_text(detent("history", "o-1", "--json", *STORE).stdout)
+    detent("diagram", "order.fsm", "--trace", "run.jsonl", "--format", "sequence",
+           out=["pay", "charging"])
+    Path("run.jsonl").write_text(detent("history", "o-1", "--last", "1", "--json", *STORE).stdout)
+    detent("diagram", "order.fsm", "--trace", "run.jsonl", "--format", "timeline", out="pay")
 
 
 def test_a_deferred_event_follows_by_itself():
@@ -325,7 +343,7 @@ def test_a_deferred_event_follows_by_itself():
 def test_data_comes_from_files_too():
     shop()
     Path("pay.json").write_text('{"card": "secret", "cents": 5}')
-    detent("send", "o-1", "pay", *STORE, "--data", "@pay.json", out="charging")
+    detent("send", "o-1", "pay", *STORE, "--payload", "@pay.json", out="charging")
     detent("start", "order", "o-2", *STORE, "--data", "@-", stdin='{"cents": 7}')
     equal(one("get", "o-2", *STORE)["data"]["cents"], 7)
     detent("start", "order", "o-3", *STORE, "--data", "@none", code=3, err="none")
@@ -362,12 +380,12 @@ def test_lists_are_filtered_and_paged():
     equal(ids(), ["a", "b", "c", "d"])
     equal(ids("--state", "pending"), ["a", "c", "d"])
     equal(ids("--stopped"), ["c"])
-    equal(ids("--running", "--state", "pending"), ["a", "d"])
+    equal(ids("--active", "--state", "pending"), ["a", "d"])
     detent("send", "b", "ship", *STORE)
     equal(ids("--state", "gone"), ["b"])
-    equal(ids("--running"), ["a", "d"])
-    equal(ids("--running", "--limit", "1", "--after", "a"), ["d"])
-    detent("list", *STORE, "--running", "-n", "1", err="There are more: --after a")
+    equal(ids("--active"), ["a", "d"])
+    equal(ids("--active", "--limit", "1", "--after", "a"), ["d"])
+    detent("list", *STORE, "--active", "-n", "1", err="There are more: --after a")
     equal(ids("--limit", "2"), ["a", "b"])
     equal(ids("--limit", "2", "--after", "b"), ["c", "d"])
     equal(ids("--older", "1h"), [])
@@ -599,7 +617,7 @@ def test_a_store_goes_through_its_export():
     shop("o-1", "o-2", "o-3")
     Path("parcel.fsm").write_text(PARCEL)
     detent("start", "parcel.fsm", "p-1", *STORE)
-    detent("send", "o-1", "pay", *STORE, "--data", '{"card":"4242","cents":18446744073709551615}',
+    detent("send", "o-1", "pay", *STORE, "--payload", '{"card":"4242","cents":18446744073709551615}',
            "--id", "p-1")
     detent("send", "o-2", "ship", *STORE)
     detent("cancel", "o-3", *STORE, "--reason", "over")

@@ -142,9 +142,9 @@ def test_guards_hooks_updates_fills_and_effects_come_from_a_module():
     detent("check", "detent.yaml")
     it = begin()
     detent("start", "door", "d-1")
-    detent("send", "d-1", "push", "--data", '{"force": 5}', code=6, err="is_strong")
-    detent("send", "d-1", "push", "--data", '{"force": 100}', code=6, err="knock")
-    detent("send", "d-1", "push", "--data", '{"force": 50}')
+    detent("send", "d-1", "push", "--payload", '{"force": 5}', code=6, err="is_strong")
+    detent("send", "d-1", "push", "--payload", '{"force": 100}', code=6, err="knock")
+    detent("send", "d-1", "push", "--payload", '{"force": 50}')
     it.wait_for("d-1: stays open .rung, by an effect")
     it.wait_for("d-1: open -> shut .slam, by a timer")
     equal(one("get", "d-1")["data"], {"pushes": 2, "color": ""})
@@ -158,7 +158,7 @@ def test_what_the_file_lists_goes_before_the_module():
     build()
     it = begin()
     detent("start", "door", "d-1")
-    detent("send", "d-1", "push", "--data", '{"force": 50}')
+    detent("send", "d-1", "push", "--payload", '{"force": 50}')
     it.wait_for("d-1: stays open")
     wait_until(lambda: Path("painted").exists() and Path("painted").read_text(), "it is painted")
     it.stop()
@@ -232,14 +232,14 @@ def test_a_project_may_have_several_modules():
     it = begin()
     for machine in ("door", "gate"):
         detent("start", machine, f"{machine}-1")
-        detent("send", f"{machine}-1", "push", "--data", '{"force": 50}')
+        detent("send", f"{machine}-1", "push", "--payload", '{"force": 50}')
         it.wait_for(f"{machine}-1: shut -> open")
     it.stop()
 
 
 def test_a_module_that_cannot_take_over_changes_nothing():
     def push(instance="d-1"):
-        detent("send", instance, "push", "--data", '{"force": 50}')
+        detent("send", instance, "push", "--payload", '{"force": 50}')
         it.wait_for(f"{instance}: open -> shut", it.wait_for(f"{instance}: shut -> open"))
         detent("start", "door", f"{instance}-")
     project()

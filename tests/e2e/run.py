@@ -174,7 +174,7 @@ def test_wrong_words_get_the_nearest_right_one():
     detent("--strict", code=2, err="options stand behind a command: detent COMMAND --strict ...")
     detent("check", "--stict", "x", code=2, err=["did you mean --strict?", "detent help check"])
     detent("check", code=2, err="something is missing: detent check FILE|FOLDER...")
-    detent("version", "x", code=2, err="'x' is too much here")
+    detent("version", "x", code=2, err="unexpected argument 'x'")
     detent("diagram", "x", "--format", "png", code=2, err="--format is one of")
     detent("diagram", "x", "-f", "mermiad", code=2, err="not 'mermiad'; did you mean 'mermaid'?")
     detent("completion", "bsh", code=2, err="not 'bsh'; did you mean 'bash'?")
@@ -322,7 +322,16 @@ def test_check_is_content_with_what_is_right():
     equal(done.stdout, "")
     detent("check", "-", stdin=LIGHT, err="1 definition checked: ok")
     equal(objects(detent("check", "light.fsm", "--json")),
-          [{"type": "summary", "ok": True, "definitions": 1, "errors": 0, "warnings": 0}])
+          [{"type": "summary", "ok": True, "definitions": 1, "errors": 0, "warnings": 0,
+            "unread": 0}])
+
+
+def test_check_counts_files_that_it_could_not_read():
+    write("light.fsm", LIGHT)
+    write("large.fsm", LIGHT + "\n" * 300000)
+    detent("check", "light.fsm", "large.fsm", code=2,
+           err=["larger than 256 KiB", "0 warnings; 1 file could not be read"])
+    detent("check", "none.fsm", code=3, err="1 file could not be read")
 
 
 def test_check_shows_the_place_the_line_and_the_rule():
@@ -534,7 +543,7 @@ def test_a_worker_is_drawn_with_the_ways_of_its_source():
     detent("diagram", "lamp.worker", "--format", "dot", out='"off" -> "warming"')
     detent("diagram", "lamp.worker", "--trace", "x", code=2, err="lamp.worker is a worker")
     write("light.fsm", LIGHT)
-    detent("diagram", "light.fsm", "lamp.c", code=2, err="'lamp.c' is too much here")
+    detent("diagram", "light.fsm", "lamp.c", code=2, err="unexpected argument 'lamp.c'")
 
 
 def test_a_project_file_is_checked_like_a_definition():
@@ -788,7 +797,7 @@ def test_test_files_that_are_wrong_are_told_with_their_place():
     write("light.fsm", LIGHT)
     for text, where, sentence in (
             ("machine: light.fsm\ncase: 1\n", "2:1", "did you mean 'cases'?"),
-            ("machine: light.fsm\nmachine: x\n", "2:1", "stands here twice"),
+            ("machine: light.fsm\nmachine: x\n", "2:1", "duplicate key"),
             ("machine: &a light.fsm\n", "1:10", "anchors"),
             ("machine: !!str x\n", "1:10", "tags"),
             ("a: *b\n", "1:4", "aliases"),
@@ -943,7 +952,7 @@ def test_backoff_says_what_is_wrong_with_a_policy():
             (["--jitter", "ful"], "did you mean 'full'?"),
             (["--retries", "-1"], "--retries is a whole number"),
             (["--attempts", "0"], "--attempts is a whole number from 1"),
-            (["--seed", "x"], "--seed is a whole number"), (["x"], "'x' is too much here")):
+            (["--seed", "x"], "--seed is a whole number"), (["x"], "unexpected argument 'x'")):
         equal(detent("backoff", *words, code=2, err=text).stdout, "")
     # The longest there are, without end.
     detent("backoff", "--first", "3650d", "--max", "3650d", "--attempts", "50", out="for ever")
@@ -1131,7 +1140,7 @@ def test_a_new_c_program_runs_and_its_test_passes():
     write("coffee_test.c", text)
     make("test", code=2, out=["not ok  after a day it is cancelled"])
     write("main.c", Path("main.c").read_text().replace("return run(", "return run(runtime) + run("))
-    make("run", code=2, out=["EXISTS: there is a coffee coffee-1 already"])
+    make("run", code=2, out=["EXISTS: there is already a coffee called coffee-1"])
     write("coffee.fsm", Path("coffee.fsm").read_text() + "ON(DONE, BEGN, DONE)\n")
     text = make("run", code=2, out=["did you mean BEGIN?"])
     check("main.c" not in text.split("BEGIN?")[1], text)

@@ -442,7 +442,7 @@ def test_output_that_is_not_read_keeps_nobody_waiting():
     lines = process.stdout.read().splitlines()
     equal(process.wait(PATIENCE), 5)
     process.stdout.close()
-    hidden = sum(int(m[1]) for m in (re.search(r"detent *= (\d+) lines are not shown", line)
+    hidden = sum(int(m[1]) for m in (re.search(r"detent *= (\d+) lines? (?:is|are) not shown", line)
                                      for line in lines) if m)
     shown = sum(line.startswith("flood") and " x" in line for line in lines)
     equal(shown + hidden, 8 * 16 * 1024)

@@ -10,7 +10,7 @@ export interface StateCount {
     name: string;
     initial: boolean;
     final: boolean;
-    running: number;
+    instances: number;
     stopped: number;
 }
 
@@ -19,7 +19,8 @@ export interface MachineSummary {
     version: number;
     served: boolean;
     states: StateCount[];
-    running: number;
+    active: number;
+    final: number;
     stopped: number;
     timers: number;
     effects: number;
@@ -149,6 +150,7 @@ export interface LockRow extends Lock {
 
 export interface Why extends Instance {
     takes: { event: string; internal: boolean }[];
+    defers?: { event: string; internal: boolean }[];
     sentences: { about: string; text: string }[];
     lock: Lock | null;
 }

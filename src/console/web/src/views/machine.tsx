@@ -66,7 +66,7 @@ export function MachineView({ name }: { name: string }): JSX.Element {
                 {machine ? (
                     <Diagram
                         machine={machine}
-                        counts={new Map(summary?.states.map((s) => [s.name, s.running]))}
+                        counts={new Map(summary?.states.map((s) => [s.name, s.instances]))}
                         selected={state}
                         onState={(chosen) => amend({ state: chosen === state ? null : chosen, prefix: null, tab: null })}
                     />
@@ -88,7 +88,7 @@ export function MachineView({ name }: { name: string }): JSX.Element {
 function Summary({ summary }: { summary: MachineSummary }): JSX.Element {
     return (
         <>
-            version {summary.version}, {count(summary.running)} running, {count(summary.stopped)} stopped,{" "}
+            version {summary.version}, {count(summary.active)} active, {count(summary.final)} final, {count(summary.stopped)} stopped,{" "}
             {plural(summary.timers, "timer")}, {plural(summary.effects, "open effect")}
             {summary.dead > 0 && (
                 <>
@@ -294,7 +294,7 @@ function Instances({ name, states }: { name: string; states: StateCount[] }): JS
                     <Segmented
                         label="Which"
                         value={alive}
-                        options={[["all", "All"], ["running", "Running"], ["stopped", "Stopped"]]}
+                        options={[["all", "All"], ["running", "Not stopped"], ["stopped", "Stopped"]]}
                         onChange={(value) => amend({ show: value === "all" ? null : value })}
                     />
                 </div>

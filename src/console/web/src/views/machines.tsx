@@ -13,7 +13,7 @@ import { Badge, Empty, Head, Loaded, Panel, Snippet, StackedBar } from "../ui";
 
 function Bar({ machine }: { machine: MachineSummary }): JSX.Element {
     const shares = machine.states.map((state) => ({
-        name: state.name, index: stateIndex(machine.name, state.name), value: state.running,
+        name: state.name, index: stateIndex(machine.name, state.name), value: state.instances,
     }));
     return <StackedBar shares={shares} label={shares.map((s) => `${s.name}: ${s.value}`).join(", ")} />;
 }
@@ -33,7 +33,7 @@ const COLUMNS: Column<MachineSummary>[] = [
     },
     { name: "Version", width: "5rem", cell: (m) => <span class="muted">v{m.version}</span>, extra: true },
     { name: "By state", width: "minmax(6rem, 2fr)", cell: (m) => <Bar machine={m} /> },
-    { name: "Running", width: "6rem", right: true, cell: (m) => count(m.running) },
+    { name: "Active", width: "6rem", right: true, cell: (m) => count(m.active) },
     { name: "Stopped", width: "6rem", right: true, cell: (m) => count(m.stopped), extra: true },
     { name: "Timers", width: "5rem", right: true, cell: (m) => count(m.timers), extra: true },
     { name: "Effects", width: "5rem", right: true, cell: (m) => count(m.effects), extra: true },

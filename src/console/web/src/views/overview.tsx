@@ -106,7 +106,7 @@ function MachineCount({ machine }: { machine: MachineSummary }): JSX.Element {
     const shares = machine.states.map((state) => ({
         name: state.name,
         index: stateIndex(machine.name, state.name),
-        value: state.running,
+        value: state.instances,
     }));
     return (
         <div class="machine-count">
@@ -115,7 +115,7 @@ function MachineCount({ machine }: { machine: MachineSummary }): JSX.Element {
                     {machine.name}
                 </a>
                 <span class="muted">
-                    {count(machine.running)} running, {count(machine.stopped)} stopped
+                    {count(machine.active)} active, {count(machine.final)} final, {count(machine.stopped)} stopped
                 </span>
                 {machine.dead > 0 && (
                     <a class="push" href={to.effects({ dead: true, machine: machine.name })}>
@@ -129,10 +129,10 @@ function MachineCount({ machine }: { machine: MachineSummary }): JSX.Element {
                     <a
                         key={state.name}
                         href={to.machine(machine.name, { state: state.name })}
-                        class={state.running ? "legend-item" : "legend-item none"}
+                        class={state.instances ? "legend-item" : "legend-item none"}
                     >
                         <i class={"dot c" + stateIndex(machine.name, state.name)} />
-                        {state.name} <b>{count(state.running)}</b>
+                        {state.name} <b>{count(state.instances)}</b>
                     </a>
                 ))}
             </div>

@@ -24,7 +24,8 @@ export function SendEvents({ why, machine, past, refresh, back }: Props): JSX.El
     const [busy, setBusy] = useState<string | null>(null);
     const [sent, setSent] = useState<(Sent & { name: string }) | null>(null);
     const once = useMemo(() => new Once(), []);
-    const takes = why.takes.filter((item) => !item.internal).map((item) => item.event);
+    const defers = (why.defers ?? []).filter((item) => !item.internal).map((item) => item.event);
+    const takes = [...why.takes.filter((item) => !item.internal).map((item) => item.event), ...defers];
     const inner = why.takes.filter((item) => item.internal).map((item) => item.event);
     const legal = takes.join(" ");
     useEffect(() => {
@@ -70,12 +71,13 @@ export function SendEvents({ why, machine, past, refresh, back }: Props): JSX.El
                             onClick={() => (payload(event) ? setChosen(chosen === event ? null : event) : void send(event, {}))}
                         >
                             {event}
+                            {defers.includes(event) && <span class="muted"> (deferred)</span>}
                         </Button>
                     ))}
                 </div>
             )}
             {chosen !== null && machine && payload(chosen) && (
-                <PayloadForm key={chosen} event={chosen} record={payload(chosen)!} busy={busy !== null} send={(data) => void send(chosen, { data })} />
+                <PayloadForm key={chosen} event={chosen} record={payload(chosen)!} busy={busy !== null} send={(payload) => void send(chosen, { payload })} />
             )}
             {error && <Trouble text={error} />}
             {sent && (
