@@ -289,9 +289,7 @@ void det_check_component(struct det_build *build)
  * signal, a second request. */
 static bool is_stop(const struct det_build_row *event)
 {
-    static const char *const names[] = {
-        "stop", "drain", "shutdown", "shut_down", "cancel", "close"
-    };
+    static const char *const names[] = { "stop", "drain", "shutdown", "shut_down" };
 
     for (size_t i = 0; i < sizeof names / sizeof names[0] && !event->event.is_internal; i++) {
         if (strcmp(event->wire.text, names[i]) == 0)
