@@ -259,7 +259,7 @@ function useInstances(name: string, filter: Filter) {
 function totalOf(states: StateCount[], state: string | null, alive: Alive): number {
     return states
         .filter((item) => !state || item.name === state)
-        .reduce((sum, item) => sum + (alive === "stopped" ? 0 : item.running) + (alive === "running" ? 0 : item.stopped), 0);
+        .reduce((sum, item) => sum + (alive === "stopped" ? 0 : item.instances) + (alive === "running" ? 0 : item.stopped), 0);
 }
 
 function Instances({ name, states }: { name: string; states: StateCount[] }): JSX.Element {
