@@ -80,7 +80,10 @@ static void files_have_their_keys(void **state)
     refused("cases: []\n", 1, 1, "a test file needs 'machine'");
     refused(HEAD, 1, 1, "a test file needs 'cases'");
     refused(HEAD "case: []\n", 2, 1, "a test file has no key 'case'; did you mean 'cases'?");
-    refused(HEAD "zzz: []\n", 2, 1, "a test file has no key 'zzz'");
+    refused(
+        HEAD "zzz: []\n", 2, 1,
+        "a test file has no key 'zzz'; its keys are guards, hooks, updates, fills, effects, "
+        "machine, cases");
     refused("- a\n", 1, 1, "a test file is a mapping, not a sequence");
     refused("machine: [a]\ncases: []\n", 1, 10, "'machine' is a single value, not a sequence");
     refused(HEAD "cases: []\n", 2, 8, "there are no cases");
@@ -143,17 +146,17 @@ static void steps_do_one_thing(void **state)
         STEPS("      - {send: pay, advance: 1s}\n"), 5, 30,
         "a step does one thing: 'send' or 'advance'");
     refused(
-        STEPS("      - {payload: {cents: 1}}\n"), 5, 16, "'payload' needs an action in this step");
+        STEPS("      - {payload: {cents: 1}}\n"), 5, 19, "'payload' needs an action in this step");
     refused(STEPS("      - {advance: 1s, id: x}\n"), 5, 27, "'id' does not go with 'advance'");
     refused(STEPS("      - {send: pya}\n"), 5, 16, "order has no event 'pya'; did you mean 'pay'?");
     refused(STEPS("      - {send: [pay]}\n"), 5, 16, "an event is a single value, not a sequence");
     refused(
-        STEPS("      - {send: look, payload: {a: 1}}\n"), 5, 28, "the event look carries nothing");
+        STEPS("      - {send: look, payload: {a: 1}}\n"), 5, 31, "the event look carries nothing");
     refused(
-        STEPS("      - {send: pay, payload: {cent: 1}}\n"), 5, 28,
+        STEPS("      - {send: pay, payload: {cent: 1}}\n"), 5, 31,
         "payment has no field 'cent'; did you mean 'cents'?");
     refused(
-        STEPS("      - {send: pay, payload: {cents: x}}\n"), 5, 35,
+        STEPS("      - {send: pay, payload: {cents: x}}\n"), 5, 38,
         "payment.cents: a whole number was expected");
     refused(STEPS("      - {send_all: []}\n"), 5, 20, "'send_all' has 1 to 64 events");
     refused(
@@ -169,7 +172,7 @@ static void steps_do_one_thing(void **state)
         STEPS("      - {answer: charge, produce: no, fail: true}\n"), 5, 35,
         "an effect produces, fails or is done: one of these");
     refused(
-        STEPS("      - {answer: charge, payload: {cents: 1}}\n"), 5, 32,
+        STEPS("      - {answer: charge, payload: {cents: 1}}\n"), 5, 35,
         "'payload' is that of what is produced: say 'produce'");
     refused(
         STEPS("      - {let: {guard: {}}}\n"), 5, 16,

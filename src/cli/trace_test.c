@@ -163,8 +163,8 @@ static void the_history_of_an_instance_is_a_run(void **state)
     struct cli_trace trace;
 
     snprintf(
-        move, sizeof move, EVENT("1", "%s", "\"%s\"", "%s", "goto"), machine->states[0].name,
-        machine->events[0].name, machine->states[1].name);
+        move, sizeof move, EVENT("1", "%s", "\"%s\"", "%s", "goto"), machine->events[0].name,
+        machine->states[0].name, machine->states[1].name);
     snprintf(text, sizeof text, "%s%s%s", start, move, EVENT("2", "shut", "null", "shut", "stop"));
     assert_int_equal(cli_trace_read(machine, det_view_text(text), NULL, NULL, &trace, &error), 0);
     assert_string_equal(trace.trace.instance, "d-1");
