@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* effect_answer.c - what an exit code or a status, and {"event": ..., "payload": ...}, stand for. */
+/* effect_answer.c - what an exit code, a status and {"event": ..., "payload": ...} mean. */
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -84,7 +84,7 @@ static void print_attempt(struct follow *follow, const struct det_store_effect *
     line_text(&line, "type", "attempt");
     line_text(&line, "machine", instance->machine->name);
     line_text(&line, "id", instance->id);
-    instance_effect_line(&line, instance->machine, instance->id, row);
+    instance_effect_line(&line, instance->store->store, instance->machine, instance->id, row);
     line_close(&line, '}');
     line_print(&line, cli);
     line_deinit(&line);

@@ -617,7 +617,8 @@ def test_a_store_goes_through_its_export():
     shop("o-1", "o-2", "o-3")
     Path("parcel.fsm").write_text(PARCEL)
     detent("start", "parcel.fsm", "p-1", *STORE)
-    detent("send", "o-1", "pay", *STORE, "--payload", '{"card":"4242","cents":18446744073709551615}',
+    detent("send", "o-1", "pay", *STORE, "--payload",
+           '{"card":"4242","cents":18446744073709551615}',
            "--id", "p-1")
     detent("send", "o-2", "ship", *STORE)
     detent("cancel", "o-3", *STORE, "--reason", "over")

@@ -152,7 +152,8 @@ def test_exports_go_both_ways():
     shop("o-1", "o-2", "o-3")
     Path("parcel.fsm").write_text(PARCEL)
     detent("start", "parcel.fsm", "p-1", *STORE)
-    detent("send", "o-1", "pay", *STORE, "--payload", '{"card":"4242","cents":18446744073709551615}',
+    detent("send", "o-1", "pay", *STORE, "--payload",
+           '{"card":"4242","cents":18446744073709551615}',
            "--id", "p-1")
     detent("send", "o-2", "ship", *STORE)
     for _ in range(3):

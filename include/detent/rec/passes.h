@@ -19,7 +19,8 @@
 #undef ARRAY
 #undef ENUM
 #undef VALUE
-#define RECORD(...)          REC__CHECK_FIRST(#__VA_ARGS__, (REC__NAME_##__VA_ARGS__), (__VA_ARGS__))
+#define RECORD(...) REC__CHECK_FIRST(#__VA_ARGS__, (REC__NAME_##__VA_ARGS__), (__VA_ARGS__))
+/* Types are names of other things. */
 #define FIELD(field, ...)    REC__CHECK_NAME(#field, REC__NAME_##field, field)
 #define OPTIONAL(field, ...) REC__CHECK_NAME(#field, REC__NAME_##field, field)
 #define ARRAY(field, ...)    REC__CHECK_NAME(#field, REC__NAME_##field, field)

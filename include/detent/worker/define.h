@@ -41,7 +41,8 @@ _Static_assert((int)W__OWN(_action_count) <= DET_WORKER_ACTIONS_MAX, "at most 64
     (a_STOP_is_for_STARTING_RUNNING_and_DEGRADED_but_not_##phase) + (int)(stop)
 #define W__TIMEOUT_OF_PLAIN(a, wire)        0
 #define W__TIMEOUT_OF_TIMED(a, wire, after) REC__NANOSECONDS(W__UNWRAP after)
-#define W__CHECK_TIMEOUT(...)               W__CAT(W__CHECK_TIMEOUT_, W__ACTION_FORM(__VA_ARGS__))(__VA_ARGS__)
+/* The same as sentences. */
+#define W__CHECK_TIMEOUT(...) W__CAT(W__CHECK_TIMEOUT_, W__ACTION_FORM(__VA_ARGS__))(__VA_ARGS__)
 #define W__CHECK_TIMEOUT_PLAIN(a, wire)
 #define W__CHECK_TIMEOUT_TIMED(a, wire, after) REC__CHECK_DURATION(W__UNWRAP after)
 #define W__UNWRAP(...)                         __VA_ARGS__
