@@ -9,11 +9,22 @@
  *                                v
  *     subscriber's own FIFO -> on_event(), one at a time, in order
  *
- * Publishing never blocks, never fails and never allocates. A subscriber whose queue is full loses
- * the new event, and only it; what was lost is counted, and one SUBSCRIBER_OVERFLOWED event says
- * how many once there is room again. A subscriber so slow that the ring has come around to what it
- * has queued sees the same event with the reason "lagged", it alone; its sequence is that of the
- * last event missed. A subscriber that fails is told to the others and goes on. */
+ * Publishing never blocks and never fails. A subscriber whose queue is full loses the new event,
+ * and only it; what was lost is counted (det_bus_lost(), det_subscription_counts()), and one
+ * SUBSCRIBER_OVERFLOWED event says how many once there is room again. The default ring and queue
+ * hold 16,384 events, and the supervisor ends and starts tasks in portions of half of that, so that
+ * a subscriber on the loop sees every end of a burst; of more than that which one call publishes,
+ * such as an add of 10,000 tasks in one turn, the oldest are lost.
+ *
+ * A subscriber that must see everything is lossless: `is_lossless` keeps copies in a queue of its
+ * own that grows. Once that has `capacity` events, new work waits until half of them are delivered:
+ * no attempt starts, adds and submissions from other threads wait, those on the loop, from a
+ * subscriber's own thread and with `try` in their name are DET_ERR_BUSY. What runs goes on and is
+ * published; the loop never waits. Or it is called inside of publish (DET_DELIVER_LOSSLESS).
+ *
+ * A subscriber so slow that the ring has come around to what it has queued sees
+ * SUBSCRIBER_OVERFLOWED with the reason "lagged", it alone; its sequence is that of the last event
+ * missed. A subscriber that fails is told to the others and goes on. */
 #ifndef DETENT_BUS_H
 #define DETENT_BUS_H
 
@@ -82,6 +93,8 @@ struct det_task_event {
     uint8_t rejection; /* enum det_rejection */
     uint8_t source;    /* BACKOFF_SCHEDULED: enum det_backoff_source */
     bool has_exit_code;
+    bool
+        is_restart; /* ATTEMPT_STARTING: by a policy or by hand, not the first, not by a schedule */
     char name[DET_TASK_NAME_MAX + 1];
     char reason[DET_TASK_REASON_MAX + 1]; /* for people; never parse it */
 };
@@ -108,8 +121,10 @@ enum det_delivery {
 
 struct det_subscriber {
     const char *name;  /* copied; NULL: "subscriber" */
-    uint32_t capacity; /* of its queue; 0: 1024; at least 1, at most DET_SUBSCRIBER_CAPACITY_MAX */
+    uint32_t capacity; /* of its queue; 0: 16384, lossless 65536; at most
+                          DET_SUBSCRIBER_CAPACITY_MAX */
     enum det_delivery delivery;
+    bool is_lossless; /* THREAD, LOOP: loses nothing; new work waits for it, see above */
     /* A negative error is published as SUBSCRIBER_FAILED, unless the event was a diagnostic. */
     int (*on_event)(void *user, const struct det_task_event *event);
     /* LOSSLESS: after each turn of the loop in which something was published; may be NULL. An error
@@ -150,6 +165,8 @@ DET_API int det_bus_read(
     struct det_bus *bus, uint64_t *cursor, struct det_task_event *ret, uint64_t *ret_lost);
 /* The sequence of the newest event; 0: none. */
 DET_API uint64_t det_bus_newest(const struct det_bus *bus);
+/* How many events subscribers have lost so far, of all of them, those that have ended too. */
+DET_API uint64_t det_bus_lost(const struct det_bus *bus);
 
 /* Ready-made subscribers. */
 

@@ -227,17 +227,27 @@ DET_API bool det_scope_is_cancelled(const struct det_scope *scope);
 
 /* The supervisor of all. */
 
+/* What options are where they are zero. */
+#define DET_POOL_THREADS   256
+#define DET_TASKS_MAX      1000000
+#define DET_INTAKE_MAX     16384
+#define DET_SLOT_DEPTH_MAX 100
+#define DET_BUS_CAPACITY   16384
 struct det_tasks_options {
     struct det_world *world; /* NULL: the real one, or that of `loop` */
     const struct det_allocator *allocator;
     struct det_loop *loop;     /* yours; NULL: a thread of its own */
-    uint32_t pool_threads;     /* functions that run at the same time; 0: 4 */
+    uint32_t pool_threads;     /* functions that run at the same time; 0: DET_POOL_THREADS. Threads
+                                  are started as they are needed, and stay; what waits for one
+                                  says so (POOL_EXHAUSTED, waits_for) */
     uint32_t concurrent_max;   /* attempts at the same time, first come first served; 0: no limit */
-    uint32_t tasks_max;        /* registered or queued; 0: 1,000,000 */
-    uint32_t intake_max;       /* calls from other threads at the same time; 0: 1024 */
-    uint32_t slot_depth_max;   /* queued in one slot, unless it says otherwise; 0: 100 */
-    uint32_t bus_capacity;     /* events kept in the ring; 0: 1024; at most 1,048,576; rounded up to
-                                  a power of two */
+    uint32_t tasks_max;        /* registered or queued; 0: DET_TASKS_MAX */
+    uint32_t intake_max;       /* calls from other threads that wait or were posted; 0:
+                                  DET_INTAKE_MAX */
+    uint32_t slot_depth_max;   /* queued in one slot, unless it says otherwise; 0:
+                                  DET_SLOT_DEPTH_MAX */
+    uint32_t bus_capacity;     /* events kept in the ring, 400 bytes each; 0: DET_BUS_CAPACITY; at
+                                  most 1,048,576; rounded up to a power of two */
     det_time grace;            /* of a shutdown as a whole; 0: 60 s; negative: force at once */
     det_time subscriber_grace; /* to drain subscribers at the end; 0: 5 s; negative: drop */
     struct det_policy defaults;
@@ -263,8 +273,8 @@ DET_API struct det_bus *det_tasks_bus(struct det_tasks *tasks);
 
 /* Admits a task; it starts on its own. DET_ERR_EXISTS: the name is taken; DET_ERR_CLOSED: shutting
  * down; DET_ERR_LIMIT: too many tasks, or calls; DET_ERR_NOT_FOUND: a group or dependency;
- * DET_ERR_INVALID: the spec, with the reason. `ret_waiter` (may be NULL) gets a waiter for its
- * end. */
+ * DET_ERR_INVALID: the spec, with the reason; DET_ERR_BUSY: on the loop, and a lossless subscriber
+ * cannot keep up (bus.h). `ret_waiter` (may be NULL) gets a waiter for its end. */
 DET_API int det_tasks_add(
     struct det_tasks *tasks, const struct det_task_spec *spec, struct det_waiter **ret_waiter,
     det_task_id *ret, struct det_error *reterr) DET_MUST_CHECK;
@@ -326,7 +336,8 @@ struct det_task_info {
     const char *name, *group, *slot; /* NULL: none */
     const char *kind;                /* "function", "step", "process" */
     const char *state;               /* of its machine: "running", "backoff", ... */
-    const char *waits_for;           /* held: the dependency; NULL: none */
+    const char *waits_for;           /* held: the dependency; waiting: the permit or the thread, and
+                                        who has them; NULL: nothing */
     const char *reason;              /* of the last failure; "" : none */
     bool is_ready, is_healthy, is_removing;
     bool is_on_hold;            /* by det_tasks_hold() */
@@ -365,6 +376,7 @@ DET_API int det_tasks_each_group(
 struct det_tasks_counts {
     uint64_t registered, queued, running, waiting, backing_off, resting, held, stuck;
     uint64_t added, finished, restarts, rejected; /* since open */
+    uint64_t events_lost;                         /* by subscribers of the bus, since open */
 };
 DET_API struct det_tasks_counts det_tasks_counts(struct det_tasks *tasks);
 

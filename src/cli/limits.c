@@ -31,6 +31,13 @@ static const struct limit limits[] = {
     { "", "history", 16, DET_HISTORY_MAX, "", "states before, of an instance in memory", false },
     { "", "batch", DET_BATCH_MAX, DET_BATCH_MAX, "", "events in one commit of an instance", false },
     { "", "id", DET_ID_MAX, DET_ID_MAX, "B", "ids of instances, events and jobs", false },
+    { "", "tasks", DET_TASKS_MAX, UINT32_MAX, "", "tasks registered or queued (tasks_max)", false },
+    { "", "pool_threads", DET_POOL_THREADS, UINT32_MAX, "",
+      "functions of tasks that run at the same time", false },
+    { "", "intake", DET_INTAKE_MAX, UINT32_MAX, "",
+      "calls of other threads to tasks that wait (intake_max)", false },
+    { "", "bus", DET_BUS_CAPACITY, 1048576, "", "events of tasks that are kept (bus_capacity)",
+      false },
     { "", "reason", DET_REASON_MAX, DET_REASON_MAX, "B", "why something stopped or failed", false },
 };
 

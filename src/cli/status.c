@@ -83,6 +83,10 @@ static int print_status(void *user, json_t *status)
                 cli, "           %lld %s\n", (long long)show_number(status, counts[i].key),
                 counts[i].word);
     }
+    if (show_number(status, "events_lost") > 0)
+        cli_print_in(
+            cli, CLI_YELLOW, "           %lld events were lost by slow subscribers\n",
+            (long long)show_number(status, "events_lost"));
     print_workers(cli, json_object_get(status, "workers"));
     return CLI_OK;
 }

@@ -235,6 +235,9 @@ static void tell(struct up *up, const struct det_task_event *event)
     case DET_EVENT_TASK_STUCK:
         up_note_failure(up, event->name, "stuck: it does not stop");
         break;
+    case DET_EVENT_POOL_EXHAUSTED:
+        up_note(up, event->name, "waits for %s", event->reason);
+        break;
     case DET_EVENT_TASK_FINISHED:
         note_end(up, event);
         break;

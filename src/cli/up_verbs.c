@@ -187,7 +187,7 @@ static void run_status(
     is_away = up_store_is_away(up, away);
     status = json_pack(
         "{s:s?, s:s?, s:s, s:o, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, s:I, s:I}",
+        "s:I, s:I, s:I, s:I}",
         "api", api_address(up), "away", is_away ? away : NULL, "kind", "status", "project",
         cli_json_text(up->project), "process", (json_int_t)getpid(), "since",
         up_json_time(up->since), "state", states[up->state], "registered",
@@ -196,7 +196,8 @@ static void run_status(
         (json_int_t)counts.backing_off, "resting", (json_int_t)counts.resting, "held",
         (json_int_t)counts.held, "stuck", (json_int_t)counts.stuck, "added",
         (json_int_t)counts.added, "finished", (json_int_t)counts.finished, "restarts",
-        (json_int_t)counts.restarts, "rejected", (json_int_t)counts.rejected);
+        (json_int_t)counts.restarts, "rejected", (json_int_t)counts.rejected, "events_lost",
+        (json_int_t)counts.events_lost);
     if (status && up->workers &&
         json_object_set_new(status, "workers", up_workers_figures(up)) < 0) {
         json_decref(status);

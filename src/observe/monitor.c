@@ -346,7 +346,7 @@ static void note_task(
 {
     const char *const name = event->name;
 
-    if (event->kind == DET_EVENT_ATTEMPT_STARTING && event->attempt > 1)
+    if (event->kind == DET_EVENT_ATTEMPT_STARTING && event->is_restart)
         count_restart(monitor, event, is_lasting);
     if (event->kind == DET_EVENT_TASK_FINISHED)
         drop_submission(monitor, event->id);
@@ -387,9 +387,21 @@ static void note_slot(
         det_metrics_forget(monitor->metrics, DET_METRIC_SLOT_QUEUE_DEPTH, &name);
 }
 
+static void count_lost(struct det_monitor *monitor, const struct det_task_event *event)
+{
+    const char *const name = event->name;
+
+    det_series_count(
+        det_metrics_series(monitor->metrics, DET_METRIC_TASK_EVENTS_LOST, &name), event->count);
+}
+
 void det_monitor_task(
     struct det_monitor *monitor, const struct det_task_event *event, bool is_lasting)
 {
+    if (event->kind == DET_EVENT_SUBSCRIBER_OVERFLOWED) {
+        count_lost(monitor, event);
+        return;
+    }
     if (event->kind == DET_EVENT_SLOT_SUBMITTED || event->kind == DET_EVENT_SLOT_REJECTED ||
         event->kind == DET_EVENT_SLOT_CHANGED)
         note_slot(monitor, event, is_lasting);

@@ -198,7 +198,9 @@ static void tell_task(
 static void tell_passing(
     struct det_monitor *monitor, enum det_task_event_kind kind, uint64_t id, bool is_lasting)
 {
-    struct det_task_event event = { .kind = kind, .id = id, .attempt = 2, .delay = DET_SECOND };
+    struct det_task_event event = {
+        .kind = kind, .id = id, .attempt = 2, .is_restart = true, .delay = DET_SECOND
+    };
     bool is_slot = kind == DET_EVENT_SLOT_SUBMITTED || kind == DET_EVENT_SLOT_REJECTED;
 
     if (is_slot)
@@ -258,7 +260,9 @@ static void a_task_that_is_removed_has_no_series(void **state)
 
     (void)state;
     assert_int_equal(det_monitor_open(metrics, NULL, NULL, &monitor), 0);
-    tell_task(monitor, DET_EVENT_ATTEMPT_STARTING, (struct det_task_event){ .attempt = 2 });
+    tell_task(
+        monitor, DET_EVENT_ATTEMPT_STARTING,
+        (struct det_task_event){ .attempt = 2, .is_restart = true });
     /* One that is still in the file may come back. */
     tell_task(monitor, DET_EVENT_TASK_REMOVED, (struct det_task_event){ 0 });
     assert_told(metrics, "detent_restarts_total{task=\"beat\"} 1");
@@ -267,7 +271,9 @@ static void a_task_that_is_removed_has_no_series(void **state)
     text = scrape_as(metrics, DET_METRICS_TEXT);
     assert_null(strstr(text, "beat"));
     free(text);
-    tell_task(monitor, DET_EVENT_ATTEMPT_STARTING, (struct det_task_event){ .attempt = 2 });
+    tell_task(
+        monitor, DET_EVENT_ATTEMPT_STARTING,
+        (struct det_task_event){ .attempt = 2, .is_restart = true });
     assert_told(metrics, "detent_restarts_total{task=\"beat\"} 1");
     det_monitor_close(monitor);
     det_metrics_close(metrics);
@@ -288,7 +294,9 @@ static void tasks_and_slots_are_told(void **state)
     tell_task(
         monitor, DET_EVENT_BACKOFF_SCHEDULED, (struct det_task_event){ .delay = 2 * DET_SECOND });
     assert_told(metrics, "detent_backoff_seconds{task=\"beat\"} 2");
-    tell_task(monitor, DET_EVENT_ATTEMPT_STARTING, (struct det_task_event){ .attempt = 2 });
+    tell_task(
+        monitor, DET_EVENT_ATTEMPT_STARTING,
+        (struct det_task_event){ .attempt = 2, .is_restart = true });
     assert_told(metrics, "detent_backoff_seconds{task=\"beat\"} 0");
     assert_told(metrics, "detent_restarts_total{task=\"beat\"} 1");
     tell_task(monitor, DET_EVENT_BACKOFF_SCHEDULED, (struct det_task_event){ .delay = DET_SECOND });

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* pool.c - a fixed number of threads, one queue, one lock.
+/* pool.c - a number of threads that only grows, one queue, one lock.
  *
  * Invariants
  *   1. The queue changes under `mutex`; no lock is held while a job runs or its end is posted.
  *   2. A job is in the queue, or with one thread, or posted; once posted it is not touched.
  *   3. Once `is_closing` is true no job starts. */
 #include <stdatomic.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
@@ -128,6 +129,23 @@ int det_pool_open(
     }
     *ret = pool;
     return 0;
+}
+
+/* The list of threads is only for whoever grows or closes the pool. */
+bool det_pool_grow(struct det_pool *pool, unsigned threads)
+{
+    struct det_thread **more;
+
+    if (threads > pool->threads_capacity) {
+        more = DET_NEW_ARRAY(pool->allocator, threads, struct det_thread *);
+        if (!more)
+            return false;
+        memcpy(more, pool->threads, pool->threads_count * sizeof *more);
+        DET_DELETE_ARRAY(pool->allocator, pool->threads, pool->threads_capacity);
+        pool->threads = more;
+        pool->threads_capacity = threads;
+    }
+    return start_threads(pool) == 0;
 }
 
 /* Wakes all threads and waits for them; from then on the queue is ours alone. */

@@ -135,6 +135,16 @@ static int make_due(struct det_task *task, const struct actor_event *event, stru
 
 /* Attempts. */
 
+static void tell_starting(struct det_task *task)
+{
+    DET_UNSET struct det_task_event event;
+
+    det_task_event_init(&event, task, DET_EVENT_ATTEMPT_STARTING);
+    event.is_restart = task->is_restarting;
+    task->is_restarting = false;
+    det_tasks_publish(task->tasks, &event);
+}
+
 static int start_attempt(
     struct det_task *task, const struct actor_event *event, struct actor_event *ret)
 {
@@ -154,7 +164,7 @@ static int start_attempt(
     task->is_stopped = false;
     task->wishes = 0;
     task->is_healthy = true;
-    det_task_tell(task, DET_EVENT_ATTEMPT_STARTING);
+    tell_starting(task);
     r = det_attempt_start(task);
     if (r < 0) {
         *ret = actor_ended();
@@ -268,8 +278,9 @@ static int close_stopped(
     (void)event;
     (void)ret;
     task->is_stopped = true;
-    /* One that had finished before it saw the cancel has succeeded, whatever comes next. */
-    if (task->ended.result == ATTEMPT_SUCCEEDED)
+    /* Work that says it has succeeded has, whatever comes next; a process that ends with 0 after
+     * its stop signal says that it has obeyed. */
+    if (task->ended.result == ATTEMPT_SUCCEEDED && task->kind != TASK_PROCESS)
         return close_as(task, DET_EVENT_ATTEMPT_SUCCEEDED);
     if (task->ended.result != ATTEMPT_FORCED)
         task->ended.result = ATTEMPT_CANCELLED;
@@ -311,8 +322,7 @@ static int forget_failures(
     (void)ret;
     task->failures = 0;
     task->delay = 0;
-    task->restarts++;
-    task->tasks->counts.restarts++;
+    det_plan_count_restart(task);
     return DET_DONE;
 }
 
@@ -562,6 +572,11 @@ const char *det_actor_state(const struct det_task *task)
 bool det_actor_is_held(const struct det_task *task)
 {
     return task->component.state == ACTOR_HELD;
+}
+
+bool det_actor_is_waiting(const struct det_task *task)
+{
+    return task->is_registered && task->component.state == ACTOR_WAITING && !task->has_permit;
 }
 
 bool det_actor_is_running(const struct det_task *task)

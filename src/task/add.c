@@ -69,6 +69,9 @@ static int add_call(
     struct add add = { .specs = spec, .ret_waiter = ret_waiter, .ret = ret, .reterr = reterr };
     int r;
 
+    r = det_tasks_wait_for_subscribers(tasks, may_wait, reterr);
+    if (r < 0)
+        return release_refused(spec, 1, r);
     r = det_tasks_call(tasks, may_wait, add_one, &add);
     if (r == DET_ERR_BUSY)
         det_error_set(
@@ -205,9 +208,14 @@ int det_tasks_add_batch(
 {
     struct add add = { .specs = specs, .count = count, .ret = ret, .reterr = reterr };
 
+    int r;
+
     if (count == 0)
         return 0;
-    return release_refused(specs, count, det_tasks_call(tasks, true, add_batch, &add));
+    r = det_tasks_wait_for_subscribers(tasks, true, reterr);
+    if (r == 0)
+        r = det_tasks_call(tasks, true, add_batch, &add);
+    return release_refused(specs, count, r);
 }
 
 /* By id. */

@@ -31,7 +31,7 @@
 #include "task/bus_ring.h"
 #include "task/subscription.h"
 
-#define CAPACITY_DEFAULT 1024
+#define CAPACITY_DEFAULT 16384
 
 struct det_bus {
     struct det_bus_ring ring;
@@ -47,6 +47,12 @@ struct det_bus {
     bool is_publishing; /* a LOSSLESS callback runs: it must not publish */
     bool is_turning;
     uint64_t turn_sequence; /* the newest event when LOSSLESS subscribers last had their turn */
+    uint64_t seen_sequence; /* the newest event when queues of the loop were last drained */
+    _Atomic(uint64_t) lost; /* by any subscriber */
+    atomic_uint pressing;   /* subscribers that cannot keep up */
+    bool was_pressed;       /* in the last turn */
+    void (*on_relief)(void *user);
+    void *user;
 
     struct det_mutex *mutex;
     struct det_condition *answered; /* the loop has done what whoever ends the bus waits for */
@@ -76,6 +82,38 @@ void det_bus_want_turn(struct det_bus *bus)
         return;
     det_bus_keep(bus);
     det_loop_post(bus->loop, &bus->turn);
+}
+
+void det_bus_count_lost(struct det_bus *bus, uint64_t count)
+{
+    atomic_fetch_add_explicit(&bus->lost, count, memory_order_relaxed);
+}
+
+uint64_t det_bus_lost(const struct det_bus *bus)
+{
+    return atomic_load_explicit(&bus->lost, memory_order_relaxed);
+}
+
+/* The turn after it tells those who wait. */
+void det_bus_press(struct det_bus *bus, bool is_pressed)
+{
+    if (is_pressed) {
+        atomic_fetch_add(&bus->pressing, 1);
+        bus->was_pressed = true;
+    } else if (atomic_fetch_sub(&bus->pressing, 1) == 1) {
+        det_bus_want_turn(bus);
+    }
+}
+
+bool det_bus_is_pressed(const struct det_bus *bus)
+{
+    return atomic_load_explicit(&bus->pressing, memory_order_relaxed) > 0;
+}
+
+void det_bus_set_relief(struct det_bus *bus, void (*on_relief)(void *user), void *user)
+{
+    bus->on_relief = on_relief;
+    bus->user = user;
 }
 
 static struct det_subscription *subscription_at(struct det_bus *bus, unsigned slot)
@@ -111,13 +149,17 @@ static bool hand_out(struct det_bus *bus, struct det_task_event *event)
 
         if (!subscription)
             continue;
-        if (subscription->delivery != DET_DELIVER_LOSSLESS)
+        if (subscription->is_lossless)
+            det_subscription_keep(subscription, event, is_diagnostic);
+        else if (subscription->delivery != DET_DELIVER_LOSSLESS)
             det_subscription_offer(subscription, event->sequence, is_diagnostic);
         else if (call_lossless(bus, subscription, event, is_diagnostic))
             has_failed = true;
     }
     if (count > 0)
         det_bus_want_turn(bus);
+    else
+        bus->seen_sequence = event->sequence;
     return has_failed;
 }
 
@@ -242,6 +284,16 @@ static void drain_loop_queues(struct det_bus *bus)
     }
 }
 
+/* What waits because of subscribers goes on, once they have caught up. */
+static void look_pressed(struct det_bus *bus)
+{
+    bool is_pressed = det_bus_is_pressed(bus);
+
+    if (bus->was_pressed && !is_pressed && bus->on_relief)
+        bus->on_relief(bus->user);
+    bus->was_pressed = is_pressed;
+}
+
 static void free_retired(struct det_bus *bus)
 {
     struct det_list retired, *node;
@@ -269,6 +321,8 @@ static void run_turn(void *argument)
         wake_threads(bus);
         end_turns(bus);
         drain_loop_queues(bus);
+        bus->seen_sequence = det_bus_newest(bus);
+        look_pressed(bus);
         bus->is_turning = false;
     }
     det_bus_release(bus);
@@ -383,6 +437,7 @@ static void leave_slot(struct det_bus *bus, struct det_subscription *subscriptio
     if (subscription_at(bus, subscription->slot) == subscription)
         atomic_store(&bus->slots[subscription->slot], NULL);
     det_mutex_unlock(bus->world, bus->mutex);
+    det_subscription_relieve(subscription);
 }
 
 /* The loop may still have it in its hand: it is freed by the next turn. */
@@ -540,6 +595,35 @@ int det_bus_end(struct det_bus *bus, det_time deadline)
     wait_for_threads(&end);
     run_on_loop(&end, finish_on_loop);
     return end.left;
+}
+
+bool det_bus_is_crowded(const struct det_bus *bus)
+{
+    return slots_count(bus) > 0 && det_bus_newest(bus) - bus->seen_sequence > bus->ring.mask / 2;
+}
+
+const char *det_bus_presser(struct det_bus *bus)
+{
+    for (unsigned i = 0; i < slots_count(bus); i++) {
+        const struct det_subscription *subscription = subscription_at(bus, i);
+
+        if (subscription && atomic_load(&subscription->is_pressing))
+            return subscription->name;
+    }
+    return "a subscriber";
+}
+
+bool det_bus_is_reader(struct det_bus *bus)
+{
+    const void *self = det_thread_self(bus->world);
+
+    for (unsigned i = 0; i < slots_count(bus); i++) {
+        const struct det_subscription *subscription = subscription_at(bus, i);
+
+        if (subscription && atomic_load(&subscription->reader) == self)
+            return true;
+    }
+    return false;
 }
 
 void det_bus_close(struct det_bus *bus)

@@ -27,4 +27,17 @@ int det_bus_end(struct det_bus *bus, det_time deadline);
  * system holds for a thread that ended unjoined is lost. */
 void det_bus_close(struct det_bus *bus);
 
+/* Whether a lossless subscriber has as many events as it may: new work is to wait. Any thread. */
+bool det_bus_is_pressed(const struct det_bus *bus);
+/* Its name. On the loop. */
+const char *det_bus_presser(struct det_bus *bus);
+/* Called on the loop when that is over. */
+void det_bus_set_relief(struct det_bus *bus, void (*on_relief)(void *user), void *user);
+/* Whether the calling thread is one that calls a subscriber back: to wait there for a relief is in
+ * vain. */
+bool det_bus_is_reader(struct det_bus *bus);
+/* On the loop: half of the ring was written since subscribers on the loop had their turn. Whoever
+ * has much to publish goes on after the next one. */
+bool det_bus_is_crowded(const struct det_bus *bus);
+
 #endif

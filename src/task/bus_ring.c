@@ -39,6 +39,7 @@ enum {
 
 /* In the byte of the source. */
 #define HAS_EXIT_CODE ((uint64_t)0x80 << 56)
+#define IS_RESTART    ((uint64_t)0x40 << 56)
 
 struct det_bus_entry {
     _Atomic(uint64_t) stamp;
@@ -112,7 +113,8 @@ static _Atomic(uint64_t) *get_text(_Atomic(uint64_t) *word, char *text, size_t w
 
 static void put_event(struct det_bus_entry *entry, const struct det_task_event *event)
 {
-    uint64_t exit_word = event->has_exit_code ? HAS_EXIT_CODE : 0;
+    uint64_t exit_word =
+        (event->has_exit_code ? HAS_EXIT_CODE : 0) | (event->is_restart ? IS_RESTART : 0);
     _Atomic(uint64_t) *words = entry->words;
 
     put(&words[WORD_AT], (uint64_t)event->at);
@@ -147,7 +149,8 @@ static void get_event(struct det_bus_entry *entry, struct det_task_event *ret)
     ret->signal = (uint8_t)(exit_word >> 32);
     ret->outcome = (uint8_t)(exit_word >> 40);
     ret->rejection = (uint8_t)(exit_word >> 48);
-    ret->source = (uint8_t)(exit_word >> 56 & 0x7f);
+    ret->source = (uint8_t)(exit_word >> 56 & 0x3f);
+    ret->is_restart = (exit_word & IS_RESTART) != 0;
     ret->has_exit_code = (exit_word & HAS_EXIT_CODE) != 0;
     words = get_text(&words[NUMBER_WORDS], ret->name, NAME_WORDS);
     get_text(words, ret->reason, REASON_WORDS);

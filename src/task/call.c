@@ -89,6 +89,36 @@ static void leave(struct det_tasks *tasks)
         det_condition_broadcast(tasks->world, tasks->has_room);
 }
 
+/* New work, while subscribers cannot keep up. */
+
+int det_tasks_wait_for_subscribers(struct det_tasks *tasks, bool may_wait, struct det_error *reterr)
+{
+    int r = 0;
+
+    if (!det_bus_is_pressed(tasks->bus))
+        return 0;
+    if (!may_wait || det_loop_is_mine(tasks->loop) || det_bus_is_reader(tasks->bus))
+        return det_error_set(
+            reterr, DET_ERR_BUSY,
+            "a lossless subscriber has as many events as its capacity allows; retry when it has "
+            "caught up");
+    det_mutex_lock(tasks->world, tasks->mutex);
+    while (det_bus_is_pressed(tasks->bus) && !tasks->is_shutting_down && r == 0)
+        r = det_condition_wait(tasks->world, tasks->has_room, tasks->mutex, DET_NEVER);
+    det_mutex_unlock(tasks->world, tasks->mutex);
+    return r < 0 ? det_error_set(reterr, r, "waiting for subscribers: %s", det_error_text(r)) : 0;
+}
+
+void det_tasks_relieved(void *argument)
+{
+    struct det_tasks *tasks = argument;
+
+    det_mutex_lock(tasks->world, tasks->mutex);
+    det_condition_broadcast(tasks->world, tasks->has_room);
+    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_tasks_settle_soon(tasks);
+}
+
 /* Queued. */
 
 struct call {

@@ -12,6 +12,8 @@ struct look {
     int (*each)(void *user, const struct det_task_info *info);
     void *user;
     struct det_tasks_counts counts;
+    /* What those who wait in line wait for: who has it is found once for all of them. */
+    char obstacles[2][DET_TASK_REASON_MAX + 1];
 };
 
 /* The attempt that runs, if one does, is not the last one that ended. */
@@ -39,7 +41,22 @@ static const char *kind_name(const struct det_task *task)
     return names[task->kind];
 }
 
-static int show(struct det_task *task, const struct look *look)
+static const char *obstacle_of(const struct det_task *task, struct look *look)
+{
+    char *text = look->obstacles[task->kind == TASK_FUNCTION];
+
+    if (!task->is_registered)
+        return NULL;
+    if (det_actor_is_held(task))
+        return det_tree_obstacle(task);
+    if (!det_actor_is_waiting(task))
+        return NULL;
+    if (!*text)
+        det_permit_obstacle(task, text, sizeof look->obstacles[0]);
+    return text;
+}
+
+static int show(struct det_task *task, struct look *look)
 {
     struct det_tasks *tasks = task->tasks;
     bool is_root = task->group == tasks->root;
@@ -50,8 +67,7 @@ static int show(struct det_task *task, const struct look *look)
         .slot = task->slot ? det_slot_name(task->slot) : NULL,
         .kind = kind_name(task),
         .state = det_actor_state(task),
-        .waits_for =
-            task->is_registered && det_actor_is_held(task) ? det_tree_obstacle(task) : NULL,
+        .waits_for = obstacle_of(task, look),
         .reason = task->reason ? task->reason : "",
         .is_ready = task->is_ready,
         .is_healthy = task->is_healthy,
@@ -128,6 +144,7 @@ static int look_at_counts(struct det_tasks *tasks, void *argument)
     look->counts = tasks->counts;
     look->counts.registered = tasks->registered;
     look->counts.queued = tasks->queued;
+    look->counts.events_lost = det_bus_lost(tasks->bus);
     return det_tree_each_task(tasks, det_actor_count, &look->counts);
 }
 

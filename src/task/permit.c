@@ -3,22 +3,37 @@
 
 /* permit.c - how many attempts run at the same time: a line, first come first served.
  *
- * A function needs a thread of the pool beside its permit. Functions stand in a line of their own,
- * so that nobody waits behind one for whom there is no thread; between the two heads the one who
- * came first goes first. */
+ * A function needs a thread of the pool beside its permit. The pool grows up to pool_threads; then
+ * functions wait, which is published once (POOL_EXHAUSTED) and shown of each. They stand in a line
+ * of their own, so that nobody waits behind one for whom there is no thread; between the two heads
+ * the one who came first goes first. */
 #include "task/registry.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/assert.h"
+#include "base/unset.h"
 
 static bool has_permit_left(const struct det_tasks *tasks)
 {
+    if (det_bus_is_pressed(tasks->bus))
+        return false;
     return tasks->options.concurrent_max == 0 ||
            tasks->permits_used < tasks->options.concurrent_max;
 }
 
-static bool has_thread_left(const struct det_tasks *tasks)
+/* The pool grows as it is needed. A thread that the system does not give is asked for again with
+ * the next one who could use it. */
+static bool has_thread_left(struct det_tasks *tasks)
 {
-    return tasks->pool_used < tasks->options.pool_threads;
+    if (tasks->pool_used < tasks->pool_size)
+        return true;
+    if (tasks->pool_size >= tasks->options.pool_threads ||
+        !det_pool_grow(tasks->pool, tasks->pool_size + 1))
+        return false;
+    tasks->pool_size++;
+    return true;
 }
 
 static struct det_list *line_of(struct det_task *task)
@@ -51,6 +66,75 @@ static struct det_task *first_in_line(struct det_tasks *tasks)
     return (int32_t)(function->ticket - other->ticket) < 0 ? function : other;
 }
 
+struct holders {
+    char *text;
+    size_t size, used;
+    bool are_functions;
+};
+
+static int add_holder(struct det_task *task, void *argument)
+{
+    struct holders *holders = argument;
+    size_t left = holders->size - holders->used;
+    int length;
+
+    if (!task->has_permit || (holders->are_functions && task->kind != TASK_FUNCTION))
+        return 0;
+    if (left < strlen(task->name) + sizeof ", , ...") {
+        (void)snprintf(holders->text + holders->used, left, ", ...");
+        return DET_ERR_LIMIT;
+    }
+    length = snprintf(
+        holders->text + holders->used, left, "%s%s", holders->used ? ", " : "", task->name);
+    holders->used += (size_t)length;
+    return 0;
+}
+
+void det_permit_obstacle(const struct det_task *task, char *target, size_t size)
+{
+    struct det_tasks *tasks = task->tasks;
+    bool is_thread = task->kind == TASK_FUNCTION && tasks->pool_used >= tasks->pool_size;
+    char names[DET_TASK_REASON_MAX - 64] = "";
+    struct holders holders = { .text = names, .size = sizeof names, .are_functions = is_thread };
+    const char *of = "";
+
+    if (det_bus_is_pressed(tasks->bus)) {
+        (void)snprintf(
+            target, size, "subscriber %s, which has all the events it can take",
+            det_bus_presser(tasks->bus));
+        return;
+    }
+    (void)det_tree_each_task(tasks, add_holder, &holders);
+    if (is_thread && tasks->pool_size < tasks->options.pool_threads)
+        of = "; the system gives no more";
+    (void)snprintf(
+        target, size,
+        is_thread ? "a pool thread: %u of %u are taken by %s%s"
+                  : "a permit: %u of %u are taken by %s%s",
+        (unsigned)(is_thread ? tasks->pool_used : tasks->permits_used),
+        (unsigned)(is_thread ? tasks->pool_size : tasks->options.concurrent_max), names, of);
+}
+
+/* Once, until nobody waits for a thread any more. */
+static void tell_exhausted(struct det_task *task)
+{
+    DET_UNSET struct det_task_event event;
+    struct det_tasks *tasks = task->tasks;
+
+    if (tasks->is_pool_exhausted || task->kind != TASK_FUNCTION || has_thread_left(tasks))
+        return;
+    tasks->is_pool_exhausted = true;
+    det_task_event_init(&event, task, DET_EVENT_POOL_EXHAUSTED);
+    det_permit_obstacle(task, event.reason, sizeof event.reason);
+    det_tasks_publish(tasks, &event);
+}
+
+static void look_exhausted(struct det_tasks *tasks)
+{
+    if (det_list_is_empty(&tasks->pool_line))
+        tasks->is_pool_exhausted = false;
+}
+
 bool det_permit_ask(struct det_task *task)
 {
     struct det_tasks *tasks = task->tasks;
@@ -65,6 +149,7 @@ bool det_permit_ask(struct det_task *task)
     }
     task->ticket = tasks->next_ticket++;
     det_list_append(line, &task->line);
+    tell_exhausted(task);
     if (has_permit_left(tasks))
         det_tasks_settle_soon(tasks);
     return false;
@@ -73,6 +158,7 @@ bool det_permit_ask(struct det_task *task)
 void det_permit_leave(struct det_task *task)
 {
     det_list_remove(&task->line);
+    look_exhausted(task->tasks);
 }
 
 void det_permit_return(struct det_task *task)
@@ -92,7 +178,8 @@ void det_permits_grant(struct det_tasks *tasks)
 {
     struct det_task *task;
 
-    while (has_permit_left(tasks) && (task = first_in_line(tasks))) {
+    while (has_permit_left(tasks) && !det_bus_is_crowded(tasks->bus) &&
+           (task = first_in_line(tasks))) {
         det_list_remove(&task->line);
         /* Its group may have been closed, or a dependency lost, while it stood in line. */
         if (!det_tree_allows(task)) {
@@ -102,4 +189,5 @@ void det_permits_grant(struct det_tasks *tasks)
         take(task);
         det_actor_grant(task);
     }
+    look_exhausted(tasks);
 }

@@ -78,8 +78,9 @@ static void pause_for(struct det_task *task, det_time delay)
     task->deadline = det_add_time(task->since, delay);
 }
 
-static void count_restart(struct det_task *task)
+void det_plan_count_restart(struct det_task *task)
 {
+    task->is_restarting = task->attempt_number > 0;
     task->restarts++;
     task->tasks->counts.restarts++;
 }
@@ -95,7 +96,7 @@ int det_plan_backoff(struct det_task *task)
     if (!det_group_gives_up(task->group))
         tell(task, DET_BACKOFF_AFTER_FAILURE, task->delay);
     pause_for(task, task->delay);
-    count_restart(task);
+    det_plan_count_restart(task);
     return 0;
 }
 
@@ -201,7 +202,7 @@ int det_plan_rest(struct det_task *task)
     if (interval > 0)
         tell(task, DET_BACKOFF_AFTER_SUCCESS, delay);
     pause_for(task, delay);
-    count_restart(task);
+    det_plan_count_restart(task);
     return 0;
 }
 

@@ -371,7 +371,7 @@ static void reap_ended(struct det_tasks *tasks)
 {
     struct det_list *node;
 
-    while ((node = det_list_take(&tasks->ended)))
+    while (!det_bus_is_crowded(tasks->bus) && (node = det_list_take(&tasks->ended)))
         reap(DET_CONTAINER(node, struct det_task, line));
 }
 
@@ -397,9 +397,12 @@ void det_tasks_settle(struct det_tasks *tasks)
         tell_rejected(tasks);
         det_tree_settle(tasks);
         det_permits_grant(tasks);
-    } while (tasks->settle_wanted);
+    } while (tasks->settle_wanted && !det_bus_is_crowded(tasks->bus));
     tasks->is_settling = false;
     det_tasks_look_empty(tasks);
+    /* The rest comes after the turn of the bus, which was posted before this. */
+    if (det_bus_is_crowded(tasks->bus))
+        det_tasks_settle_soon(tasks);
 }
 
 static void settle_posted(void *argument)

@@ -128,7 +128,8 @@ struct det_task {
     bool is_healthy : 1;
     bool has_succeeded : 1; /* an attempt of it */
     bool is_stuck : 1;
-    bool is_stopped : 1; /* its attempt has ended after it was asked to stop */
+    bool is_restarting : 1; /* the next attempt is a restart, not a run of the schedule */
+    bool is_stopped : 1;    /* its attempt has ended after it was asked to stop */
     bool has_last : 1;
     bool is_last : 1;      /* no attempt follows the one that runs */
     bool is_unhealthy : 1; /* the attempt is ended because of its checks */
@@ -186,6 +187,8 @@ struct det_tasks {
 
     struct det_list permit_line, pool_line;
     uint32_t permits_used, pool_used;
+    uint32_t pool_size;     /* threads that the pool has */
+    bool is_pool_exhausted; /* a function waits for one, and that was published */
     uint32_t next_ticket;
     struct det_list ended;    /* by `line`: done, and to be reaped */
     struct det_list rejected; /* by `line`: left their queue, and to be told */
@@ -212,6 +215,7 @@ struct det_tasks {
     uint32_t intake, intake_waiters;
     uint32_t holds; /* queues elsewhere from which something may still come */
     bool is_idle;   /* empty, and not held: for det_tasks_run() */
+    bool is_shutting_down;
     bool is_empty, has_verdict, is_over, is_running, has_ended_bus, is_ending_bus;
     int verdict;
 
@@ -248,6 +252,11 @@ void det_tasks_settle(struct det_tasks *tasks);
 DET_MUST_CHECK int det_tasks_call(
     struct det_tasks *tasks, bool may_wait, int (*run)(struct det_tasks *tasks, void *argument),
     void *argument);
+/* Any thread: before new work; 0 at once, unless a lossless subscriber cannot keep up. */
+DET_MUST_CHECK int det_tasks_wait_for_subscribers(
+    struct det_tasks *tasks, bool may_wait, struct det_error *reterr);
+/* The bus: they have caught up. */
+void det_tasks_relieved(void *argument);
 /* A call that nobody waits for, in memory of its own that `run` frees. */
 struct det_posted_call {
     struct det_post post;
@@ -314,6 +323,8 @@ void det_actor_force(struct det_task *task);
 void det_actor_give_up(struct det_task *task, const char *reason);
 const char *det_actor_state(const struct det_task *task);
 bool det_actor_is_held(const struct det_task *task);
+/* In line for a permit. */
+bool det_actor_is_waiting(const struct det_task *task);
 /* An attempt runs, and was not told to stop. */
 bool det_actor_is_running(const struct det_task *task);
 bool det_actor_has_attempt(const struct det_task *task);
@@ -332,6 +343,8 @@ bool det_permit_ask(struct det_task *task);
 void det_permit_leave(struct det_task *task);
 void det_permit_return(struct det_task *task);
 void det_permits_grant(struct det_tasks *tasks);
+/* What one who waits in line waits for, and who has it. */
+void det_permit_obstacle(const struct det_task *task, char *target, size_t size);
 
 /* attempt.c */
 /* An error is the attempt's end, with a reason. */
@@ -351,6 +364,8 @@ bool det_plan_will_retry(const struct det_task *task, bool is_late);
 bool det_plan_will_repeat(const struct det_task *task, bool is_late);
 DET_MUST_CHECK int det_plan_backoff(struct det_task *task);
 DET_MUST_CHECK int det_plan_rest(struct det_task *task);
+/* An attempt that follows another one, by a policy or by hand. */
+void det_plan_count_restart(struct det_task *task);
 /* When to look at a pause again at the latest. */
 det_time det_plan_look(struct det_task *task);
 void det_plan_drop(struct det_task *task);

@@ -91,10 +91,11 @@ static int submit_one(struct det_tasks *tasks, void *argument)
 
 static int submit_call(struct det_tasks *tasks, bool may_wait, struct submit *submit)
 {
-    int r;
+    int r, pressed;
 
-    r = det_tasks_call(tasks, may_wait, submit_one, submit);
-    if (r == DET_ERR_BUSY)
+    pressed = det_tasks_wait_for_subscribers(tasks, may_wait, submit->reterr);
+    r = pressed < 0 ? pressed : det_tasks_call(tasks, may_wait, submit_one, submit);
+    if (r == DET_ERR_BUSY && pressed == 0)
         det_error_set(
             submit->reterr, r, "%u calls wait already, which is intake_max; try again",
             (unsigned)tasks->options.intake_max);

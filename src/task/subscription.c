@@ -19,7 +19,8 @@
 #include "base/text.h"
 #include "os/os.h"
 
-#define CAPACITY_DEFAULT 1024
+#define CAPACITY_DEFAULT          16384
+#define CAPACITY_LOSSLESS_DEFAULT 65536
 
 bool det_task_event_is_diagnostic(enum det_task_event_kind kind)
 {
@@ -77,13 +78,22 @@ static bool go_on(struct det_subscription *subscription)
     return true;
 }
 
+static void drop_one(struct det_subscription *subscription)
+{
+    if (subscription->is_lossless)
+        det_subscription_take_kept(subscription, &subscription->event);
+    else
+        (void)det_subscription_take(subscription);
+}
+
 /* What is still queued now will not be delivered. */
 static void end(struct det_subscription *subscription)
 {
     const struct det_subscriber *subscriber = &subscription->subscriber;
 
-    for (; !det_subscription_is_empty(subscription); (void)det_subscription_take(subscription))
+    for (; !det_subscription_is_empty(subscription); drop_one(subscription))
         atomic_fetch_add(&subscription->dropped, 1);
+    det_subscription_relieve(subscription);
     if (subscriber->on_close)
         subscriber->on_close(subscriber->user);
     det_mutex_lock(subscription->world, subscription->mutex);
@@ -96,6 +106,7 @@ static void thread_main(void *argument)
 {
     struct det_subscription *subscription = argument;
 
+    atomic_store(&subscription->reader, det_thread_self(subscription->world));
     while (go_on(subscription))
         continue;
     atomic_store(&subscription->is_calling, true);
@@ -138,7 +149,12 @@ static void init(
     subscription->bus = bus;
     subscription->subscriber = *subscriber;
     subscription->delivery = subscriber->delivery;
-    subscription->capacity = subscriber->capacity ? subscriber->capacity : CAPACITY_DEFAULT;
+    subscription->is_lossless =
+        subscriber->is_lossless && subscriber->delivery != DET_DELIVER_LOSSLESS;
+    subscription->capacity = subscriber->capacity;
+    if (!subscription->capacity)
+        subscription->capacity =
+            subscription->is_lossless ? CAPACITY_LOSSLESS_DEFAULT : CAPACITY_DEFAULT;
     (void)det_text_copy(subscription->name, sizeof subscription->name, name);
     subscription->subscriber.name = subscription->name;
     atomic_init(&subscription->references, 1);
@@ -157,8 +173,9 @@ int det_subscription_open(
     if (!subscription)
         return DET_ERR_NO_MEMORY;
     subscription->allocator = allocator;
+    det_event_queue_init(&subscription->kept, allocator);
     init(subscription, bus, ring, subscriber);
-    if (subscriber->delivery != DET_DELIVER_LOSSLESS)
+    if (subscriber->delivery != DET_DELIVER_LOSSLESS && !subscription->is_lossless)
         r = open_queue(subscription);
     if (r == 0)
         r = det_mutex_open(ring->world, &subscription->mutex);
@@ -183,6 +200,7 @@ void det_subscription_release(struct det_subscription *subscription)
         return;
     det_condition_close(subscription->world, subscription->changed);
     det_mutex_close(subscription->world, subscription->mutex);
+    det_event_queue_deinit(&subscription->kept);
     if (subscription->queue)
         DET_DELETE_ARRAY(allocator, subscription->queue, subscription->mask + 1);
     DET_DELETE(allocator, subscription);
@@ -211,6 +229,7 @@ void det_subscription_offer_more(
         det_subscription_push(subscription, tail, sequence);
     } else {
         atomic_fetch_add(&subscription->dropped, 1);
+        det_bus_count_lost(subscription->bus, 1);
         if (!is_diagnostic) {
             subscription->lost++;
             atomic_store(&subscription->has_lost, true);
@@ -219,6 +238,40 @@ void det_subscription_offer_more(
     if (subscription->delivery == DET_DELIVER_THREAD &&
         tail - subscription->head_seen >= subscription->attention)
         wake_thread(subscription);
+}
+
+void det_subscription_relieve(struct det_subscription *subscription)
+{
+    if (!atomic_exchange(&subscription->is_pressing, false))
+        return;
+    det_mutex_lock(subscription->world, subscription->mutex);
+    if (!subscription->is_left)
+        det_bus_press(subscription->bus, false);
+    det_mutex_unlock(subscription->world, subscription->mutex);
+}
+
+/* Under no limit of its own: what waits is work that would make more of them. Only for want of
+ * memory one is lost. */
+void det_subscription_keep(
+    struct det_subscription *subscription, const struct det_task_event *event, bool is_diagnostic)
+{
+    uint64_t tail = atomic_load_explicit(&subscription->tail, memory_order_relaxed);
+    int r;
+
+    det_mutex_lock(subscription->world, subscription->mutex);
+    r = det_event_queue_put(&subscription->kept, event);
+    det_mutex_unlock(subscription->world, subscription->mutex);
+    if (r < 0) {
+        atomic_fetch_add(&subscription->dropped, 1);
+        det_bus_count_lost(subscription->bus, 1);
+        subscription->lost += !is_diagnostic;
+        return;
+    }
+    atomic_store_explicit(&subscription->tail, tail + 1, memory_order_release);
+    if (tail + 1 - atomic_load_explicit(&subscription->head, memory_order_acquire) >=
+            subscription->capacity &&
+        !atomic_exchange(&subscription->is_pressing, true))
+        det_bus_press(subscription->bus, true);
 }
 
 bool det_subscription_has_room(const struct det_subscription *subscription)

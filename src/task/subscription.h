@@ -19,6 +19,7 @@
 
 #include "base/list.h"
 #include "task/bus_ring.h"
+#include "task/event_queue.h"
 
 enum det_subscription_state {
     DET_SUBSCRIPTION_LIVE,
@@ -38,6 +39,7 @@ struct det_subscription_failure {
 struct det_subscription {
     /* What the publisher looks at in each publish, and writes alone. */
     enum det_delivery delivery;
+    bool is_lossless; /* `kept` instead of `queue` */
     uint32_t capacity;
     uint64_t attention; /* from this many on the publisher looks more closely: half of them */
     uint64_t mask;
@@ -58,8 +60,9 @@ struct det_subscription {
     atomic_bool is_calling; /* user code runs, or is about to */
     struct det_task_event event;
 
-    atomic_bool has_lost; /* `lost` is not 0: the thread tells the loop when it has made room */
-    _Atomic(int) state;   /* enum det_subscription_state */
+    atomic_bool is_pressing; /* as many are kept as it may have: new work waits */
+    atomic_bool has_lost;    /* `lost` is not 0: the thread tells the loop when it has made room */
+    _Atomic(int) state;      /* enum det_subscription_state */
     atomic_uint references;
     struct det_subscriber subscriber; /* its name is below */
     char name[DET_TASK_NAME_MAX + 1];
@@ -74,6 +77,8 @@ struct det_subscription {
     struct det_mutex *mutex; /* for what follows, and for each change of `state` */
     struct det_condition *changed;
     bool is_left; /* behind: the loop may be gone */
+    struct det_event_queue kept;
+    _Atomic(const void *) reader; /* who calls back on a thread of its own; NULL: not yet */
     unsigned failures_count;
     struct det_subscription_failure failures[DET_SUBSCRIPTION_FAILURES];
 };
@@ -109,6 +114,9 @@ static inline void det_subscription_offer(
         det_subscription_offer_more(subscription, sequence, is_diagnostic);
 }
 
+/* Lossless, but not by LOSSLESS delivery: keeps a copy. */
+void det_subscription_keep(
+    struct det_subscription *subscription, const struct det_task_event *event, bool is_diagnostic);
 /* LOSSLESS: calls back at once. A failure is left in `failure`. */
 void det_subscription_call(
     struct det_subscription *subscription, const struct det_task_event *event, bool is_diagnostic);
@@ -146,6 +154,10 @@ void det_subscription_exit(struct det_subscription *subscription);
 bool det_subscription_next(struct det_subscription *subscription);
 /* Takes the next sequence out of the queue, which has one; its room is free from here on. */
 uint64_t det_subscription_take(struct det_subscription *subscription);
+/* The same of a lossless one, with its event. */
+void det_subscription_take_kept(struct det_subscription *subscription, struct det_task_event *ret);
+/* It does not press any more, if it did. */
+void det_subscription_relieve(struct det_subscription *subscription);
 
 static inline enum det_subscription_state det_subscription_state(
     const struct det_subscription *subscription)
@@ -169,6 +181,10 @@ static inline void det_subscription_add(_Atomic(uint64_t) *counter, uint64_t cou
 
 /* The bus's. */
 
+/* Counts those that subscribers will not see; from any thread. */
+void det_bus_count_lost(struct det_bus *bus, uint64_t count);
+/* One subscriber more, or less, that cannot keep up. */
+void det_bus_press(struct det_bus *bus, bool is_pressed);
 /* Asks for a turn of the bus; from any thread. */
 void det_bus_want_turn(struct det_bus *bus);
 void det_bus_keep(struct det_bus *bus);

@@ -8,6 +8,7 @@
  *      state and then looks at `is_calling`. So at DROPPING either the end knows of the call or the
  *      call does not happen.
  *   2. Each sequence taken out of the queue is delivered or lagged, and counted once. */
+#include "base/assert.h"
 #include "base/text.h"
 #include "os/os.h"
 #include "task/subscription.h"
@@ -93,6 +94,7 @@ static void call_lagged(struct det_subscription *subscription, uint64_t sequence
     };
 
     det_subscription_add(&subscription->lagged, count);
+    det_bus_count_lost(subscription->bus, count);
     (void)det_text_copy(event.name, sizeof event.name, subscription->name);
     call(subscription, &event);
 }
@@ -106,12 +108,39 @@ uint64_t det_subscription_take(struct det_subscription *subscription)
     return sequence;
 }
 
+void det_subscription_take_kept(struct det_subscription *subscription, struct det_task_event *ret)
+{
+    uint64_t head = atomic_load_explicit(&subscription->head, memory_order_relaxed) + 1;
+    bool is_there;
+
+    det_mutex_lock(subscription->world, subscription->mutex);
+    is_there = det_event_queue_take(&subscription->kept, ret);
+    det_mutex_unlock(subscription->world, subscription->mutex);
+    det_assert(is_there);
+    atomic_store_explicit(&subscription->head, head, memory_order_release);
+    if (atomic_load_explicit(&subscription->tail, memory_order_acquire) - head <=
+        subscription->capacity / 2)
+        det_subscription_relieve(subscription);
+}
+
+static bool call_kept(struct det_subscription *subscription)
+{
+    if (det_subscription_is_empty(subscription))
+        return false;
+    det_subscription_take_kept(subscription, &subscription->event);
+    det_subscription_add(&subscription->delivered, 1);
+    call(subscription, &subscription->event);
+    return true;
+}
+
 bool det_subscription_next(struct det_subscription *subscription)
 {
     struct det_task_event *event = &subscription->event;
     uint64_t sequence = 0, lost = 0;
     bool is_there = false;
 
+    if (subscription->is_lossless)
+        return call_kept(subscription);
     while (!is_there && !det_subscription_is_empty(subscription)) {
         lost += sequence > 0;
         sequence = det_subscription_take(subscription);

@@ -89,6 +89,10 @@ static int stop_all(
     r = arm(tasks, tasks->options.grace > 0 ? tasks->options.grace : 0);
     if (r < 0)
         return r;
+    det_mutex_lock(tasks->world, tasks->mutex);
+    tasks->is_shutting_down = true;
+    det_condition_broadcast(tasks->world, tasks->has_room);
+    det_mutex_unlock(tasks->world, tasks->mutex);
     det_slots_close(tasks);
     det_tree_stop_all(tasks);
     if (!has_nobody(tasks))

@@ -11,10 +11,8 @@
 #include "base/memory.h"
 #include "os/loan.h"
 
-#define POOL_THREADS   4
-#define TASKS_MAX      1000000
-#define INTAKE_MAX     1024
-#define SLOT_DEPTH_MAX 100
+/* The pool has so many threads from the start. */
+#define POOL_THREADS_FIRST 4
 /* What two readings of two clocks differ by; more, and one was set. */
 #define CLOCKS_SLACK (10 * DET_MILLISECOND)
 
@@ -26,13 +24,15 @@ static void set_options(struct det_tasks *tasks, const struct det_tasks_options 
     if (options)
         *all = *options;
     if (!all->pool_threads)
-        all->pool_threads = POOL_THREADS;
+        all->pool_threads = DET_POOL_THREADS;
     if (!all->tasks_max)
-        all->tasks_max = TASKS_MAX;
+        all->tasks_max = DET_TASKS_MAX;
     if (!all->intake_max)
-        all->intake_max = INTAKE_MAX;
+        all->intake_max = DET_INTAKE_MAX;
     if (!all->slot_depth_max)
-        all->slot_depth_max = SLOT_DEPTH_MAX;
+        all->slot_depth_max = DET_SLOT_DEPTH_MAX;
+    if (!all->bus_capacity)
+        all->bus_capacity = DET_BUS_CAPACITY;
     if (!all->grace)
         all->grace = 60 * DET_SECOND;
     if (!all->subscriber_grace)
@@ -79,11 +79,15 @@ static int open_parts(struct det_tasks *tasks)
         &tasks->executor, NULL);
     if (r == 0)
         r = det_bus_open(tasks->loop, tasks->allocator, tasks->options.bus_capacity, &tasks->bus);
-    if (r == 0)
+    if (r == 0) {
+        det_bus_set_relief(tasks->bus, det_tasks_relieved, tasks);
         r = det_tree_open(tasks);
+    }
+    tasks->pool_size = tasks->options.pool_threads;
+    if (tasks->pool_size > POOL_THREADS_FIRST)
+        tasks->pool_size = POOL_THREADS_FIRST;
     if (r == 0)
-        r = det_pool_open(
-            tasks->world, tasks->allocator, tasks->options.pool_threads, &tasks->pool);
+        r = det_pool_open(tasks->world, tasks->allocator, tasks->pool_size, &tasks->pool);
     if (r == 0)
         r = det_supervisor_start(tasks);
     return r;

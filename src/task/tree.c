@@ -269,7 +269,7 @@ void det_tree_settle(struct det_tasks *tasks)
 {
     struct det_list *node;
 
-    while ((node = det_list_take(&tasks->startable))) {
+    while (!det_bus_is_crowded(tasks->bus) && (node = det_list_take(&tasks->startable))) {
         struct det_task *task = DET_CONTAINER(node, struct det_task, turn);
 
         if (det_actor_is_held(task) && det_tree_allows(task))

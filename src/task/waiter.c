@@ -88,8 +88,7 @@ static void help(struct det_waiter *waiter, det_time deadline)
 {
     struct det_tasks *tasks = waiter->tasks;
 
-    if (!tasks->own_loop || deadline <= 0 || det_loop_is_mine(tasks->own_loop) ||
-        has_come(waiter))
+    if (!tasks->own_loop || deadline <= 0 || det_loop_is_mine(tasks->own_loop) || has_come(waiter))
         return;
     det_loop_help(tasks->own_loop, has_come, waiter);
 }
