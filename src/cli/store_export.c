@@ -466,6 +466,17 @@ static int sync_file(const char *path)
     return r < 0 ? r : det_folder_sync(world, folder);
 }
 
+/* A new file that nobody else may read, whatever the umask; NULL: errno. */
+static FILE *open_private(const char *path)
+{
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+
+    if (descriptor >= 0 && !file)
+        (void)close(descriptor);
+    return file;
+}
+
 /* Nothing that is there is overwritten, and what was broken off does not look whole. */
 static int write_file(struct exporter *exporter, const char *path)
 {
@@ -473,7 +484,7 @@ static int write_file(struct exporter *exporter, const char *path)
     bool is_lost;
     int code;
 
-    exporter->file = fopen(path, "wx");
+    exporter->file = open_private(path);
     if (!exporter->file) {
         code = errno == EEXIST ? CLI_CONFLICT : CLI_FAILURE;
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */

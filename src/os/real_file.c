@@ -15,7 +15,7 @@
 #include "os/os.h"
 #include "os/real.h"
 
-#define FILE_MODE   0640
+#define FILE_MODE   0600
 #define FOLDER_MODE 0750
 
 struct det_file {

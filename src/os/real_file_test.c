@@ -189,7 +189,7 @@ static void files_are_created_for_their_owner_and_closed_on_exec(void **state)
     umask(mask);
     assert_int_equal(FD_CLOEXEC, fcntl(lowest, F_GETFD));
     assert_int_equal(0, fstat(lowest, &status));
-    assert_int_equal(0640, status.st_mode & 07777);
+    assert_int_equal(0600, status.st_mode & 07777);
     assert_int_equal(0, stat(path, &status));
     assert_int_equal(0750, status.st_mode & 07777);
     det_file_close(fixture->world, file);

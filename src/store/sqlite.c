@@ -102,6 +102,18 @@ static void forget_cached(struct sqlite_store *store)
     }
 }
 
+/* SQLite would let everybody read it whom the umask lets; its other files have the mode of this
+ * one. */
+static void make_private(struct sqlite_store *store, const struct det_store_options *options)
+{
+    if (store->kept[0] || store->vfs || options->must_exist)
+        return;
+    if (det_file_open(
+            store->store.world, store->path, DET_FILE_READ | DET_FILE_WRITE | DET_FILE_CREATE,
+            &store->kept[0]) < 0)
+        store->kept[0] = NULL;
+}
+
 static int count_pages(void *context, sqlite3 *database, const char *name, int pages)
 {
     struct sqlite_store *store = context;
@@ -150,6 +162,8 @@ static int open_writer(
     if (r < 0)
         return r;
     forget_cached(store);
+    store->was_there = store->kept[0] != NULL;
+    make_private(store, options);
     r = det_sqlite_connect(store, true, !options->must_exist, &store->writer, reterr);
     /* Now there is a file that says for whom it is. */
     det_file_share(store->store.world, store->lock, store->path);
@@ -166,6 +180,12 @@ static int open_writer(
     det_sqlite_end(&call);
     if (r < 0)
         return refuse(store, r, "read its events", reterr);
+    r = det_sqlite_mark_open(store, reterr);
+    if (r < 0) {
+        /* Closing must leave the log alone. */
+        store->store.identity[0] = '\0';
+        return r;
+    }
     r = keep_names(store, reterr);
     if (r < 0)
         return r;
@@ -224,6 +244,7 @@ static void sqlite_close(struct det_store *base)
         (store->is_poisoned || store->writer.is_failed || !base->identity[0]))
         (void)sqlite3_db_config(store->writer.database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     det_sqlite_disconnect(&store->writer);
+    det_sqlite_mark_close(store);
     if (store->readers)
         DET_DELETE_ARRAY(base->allocator, store->readers, store->reader_count);
     det_condition_close(world, store->given_back);

@@ -127,6 +127,15 @@ struct sqlite_append {
     struct sqlite_bound bound[SQLITE_ROWS * BOUND_MAX];
 };
 
+/* How far a store was acknowledged. */
+struct sqlite_mark {
+    uint64_t generation;
+    uint64_t salts; /* of the log, as bytes */
+    uint64_t frames;
+    int64_t position;
+    det_time at;
+};
+
 struct sqlite_store {
     struct det_store store;
     char *path, *vfs; /* vfs NULL: SQLite's own choice */
@@ -137,9 +146,13 @@ struct sqlite_store {
     struct sqlite_connection writer; /* database NULL: for reading only */
     struct sqlite_scratch scratch;
     struct sqlite_append append;
+    bool was_there;     /* the file, before it was opened for writing */
     char job_owner[17]; /* which opening this is: what runs under another one runs no more */
     det_time job_epoch; /* the wall clock when BOOT was 0, as it was when the owner was made */
     int64_t next_position;
+    int64_t committed;        /* the last position that is */
+    struct det_file *mark;    /* NULL: it cannot be written */
+    uint64_t mark_generation; /* that was written last */
     int wal_pages, checkpoint_at; /* how long the log is; how long it may become */
     atomic_bool is_poisoned, checkpoint_wanted;
     _Atomic uint64_t prunings;
@@ -296,6 +309,22 @@ DET_MUST_CHECK int det_sqlite_schema(
 DET_MUST_CHECK int det_sqlite_upgrade(
     struct sqlite_store *store, struct sqlite_connection *connection, int64_t schema,
     struct det_error *reterr);
+
+/* sqlite_mark.c: what was acknowledged, beside the file. */
+/* The mark of this store, if there is one; of any, as long as this one has no identity. */
+bool det_sqlite_mark_find(const struct sqlite_store *store, struct sqlite_mark *ret);
+/* How many positions the store has lost against a mark; 0: nothing; -1: changes without positions.
+ * `database` has read something; `position` is the last one that is there. */
+int64_t det_sqlite_mark_lost(const struct sqlite_mark *mark, sqlite3 *database, int64_t position);
+/* DET_ERR_CORRUPT, with what is lost and what to do. */
+int det_sqlite_mark_refuse(
+    const struct sqlite_store *store, const struct sqlite_mark *mark, int64_t lost,
+    struct det_error *reterr);
+/* DET_ERR_CORRUPT when something is lost. */
+DET_MUST_CHECK int det_sqlite_mark_open(struct sqlite_store *store, struct det_error *reterr);
+/* After a transaction that is durable, before anybody is told. */
+void det_sqlite_mark_write(struct sqlite_store *store);
+void det_sqlite_mark_close(struct sqlite_store *store);
 
 /* sqlite_batch.c */
 int det_sqlite_commit(

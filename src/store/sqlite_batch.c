@@ -167,6 +167,9 @@ int det_sqlite_write(
         commits[i]->result = 0;
         sqlite_instance_of(commits[i]->instance)->is_stale = false;
     }
+    if (store->next_position > position)
+        store->committed = store->next_position - 1;
+    det_sqlite_mark_write(store);
     store->checkpoint_wanted = store->wal_pages >= store->checkpoint_at;
     return 0;
 }
@@ -207,10 +210,12 @@ static int run_alone(void *context)
         r = alone->run(store, alone->context);
     if (r == 0)
         r = end_transaction(store);
-    if (r != 0)
+    if (r != 0) {
         (void)det_sqlite_roll_back(&store->writer);
-    else
+    } else {
+        det_sqlite_mark_write(store);
         store->checkpoint_wanted = store->wal_pages >= store->checkpoint_at;
+    }
     if (!store->writer.is_failed)
         return r;
     store->is_poisoned = true;

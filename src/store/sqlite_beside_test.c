@@ -167,7 +167,9 @@ static void locks_that_cannot_be_freed_are_told_once_with_why(void **state)
 
     (void)state;
     shelf_close(shelf);
-    shelf_exec(shelf, "INSERT INTO leases VALUES ('n', 1, 'gone', 9)");
+    shelf_exec(
+        shelf,
+        "INSERT INTO leases VALUES ('n', 1, 'gone', 9, row_checksum('leases', 'n', 1, 'gone', 9))");
     faulty_init();
     faulty.is_hasty = true;
     snprintf(shelf->url, sizeof shelf->url, "sqlite:%s?vfs=faulty", shelf->path);

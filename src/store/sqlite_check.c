@@ -429,6 +429,28 @@ static int check_rows(const struct checking *checking)
     return r;
 }
 
+/* Whether it has lost what was acknowledged. The mark is read before anything else is. */
+static int check_mark(const struct checking *checking, const struct sqlite_mark *mark)
+{
+    struct sqlite_call call;
+    int64_t position = 0;
+    int r;
+
+    det_sqlite_call(checking->reader, STATEMENT_EVENT_LAST, &call);
+    r = det_sqlite_step(&call);
+    if (r > 0)
+        position = det_sqlite_get_number(&call, 0);
+    det_sqlite_end(&call);
+    if (r < 0)
+        return excuse(checking, NULL, r, "the last position cannot be read");
+    if (det_sqlite_mark_lost(mark, checking->reader->database, position) == 0)
+        return 0;
+    return tell(
+        checking, NULL, 0,
+        "it has lost what it had acknowledged: its log is damaged or gone, or an older copy is in "
+        "its place");
+}
+
 static int check_all(
     struct checking *checking, void (*progress)(void *context, uint64_t done, uint64_t total))
 {
@@ -458,12 +480,16 @@ int det_sqlite_check(
 {
     struct sqlite_store *store = sqlite_store_of(base);
     struct checking checking = { .visit = visit, .context = context };
+    struct sqlite_mark mark;
+    bool has_mark = det_sqlite_mark_find(store, &mark);
     int r;
 
     r = det_sqlite_reader(store, &checking.reader);
     if (r < 0)
         return r;
-    r = check_all(&checking, progress);
+    r = has_mark ? check_mark(&checking, &mark) : 0;
+    if (r == 0)
+        r = check_all(&checking, progress);
     det_sqlite_reader_end(store, checking.reader);
     return r != 0 ? r : det_documents_check(base, visit, context);
 }

@@ -24,6 +24,8 @@ static int run_checkpoint(void *context)
         store->checkpoint_at += store->wal_pages;
     if ((code & 0xff) == SQLITE_IOERR && code != SQLITE_IOERR_NOMEM)
         store->is_poisoned = true;
+    if (store->mark)
+        (void)det_file_sync(store->store.world, store->mark);
     return det_sqlite_error(code);
 }
 
@@ -71,9 +73,15 @@ static int copy_to(
     struct det_error *reterr)
 {
     sqlite3_vfs *vfs = sqlite3_vfs_find(store->vfs);
+    struct det_world *world = store->store.world;
+    struct det_file *file = NULL;
     sqlite3 *target = NULL;
     int code, closed;
 
+    /* For nobody else, whatever the umask. SQLite says what is wrong if it cannot be made. */
+    if (!store->vfs &&
+        det_file_open(world, path, DET_FILE_READ | DET_FILE_WRITE | DET_FILE_CREATE, &file) < 0)
+        file = NULL;
     code = sqlite3_open_v2(
         path, &target, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
         store->vfs);
@@ -85,6 +93,7 @@ static int copy_to(
             sqlite3_errstr(code), det_sqlite_remedy(det_sqlite_error(code)));
     closed = sqlite3_close(target);
     det_assert(closed == SQLITE_OK);
+    det_file_close(world, file);
     /* It was not there before: what is there now is ours, and not whole. */
     if (code != SQLITE_OK)
         (void)vfs->xDelete(vfs, path, 0);
@@ -154,8 +163,10 @@ static int run_compact(void *context)
     }
     if ((code & 0xff) == SQLITE_IOERR && code != SQLITE_IOERR_NOMEM)
         store->is_poisoned = true;
-    if (code == SQLITE_OK)
+    if (code == SQLITE_OK) {
+        det_sqlite_mark_write(store);
         return 0;
+    }
     return det_sqlite_explain(store, database, code, "compact it", compaction->reterr);
 }
 

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* sqlite_mark_test.c - a store that has lost what it had acknowledged is refused, and no other. */
+#include "store/sqlite_test.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define SENT 60
+
+static char *path_of(const struct shelf *shelf, const char *suffix, char *target, size_t size)
+{
+    snprintf(target, size, "%s%s", shelf->path, suffix);
+    return target;
+}
+
+/* What is behind its last send is that it is killed. */
+static void send_and_wait(struct shelf *shelf, int done)
+{
+    if (shelf_open(shelf) < 0 || shelf_start(shelf) < 0)
+        _exit(1);
+    for (int i = 0; i < SENT; i++) {
+        if (send(&shelf->pad, BARE, NULL) < 0)
+            _exit(1);
+    }
+    if (write(done, "", 1) != 1)
+        _exit(1);
+    for (;;)
+        (void)pause();
+}
+
+/* A store whose writer was killed with all of it in the log. */
+static void shelf_of_killed(struct shelf *shelf)
+{
+    int done[2], status;
+    pid_t child;
+    char byte;
+
+    shelf_init(shelf);
+    assert_int_equal(pipe(done), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        send_and_wait(shelf, done[1]);
+    assert_int_equal(close(done[1]), 0);
+    assert_int_equal(read(done[0], &byte, 1), 1);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(close(done[0]), 0);
+}
+
+/* One bit at a part of a file. */
+static void flip_in(const char *path, double part)
+{
+    size_t size;
+    char *data = det_test_read_file(path, &size);
+
+    assert_true(size > 100);
+    data[(size_t)((double)size * part)] ^= 4;
+    det_test_write_file(path, data, size);
+    free(data);
+}
+
+static void assert_lost(struct shelf *shelf, const char *words)
+{
+    assert_int_equal(shelf_open(shelf), DET_ERR_CORRUPT);
+    if (!strstr(shelf->error.text, words))
+        fail_msg("\"%s\" is not in \"%s\"", words, shelf->error.text);
+    assert_non_null(strstr(shelf->error.text, "lost what it had acknowledged"));
+    assert_non_null(strstr(shelf->error.text, ".mark"));
+}
+
+static void what_a_killed_writer_acknowledged_is_there(void **state)
+{
+    struct shelf shelf;
+    struct found found;
+
+    (void)state;
+    shelf_of_killed(&shelf);
+    assert_int_equal(shelf_open(&shelf), 0);
+    assert_int_equal(shelf_load(&shelf, &found), 0);
+    assert_int_equal(found.loaded.head.sequence, SENT);
+    assert_int_equal(shelf_check(&shelf)->count, 0);
+    assert_int_equal(shelf_reopen(&shelf, &found), 0);
+    shelf_deinit(&shelf);
+}
+
+static void a_flipped_bit_in_the_log_is_refused_and_not_taken_for_its_end(void **state)
+{
+    static const double parts[] = { 0.0005, 0.3, 0.9 };
+    char path[300];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        struct det_store_options options = { .is_read_only = true };
+        struct shelf shelf;
+        struct found found;
+
+        shelf_of_killed(&shelf);
+        flip_in(path_of(&shelf, "-wal", path, sizeof path), parts[i]);
+        assert_lost(&shelf, "positions of its log are missing");
+        /* Again, since nothing was changed. What there is can be looked at. */
+        assert_lost(&shelf, "positions of its log are missing");
+        if (i > 0) {
+            assert_int_equal(shelf_open_with(&shelf, &options), 0);
+            assert_non_null(strstr(shelf_check(&shelf)->texts, "lost what it had acknowledged"));
+            shelf_close(&shelf);
+            /* How the loss is accepted. */
+            assert_int_equal(unlink(path_of(&shelf, ".mark", path, sizeof path)), 0);
+            assert_int_equal(shelf_open(&shelf), 0);
+            assert_int_equal(shelf_load(&shelf, &found), 0);
+            assert_true(found.loaded.head.sequence < SENT);
+            assert_int_equal(send(&shelf.pad, BARE, NULL), 0);
+            assert_int_equal(shelf_reopen(&shelf, &found), 0);
+        }
+        shelf_deinit(&shelf);
+    }
+}
+
+static void a_log_that_is_gone_is_missed(void **state)
+{
+    struct shelf shelf;
+    char path[300];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct found found;
+
+        shelf_of_killed(&shelf);
+        if (i) {
+            /* What was in the file before is there, and no more. */
+            assert_int_equal(shelf_open(&shelf), 0);
+            assert_int_equal(shelf_reopen(&shelf, &found), 0);
+            assert_int_equal(send(&shelf.pad, BARE, NULL), 0);
+            shelf.pad.store->ops->release(shelf.pad.store, shelf.pad.instance);
+            shelf.pad.instance = NULL;
+            sqlite_store_of(shelf.pad.store)->is_poisoned = true;
+            shelf_close(&shelf);
+        }
+        assert_int_equal(unlink(path_of(&shelf, "-wal", path, sizeof path)), 0);
+        assert_lost(&shelf, i ? "the last 1 of 62 positions" : "positions of its log are missing");
+        shelf_deinit(&shelf);
+    }
+}
+
+/* Who removes the file wants another one. */
+static void a_store_that_was_removed_is_made_anew(void **state)
+{
+    struct shelf *shelf = shelf_new();
+
+    (void)state;
+    assert_int_equal(send(&shelf->pad, BARE, NULL), 0);
+    shelf_close(shelf);
+    assert_int_equal(unlink(shelf->path), 0);
+    assert_int_equal(shelf_open(shelf), 0);
+    assert_int_equal(shelf_start(shelf), 0);
+    shelf_free(shelf);
+}
+
+static void an_older_copy_in_the_place_of_a_store_is_told(void **state)
+{
+    struct shelf *shelf = shelf_new();
+    char copy[300], mark[300];
+    struct found found;
+
+    (void)state;
+    assert_int_equal(send(&shelf->pad, BARE, NULL), 0);
+    snprintf(copy, sizeof copy, "%s/copy.db", shelf->folder);
+    assert_int_equal(shelf->pad.store->ops->backup(shelf->pad.store, copy, &shelf->error), 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(send(&shelf->pad, BARE, NULL), 0);
+    assert_int_equal(shelf_reopen(shelf, &found), 0);
+    shelf_close(shelf);
+    assert_int_equal(rename(copy, shelf->path), 0);
+    assert_lost(shelf, "the last 3 of 5 positions of its log are missing");
+    assert_int_equal(unlink(path_of(shelf, ".mark", mark, sizeof mark)), 0);
+    assert_int_equal(shelf_open(shelf), 0);
+    assert_int_equal(shelf_load(shelf, &found), 0);
+    assert_int_equal(found.loaded.head.sequence, 1);
+    shelf_free(shelf);
+}
+
+static void a_mark_that_is_torn_or_of_another_store_counts_for_nothing(void **state)
+{
+    struct shelf *shelf = shelf_new(), *other = shelf_new();
+    char path[300], theirs[300];
+    struct found found;
+
+    (void)state;
+    for (int i = 0; i < 9; i++)
+        assert_int_equal(send(&other->pad, BARE, NULL), 0);
+    shelf_close(other);
+    shelf_close(shelf);
+    path_of(shelf, ".mark", path, sizeof path);
+    assert_int_equal(rename(path_of(other, ".mark", theirs, sizeof theirs), path), 0);
+    assert_int_equal(shelf_open(shelf), 0);
+    shelf_close(shelf);
+    for (int i = 0; i < 2; i++) {
+        flip_in(path, i ? 0.01 : 0.51);
+        assert_int_equal(shelf_open(shelf), 0);
+        assert_int_equal(shelf_load(shelf, &found), 0);
+        assert_int_equal(send(&shelf->pad, BARE, NULL), 0);
+        shelf_close(shelf);
+    }
+    det_test_write_file(path, "", 0);
+    assert_int_equal(shelf_open(shelf), 0);
+    shelf_free(shelf);
+    shelf_free(other);
+}
+
+static void one_slot_is_enough(void **state)
+{
+    char path[300];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct shelf shelf;
+
+        shelf_of_killed(&shelf);
+        flip_in(path_of(&shelf, ".mark", path, sizeof path), i ? 0.01 : 0.51);
+        flip_in(path_of(&shelf, "-wal", path, sizeof path), 0.5);
+        assert_lost(&shelf, "positions of its log are missing");
+        shelf_deinit(&shelf);
+    }
+}
+
+/* Changes without a position, which only the frames of the log tell. */
+static void a_lease_that_is_lost_is_missed_too(void **state)
+{
+    struct det_store_lease_change change = {
+        .verb = DET_LEASE_ACQUIRE, .name = "n", .owner = "me", .span = DET_SECOND
+    };
+    struct shelf *shelf = shelf_new();
+    struct det_store_lease lease;
+    char from[300], to[300], *wal, *file, *mark;
+    size_t wal_size, file_size, mark_size;
+
+    (void)state;
+    assert_int_equal(send(&shelf->pad, BARE, NULL), 0);
+    assert_int_equal(shelf->pad.store->ops->lease(shelf->pad.store, &change, &lease), 0);
+    wal = det_test_read_file(path_of(shelf, "-wal", from, sizeof from), &wal_size);
+    file = det_test_read_file(shelf->path, &file_size);
+    mark = det_test_read_file(path_of(shelf, ".mark", from, sizeof from), &mark_size);
+    shelf_close(shelf);
+    wal[wal_size - 10] ^= 1;
+    snprintf(shelf->path, sizeof shelf->path, "%s/left.db", shelf->folder);
+    snprintf(shelf->url, sizeof shelf->url, "sqlite:%s", shelf->path);
+    det_test_write_file(shelf->path, file, file_size);
+    det_test_write_file(path_of(shelf, "-wal", to, sizeof to), wal, wal_size);
+    det_test_write_file(path_of(shelf, ".mark", to, sizeof to), mark, mark_size);
+    assert_lost(shelf, "changes are missing");
+    free(wal);
+    free(file);
+    free(mark);
+    shelf_free(shelf);
+}
+
+static void assert_private(const char *path)
+{
+    struct stat status;
+
+    assert_int_equal(stat(path, &status), 0);
+    if ((status.st_mode & 0777) != 0600)
+        fail_msg("%s has the mode %o", path, (unsigned)status.st_mode & 0777);
+}
+
+static void whatever_the_umask_nobody_else_may_read_a_store(void **state)
+{
+    static const char *const suffixes[] = { "", "-wal", "-shm", ".lock", ".mark" };
+    mode_t mask = umask(0);
+    struct shelf *shelf = shelf_new();
+    char path[300];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
+        assert_private(path_of(shelf, suffixes[i], path, sizeof path));
+    snprintf(path, sizeof path, "%s/copy.db", shelf->folder);
+    assert_int_equal(shelf->pad.store->ops->backup(shelf->pad.store, path, &shelf->error), 0);
+    assert_private(path);
+    shelf_free(shelf);
+    (void)umask(mask);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_killed_writer_acknowledged_is_there),
+        cmocka_unit_test(a_flipped_bit_in_the_log_is_refused_and_not_taken_for_its_end),
+        cmocka_unit_test(a_log_that_is_gone_is_missed),
+        cmocka_unit_test(a_store_that_was_removed_is_made_anew),
+        cmocka_unit_test(an_older_copy_in_the_place_of_a_store_is_told),
+        cmocka_unit_test(a_mark_that_is_torn_or_of_another_store_counts_for_nothing),
+        cmocka_unit_test(one_slot_is_enough),
+        cmocka_unit_test(a_lease_that_is_lost_is_missed_too),
+        cmocka_unit_test(whatever_the_umask_nobody_else_may_read_a_store),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
