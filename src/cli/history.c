@@ -22,6 +22,9 @@ static const struct table_column columns[] = {
     { "to", 0, false },   { "by", 1, false }, { "payload", 0, false },
 };
 
+/* So many rows have one width. */
+#define PAGE_ROWS 5000
+
 struct walk {
     struct instance instance;
     struct table table;
@@ -99,6 +102,14 @@ static void add_row(struct walk *walk, const struct det_store_event *row)
     table_add(&walk->table, CLI_PLAIN, "%s", instance_payload(machine, row->value, text));
 }
 
+/* A long history is printed in pages, each with columns of its own width. */
+static void print_page(struct walk *walk)
+{
+    table_print(&walk->table, 0);
+    table_deinit(&walk->table);
+    table_init(&walk->table, walk->instance.store->cli, columns, sizeof columns / sizeof *columns);
+}
+
 static int take_event(void *context, const struct det_store_event *row)
 {
     struct walk *walk = context;
@@ -110,6 +121,8 @@ static int take_event(void *context, const struct det_store_event *row)
         history_print_object(cli, &walk->instance, row);
     else
         add_row(walk, row);
+    if (table_rows(&walk->table) >= PAGE_ROWS)
+        print_page(walk);
     return cli_is_stopped(cli) ? 1 : 0;
 }
 

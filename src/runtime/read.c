@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/memory.h"
 #include "runtime/walk.h"
 
 static int begin(
@@ -173,6 +174,49 @@ static int visit_event(void *context, const struct det_store_event *row)
                        });
 }
 
+static int pass_timer(void *context, const struct det_store_timer *row)
+{
+    (void)context;
+    (void)row;
+    return 0;
+}
+
+static int pass_effect(void *context, const struct det_store_effect *row)
+{
+    (void)context;
+    (void)row;
+    return 0;
+}
+
+static int pass_deferred(void *context, const struct det_store_deferred *row)
+{
+    (void)context;
+    (void)row;
+    return 0;
+}
+
+/* Beside whoever writes to the instance. */
+static int walk_freely(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    uint64_t after, struct event_walk *walk)
+{
+    static const struct det_store_rows rows = { NULL, pass_timer, pass_effect, pass_deferred };
+    const struct det_allocator *allocator = runtime->store->allocator;
+    size_t size = det_machine_data(machine)->size;
+    struct det_store_loaded loaded = { .data = det_alloc_zero(allocator, size ? size : 1) };
+    int r;
+
+    if (!loaded.data)
+        return DET_ERR_NO_MEMORY;
+    r = runtime->ops->load(runtime->store, machine, instance, &rows, &loaded);
+    if (r == 0) {
+        r = runtime->ops->events(runtime->store, loaded.instance, after, visit_event, walk);
+        runtime->ops->release(runtime->store, loaded.instance);
+    }
+    det_free(allocator, loaded.data, size ? size : 1);
+    return r;
+}
+
 int det_runtime_events(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     uint64_t after, int (*visit)(void *context, const struct det_event_record *row), void *context)
@@ -181,7 +225,11 @@ int det_runtime_events(
     struct det_turn turn;
     int r;
 
-    r = det_walk_begin(&turn, runtime, machine, instance);
+    r = begin(&turn, runtime, machine, instance);
+    if (r == 0 && runtime->ops->has_free_events)
+        return walk_freely(runtime, machine, instance, after, &walk);
+    if (r == 0)
+        r = det_walk_begin(&turn, runtime, machine, instance);
     if (r < 0)
         return r;
     r = runtime->ops->events(runtime->store, turn.resident->handle, after, visit_event, &walk);

@@ -80,6 +80,7 @@ static bool is_away(struct det_store *base, char *ret_text, size_t size)
 }
 
 static const struct det_store_ops ops = {
+    .has_free_events = true,
     .is_shared = true,
     .close = close_store,
     .now = det_postgres_now,

@@ -273,6 +273,7 @@ static bool is_lost(struct det_store *store)
 }
 
 static const struct det_store_ops sqlite_ops = {
+    .has_free_events = true,
     .close = sqlite_close,
     .now = now_of,
     .serve = det_sqlite_serve,

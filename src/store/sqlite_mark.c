@@ -118,6 +118,9 @@ bool det_sqlite_mark_find(const struct sqlite_store *store, struct sqlite_mark *
     char path[DET_PATH_MAX];
     bool is_found;
 
+    /* It would stand in another file system than the store. */
+    if (store->vfs)
+        return false;
     (void)snprintf(path, sizeof path, "%s.mark", store->path);
     if (det_file_open(world, path, DET_FILE_READ, &file) < 0)
         return false;
@@ -157,6 +160,8 @@ int det_sqlite_mark_open(struct sqlite_store *store, struct det_error *reterr)
         lost = det_sqlite_mark_lost(&mark, store->writer.database, store->committed);
     if (lost != 0)
         return det_sqlite_mark_refuse(store, &mark, lost, reterr);
+    if (store->vfs)
+        return 0;
     (void)snprintf(path, sizeof path, "%s.mark", store->path);
     if (det_file_open(world, path, DET_FILE_READ | DET_FILE_WRITE | DET_FILE_CREATE, &store->mark) <
         0)

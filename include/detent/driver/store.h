@@ -307,6 +307,9 @@ struct det_store_ops {
     bool is_quick;
     /* Other processes may write to it too. */
     bool is_shared;
+    /* `events` may be asked while others write to the instance, through a handle of its own from
+     * `load`: who reads a long history keeps nobody waiting. */
+    bool has_free_events;
     void (*close)(struct det_store *store);
     /* The store's clock. */
     det_time (*now)(struct det_store *store);
