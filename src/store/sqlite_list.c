@@ -187,8 +187,13 @@ struct listing {
     char after[DET_ID_MAX + 1];
     size_t left;
     det_time now; /* locks that have lapsed by then are none */
+    /* Where few of many may be wanted: a look at the first ones, then all in the order of the
+     * table, so many at a time. To go by the ids would read a page of the file for each. */
+    enum sqlite_statement statement;
     struct sqlite_page page;
 };
+#define PROBE_ROWS 2000
+#define SCAN_ROWS  50000
 
 static void bind_listing(struct sqlite_call *call, void *context)
 {
@@ -204,9 +209,14 @@ static void bind_listing(struct sqlite_call *call, void *context)
     else
         det_sqlite_number(call, query->stopped == DET_STORE_STOPPED);
     det_sqlite_number(call, query->has_dead);
-    det_sqlite_number(call, listing->left < INT64_MAX ? (int64_t)listing->left : -1);
+    if (listing->statement == STATEMENT_INSTANCE_SCAN && listing->left > SCAN_ROWS)
+        det_sqlite_number(call, SCAN_ROWS);
+    else
+        det_sqlite_number(call, listing->left < INT64_MAX ? (int64_t)listing->left : -1);
     if (query->is_locked)
         det_sqlite_number(call, listing->now);
+    else if (listing->statement == STATEMENT_INSTANCE_PROBE)
+        det_sqlite_number(call, PROBE_ROWS);
 }
 
 static int read_listed(struct sqlite_call *call, void *context)
@@ -231,14 +241,54 @@ static int read_listed(struct sqlite_call *call, void *context)
         r = DET_ERR_CORRUPT;
     if (r == 0)
         r = det_sqlite_page_keep(&listing->page, &row.id);
-    return r < 0 ? r : det_sqlite_page_add(&listing->page, &row);
+    if (r == 0)
+        r = det_sqlite_page_add(&listing->page, &row);
+    /* What was looked for in the whole table is read to its end. */
+    return r > 0 && listing->statement == STATEMENT_INSTANCE_SCAN ? 0 : r;
 }
 
-static enum sqlite_statement statement_of(const struct det_store_query *query)
+static void bind_many(struct sqlite_call *call, void *context)
 {
-    if (query->is_locked)
-        return STATEMENT_INSTANCE_LOCKED;
-    return query->has_dead ? STATEMENT_INSTANCE_DEAD : STATEMENT_INSTANCE_LIST;
+    const struct listing *listing = context;
+
+    det_sqlite_text(call, listing->machine->name);
+    det_sqlite_text(call, listing->after);
+    det_sqlite_number(call, PROBE_ROWS);
+}
+
+static int read_many(struct sqlite_call *call, void *context)
+{
+    (void)call;
+    (void)context;
+    return 1;
+}
+
+static int choose_statement(struct sqlite_store *store, struct listing *listing)
+{
+    const struct det_store_query *query = listing->query;
+    const struct sqlite_question many = { STATEMENT_INSTANCE_MANY, bind_many, read_many, listing };
+    int r = 0;
+
+    listing->statement = query->is_locked  ? STATEMENT_INSTANCE_LOCKED
+                         : query->has_dead ? STATEMENT_INSTANCE_DEAD
+                                           : STATEMENT_INSTANCE_LIST;
+    if (listing->statement == STATEMENT_INSTANCE_LIST &&
+        (query->has_state || query->moved_before || query->stopped != DET_STORE_ANY))
+        r = det_sqlite_ask(store, &many);
+    if (r > 0)
+        listing->statement = STATEMENT_INSTANCE_PROBE;
+    return r < 0 ? r : 0;
+}
+
+/* Whether there may be more behind a page; `r` is what reading it has answered. */
+static int goes_on(struct listing *listing, int r, size_t rows)
+{
+    if (r == 0 && listing->statement == STATEMENT_INSTANCE_SCAN)
+        return rows == SCAN_ROWS;
+    if (r < 0 || listing->statement != STATEMENT_INSTANCE_PROBE)
+        return r;
+    listing->statement = STATEMENT_INSTANCE_SCAN;
+    return 1;
 }
 
 /* What could be read before an error is shown before it is told. */
@@ -246,19 +296,25 @@ static int show_listing(
     struct sqlite_store *store, struct listing *listing,
     int (*visit)(void *context, const struct det_store_listed *row), void *context)
 {
-    const struct sqlite_question question = { statement_of(listing->query), bind_listing,
-                                              read_listed, listing };
     int r, more;
 
+    r = choose_statement(store, listing);
+    if (r < 0)
+        return r;
     do {
+        const struct sqlite_question question = { listing->statement, bind_listing, read_listed,
+                                                  listing };
         const struct det_store_listed *row = NULL;
+        size_t rows;
 
         det_sqlite_page_clear(&listing->page);
         more = det_sqlite_ask(store, &question);
+        rows = listing->page.rows.size / sizeof *row;
+        more = goes_on(listing, more, rows);
         r = 0;
         while (r == 0 && (row = det_sqlite_page_next(&listing->page, row)))
             r = visit(context, row);
-        listing->left -= listing->page.rows.size / sizeof *row;
+        listing->left -= rows;
     } while (r == 0 && more > 0 && listing->left > 0);
     return r == 0 && more < 0 ? more : r;
 }

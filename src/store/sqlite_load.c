@@ -31,6 +31,8 @@ int det_sqlite_head_read(struct sqlite_call *call, struct sqlite_head *ret)
     ret->checksum = (uint32_t)det_sqlite_get_number(call, 14);
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);
+    if (ret->checksum != det_sqlite_get_number(call, 14))
+        return DET_ERR_CORRUPT;
     return det_sqlite_get_hash(call, 13, &head->hash);
 }
 
