@@ -406,9 +406,9 @@ struct det_event_record {
     const struct det_trace_context *trace; /* NULL: none */
 };
 /* Calls `visit` for each event after `after`; a non-zero answer ends the walk and is returned.
- * In a store on a disk or a server nobody waits for it: what is sent meanwhile may be in the walk or
- * not. In memory the visitor is the instance's writer while it walks: others wait, and it must not
- * send to it itself (DET_ERR_BUSY). The latter goes for timers and effects in every store. */
+ * In a store on a disk or a server nobody waits for it: what is sent meanwhile may be in the walk
+ * or not. In memory the visitor is the instance's writer while it walks: others wait, and it must
+ * not send to it itself (DET_ERR_BUSY). The latter goes for timers and effects in every store. */
 DET_API int det_runtime_events(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     uint64_t after, int (*visit)(void *context, const struct det_event_record *row),

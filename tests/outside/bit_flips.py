@@ -9,9 +9,9 @@ A store with rows in every table is made of tests/schema. Then, each time in a c
   1. one bit of every column of every row is flipped by an UPDATE;
   2. all rows of a table that belong to instances are deleted;
   3. one bit of the file is flipped, at random places.
-A flip that changes the content of a table must be found: verify exits with something else than 0, or
-refuses to open the store. The checksums are computed here again, after docs/formats/sql_schema.md.
-The last line says how many were not found; with any, the exit code is 1.
+A flip that changes the content of a table must be found: verify exits with something else than 0,
+or refuses to open the store. The checksums are computed here again, after
+docs/formats/sql_schema.md. The last line says how many were not found; then the exit code is 1.
 """
 import argparse
 import os
@@ -77,8 +77,8 @@ def add_rows(database):
             created_at, updated_at, text);
         INSERT INTO deltas VALUES (1, 11, 'link', 'a', 'spec', 'created', 1, 17,
             '{"added":{"n":1}}', 0);
-        UPDATE deltas SET checksum = row_checksum('deltas', sync, at, kind, id, role, change, version,
-            size, text);
+        UPDATE deltas SET checksum = row_checksum('deltas', sync, at, kind, id, role, change,
+            version, size, text);
         UPDATE store SET sync = 1;
         UPDATE store SET checksum = row_checksum('store', identity, schema, created_at, program,
             position, sync);
