@@ -228,6 +228,110 @@ SENTENCE(startups_are_counted_over_reopening)
     forest_end(&lab);
 }
 
+static void open_again(struct lab *lab, const char *yaml)
+{
+    det_workers_close(lab->workers);
+    assert_int_equal(lab_open_workers(lab, NULL), 0);
+    lab_apply(lab, yaml);
+    lab_run(lab, 4 * DET_SECOND);
+}
+
+static uint32_t documents_of(struct lab *lab, const char *id)
+{
+    struct det_document_query query = { .id = id };
+    struct found found = { 0 };
+
+    assert_int_equal(det_store_documents_list(lab->store, &query, find, &found, NULL), 0);
+    return found.count;
+}
+
+SENTENCE(documents_of_workers_that_were_removed_while_all_was_down_go)
+{
+    struct lab lab;
+    uint64_t before;
+
+    begin(&lab, seed);
+    assert_int_equal(documents_of(&lab, "lab/a/x"), 3);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_DISABLE), 0);
+    before = latest(&lab);
+    open_again(&lab, "children: [" NODE_OVER("b", NODE("x")) "]");
+    assert_int_equal(documents_of(&lab, "lab/a"), 0);
+    assert_int_equal(documents_of(&lab, "lab/a/x"), 0);
+    assert_int_equal(documents_of(&lab, "lab/b/x"), 3);
+    assert_int_equal(lab_status(&lab, "lab/b/x").counts.startups, 2);
+    /* A follower is told. */
+    assert_true(deltas_of(&lab, "lab/a/x", before).of_desired > 0);
+    /* One of the same name is a new one, which nobody told to rest. */
+    open_again(&lab, YAML);
+    assert_false(lab_status(&lab, "lab/a").is_disabled);
+    assert_int_equal(lab_status(&lab, "lab/a").counts.startups, 1);
+    forest_end(&lab);
+}
+
+static const struct det_worker_kind other_kind = {
+    .name = "other",
+    .states = node_states,
+    .state_count = sizeof node_states / sizeof node_states[0],
+    .actions = node_actions,
+    .action_count = sizeof node_actions / sizeof node_actions[0],
+};
+
+SENTENCE(documents_of_another_kind_go_and_those_that_wait_for_their_kind_stay)
+{
+    static const struct det_child_spec child = { .name = "k", .kind = "node" };
+    struct lab lab;
+
+    begin(&lab, seed);
+    node_of("lab/a")->children = &child;
+    node_of("lab/a")->child_count = 1;
+    open_again(&lab, YAML);
+    assert_int_equal(documents_of(&lab, "lab/a/k"), 3);
+    /* Its parent wants no child of its own any more; another kind. */
+    node_of("lab/a")->child_count = 0;
+    open_again(&lab, "children: [" NODE_OVER("a", "{name: x, kind: twin}") "]");
+    assert_int_equal(documents_of(&lab, "lab/a/k"), 0);
+    assert_int_equal(documents_of(&lab, "lab/a/x"), 3);
+    assert_string_equal(lab_status(&lab, "lab/a/x").kind, "twin");
+    /* A kind that this run has not. */
+    for (size_t i = 0; lab.kinds[i]; i++)
+        if (lab.kinds[i] == &twin_kind)
+            lab.kinds[i] = &other_kind;
+    open_again(&lab, "children: [" NODE_OVER("a", "{name: x, kind: twin}") "]");
+    assert_false(lab_has(&lab, "lab/a/x"));
+    assert_int_equal(documents_of(&lab, "lab/a/x"), 3);
+    forest_end(&lab);
+}
+
+SENTENCE(what_was_put_by_hand_waits_for_its_parent)
+{
+    struct det_child_spec spec = { .name = "h", .kind = "node" };
+    struct lab lab;
+
+    begin(&lab, seed);
+    assert_int_equal(det_workers_upsert(lab.workers, "lab/a", &spec, NULL), 0);
+    lab_run(&lab, 4 * DET_SECOND);
+    assert_int_equal(documents_of(&lab, "lab/a/h"), 4);
+    open_again(&lab, "children: [" NODE("b") "]");
+    assert_int_equal(documents_of(&lab, "lab/a/h"), 1);
+    open_again(&lab, YAML);
+    lab_assert_state(&lab, "lab/a/h", "well");
+    forest_end(&lab);
+}
+
+SENTENCE(before_a_spec_is_applied_nothing_is_dropped)
+{
+    struct det_child_spec spec = { .name = "h", .kind = "node" };
+    struct lab lab;
+
+    begin(&lab, seed);
+    det_workers_close(lab.workers);
+    assert_int_equal(lab_open_workers(&lab, NULL), 0);
+    assert_int_equal(det_workers_upsert(lab.workers, NULL, &spec, NULL), 0);
+    lab_run(&lab, 10 * DET_SECOND);
+    assert_int_equal(documents_of(&lab, "lab/a/x"), 3);
+    forest_end(&lab);
+}
+
 /* What a follower holds: how many documents, and where it is. */
 struct seen {
     uint32_t documents, deltas, begins;
@@ -414,18 +518,22 @@ SENTENCE(old_deltas_are_compacted_and_documents_stay)
     forest_end(&lab);
 }
 
-#define STORE_TESTS                                                                           \
-    cmocka_unit_test(workers_of_one_name_below_two_parents_have_documents_of_their_own),      \
-        cmocka_unit_test(what_does_not_change_writes_nothing),                                \
-        cmocka_unit_test(a_change_is_one_delta_with_the_old_and_the_new),                     \
-        cmocka_unit_test(what_goes_takes_its_documents_along_and_what_stops_leaves_them),     \
-        cmocka_unit_test(startups_are_counted_over_reopening),                                \
-        cmocka_unit_test(a_follower_begins_with_all_and_then_gets_what_changes),              \
-        cmocka_unit_test(a_desired_state_counts_only_when_it_is_on_record),                   \
-        cmocka_unit_test(workers_that_cannot_be_put_on_record_begin_when_they_can),           \
-        cmocka_unit_test(observations_that_could_not_be_recorded_are_when_the_store_is_back), \
-        cmocka_unit_test(a_store_that_fails_does_not_keep_workers_from_stopping),             \
-        cmocka_unit_test(a_worker_by_hand_is_not_made_when_it_cannot_be_recorded),            \
+#define STORE_TESTS                                                                             \
+    cmocka_unit_test(workers_of_one_name_below_two_parents_have_documents_of_their_own),        \
+        cmocka_unit_test(what_does_not_change_writes_nothing),                                  \
+        cmocka_unit_test(a_change_is_one_delta_with_the_old_and_the_new),                       \
+        cmocka_unit_test(what_goes_takes_its_documents_along_and_what_stops_leaves_them),       \
+        cmocka_unit_test(startups_are_counted_over_reopening),                                  \
+        cmocka_unit_test(documents_of_workers_that_were_removed_while_all_was_down_go),         \
+        cmocka_unit_test(documents_of_another_kind_go_and_those_that_wait_for_their_kind_stay), \
+        cmocka_unit_test(what_was_put_by_hand_waits_for_its_parent),                            \
+        cmocka_unit_test(before_a_spec_is_applied_nothing_is_dropped),                          \
+        cmocka_unit_test(a_follower_begins_with_all_and_then_gets_what_changes),                \
+        cmocka_unit_test(a_desired_state_counts_only_when_it_is_on_record),                     \
+        cmocka_unit_test(workers_that_cannot_be_put_on_record_begin_when_they_can),             \
+        cmocka_unit_test(observations_that_could_not_be_recorded_are_when_the_store_is_back),   \
+        cmocka_unit_test(a_store_that_fails_does_not_keep_workers_from_stopping),               \
+        cmocka_unit_test(a_worker_by_hand_is_not_made_when_it_cannot_be_recorded),              \
         cmocka_unit_test(old_deltas_are_compacted_and_documents_stay)
 
 int main(void)

@@ -34,6 +34,7 @@ static void apply(void *argument)
     memset(&applying->spec.root, 0, sizeof applying->spec.root);
     root->attention |= DET_LOOK_DERIVE;
     det_wishes_take(root, DET_WISH_YAML, &applying->wishes);
+    workers->is_applied = true;
     det_workers_tick(workers);
 }
 

@@ -121,6 +121,16 @@ static int load_spec(
     return r;
 }
 
+static int load_identity(
+    struct det_workers *workers, const struct det_document *document, uint64_t startups)
+{
+    int r = det_record_remember(workers, document->kind, document->id, startups);
+
+    return r < 0 ? r
+                 : det_unclaimed_add(
+                       workers, det_record_known(workers, document->kind, document->id));
+}
+
 static int load(void *context, const struct det_document *document)
 {
     struct loading *loading = context;
@@ -134,8 +144,7 @@ static int load(void *context, const struct det_document *document)
     if (r == 0 && document->role == DET_DOCUMENT_SPEC)
         r = load_spec(loading, document, map);
     else if (r == 0)
-        r = det_record_remember(
-            loading->workers, document->kind, document->id, number_of(map, "startups"));
+        r = load_identity(loading->workers, document, number_of(map, "startups"));
     det_arena_deinit(&arena);
     return r;
 }
@@ -313,26 +322,32 @@ int det_hand_drop(
     return replace(workers, &query, NULL, reterr);
 }
 
+bool det_hand_waits(const struct det_workers *workers, const char *id)
+{
+    const char *slash = strrchr(id, '/');
+    size_t size = slash ? (size_t)(slash - id) : 0;
+
+    for (struct det_list *node = workers->restored.next; node != &workers->restored && slash;
+         node = node->next) {
+        const struct det_restored *restored = DET_CONTAINER(node, struct det_restored, node);
+
+        if (strlen(restored->parent) == size && !memcmp(restored->parent, id, size) &&
+            !strcmp(restored->wish->name, slash + 1))
+            return true;
+    }
+    return false;
+}
+
 bool det_hand_has(const struct det_worker *worker)
 {
-    const struct det_workers *workers = worker->workers;
     const struct det_worker *parent = worker->parent;
 
     if (worker->origin == DET_WISH_HAND)
         return true;
     if (!parent)
         return false;
-    if (det_wishes_find(parent, worker->identity.name, DET_WISH_HAND))
-        return true;
-    for (struct det_list *node = workers->restored.next; node != &workers->restored;
-         node = node->next) {
-        const struct det_restored *restored = DET_CONTAINER(node, struct det_restored, node);
-
-        if (!strcmp(restored->parent, parent->identity.id) &&
-            !strcmp(restored->wish->name, worker->identity.name))
-            return true;
-    }
-    return false;
+    return det_wishes_find(parent, worker->identity.name, DET_WISH_HAND) ||
+           det_hand_waits(worker->workers, worker->identity.id);
 }
 
 /* Its wish has the spec back, as it was given. */

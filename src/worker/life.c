@@ -194,6 +194,17 @@ bool det_worker_fits(
            (!parent || parent->depth + 1 < DET_WORKER_DEPTH_MAX);
 }
 
+/* Its documents of earlier runs are its own. */
+static void claim(struct det_worker *worker)
+{
+    struct det_known *known =
+        det_record_known(worker->workers, worker->kind->name, worker->identity.id);
+
+    if (known)
+        det_list_remove(&known->node);
+    worker->has_unclaimed = det_unclaimed_below(worker);
+}
+
 int det_worker_make(
     struct det_workers *workers, struct det_worker *parent, const char *name,
     const struct det_worker_kind *kind, enum det_wish_origin origin, struct det_worker **ret)
@@ -230,6 +241,7 @@ int det_worker_make(
     link_to(parent, worker);
     det_hand_restore(worker);
     det_order_restore(worker);
+    claim(worker);
     workers->count++;
     *ret = worker;
     return 0;
@@ -325,8 +337,10 @@ static void end(struct det_worker *worker)
     workers->count--;
     det_circuit_forget(worker);
     det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_REMOVED });
-    if (worker->is_forgotten)
+    if (worker->is_forgotten) {
+        det_unclaimed_drop(worker);
         det_record_drop(worker);
+    }
     if (worker == workers->root) {
         workers->root = NULL;
         det_stop_gone(workers);

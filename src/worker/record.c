@@ -85,7 +85,7 @@ static int make_key(char *target, size_t size, const char *kind, const char *id)
 
 #define KEY_MAX (DET_WORKER_NAME_MAX + DET_WORKER_PATH_MAX + 2)
 
-static struct det_known *known_of(struct det_workers *workers, const char *kind, const char *id)
+struct det_known *det_record_known(struct det_workers *workers, const char *kind, const char *id)
 {
     char text[KEY_MAX];
 
@@ -95,7 +95,7 @@ static struct det_known *known_of(struct det_workers *workers, const char *kind,
 
 uint64_t det_record_startups(struct det_workers *workers, const struct det_worker *worker)
 {
-    struct det_known *known = known_of(workers, worker->kind->name, worker->identity.id);
+    struct det_known *known = det_record_known(workers, worker->kind->name, worker->identity.id);
 
     return known ? known->startups : 0;
 }
@@ -103,7 +103,7 @@ uint64_t det_record_startups(struct det_workers *workers, const struct det_worke
 int det_record_remember(
     struct det_workers *workers, const char *kind, const char *id, uint64_t startups)
 {
-    struct det_known *known = known_of(workers, kind, id);
+    struct det_known *known = det_record_known(workers, kind, id);
     char text[KEY_MAX];
     int size, r;
 
@@ -117,6 +117,7 @@ int det_record_remember(
         return DET_ERR_NO_MEMORY;
     memcpy(known->text, text, (size_t)size + 1);
     known->key = known->text;
+    det_list_init(&known->node);
     known->startups = startups;
     r = det_map_put(&workers->known, known);
     if (r < 0)
@@ -126,21 +127,22 @@ int det_record_remember(
 
 bool det_record_is_off(const struct det_worker *worker)
 {
-    struct det_known *known = known_of(worker->workers, worker->kind->name, worker->identity.id);
+    struct det_known *known =
+        det_record_known(worker->workers, worker->kind->name, worker->identity.id);
 
     return known && known->is_ordered_off;
 }
 
 int det_record_set_off(struct det_workers *workers, const char *kind, const char *id, bool is_off)
 {
-    struct det_known *known = known_of(workers, kind, id);
+    struct det_known *known = det_record_known(workers, kind, id);
 
     if (!known && is_off) {
         int r = det_record_remember(workers, kind, id, 0);
 
         if (r < 0)
             return r;
-        known = known_of(workers, kind, id);
+        known = det_record_known(workers, kind, id);
     }
     if (known)
         known->is_ordered_off = is_off;
@@ -149,10 +151,11 @@ int det_record_set_off(struct det_workers *workers, const char *kind, const char
 
 static void forget(struct det_workers *workers, const char *kind, const char *id)
 {
-    struct det_known *known = known_of(workers, kind, id);
+    struct det_known *known = det_record_known(workers, kind, id);
 
     if (!known)
         return;
+    det_list_remove(&known->node);
     det_map_remove(&workers->known, known->key);
     det_free(workers->allocator, known, sizeof *known + strlen(known->text) + 1);
 }
@@ -172,7 +175,7 @@ static void identity_arrived(void *argument, const struct det_recorded *recorded
     struct det_worker *worker = argument;
     struct det_workers *workers = worker->workers;
     bool was_gone = det_life_is_gone(worker);
-    struct det_known *known = known_of(workers, worker->kind->name, worker->identity.id);
+    struct det_known *known = det_record_known(workers, worker->kind->name, worker->identity.id);
 
     arrived(worker, recorded);
     worker->is_identity_pending = false;
@@ -303,22 +306,43 @@ static void drop_arrived(void *argument, const struct det_recorded *recorded)
         tell_failure(workers->root, recorded->code, recorded->error);
 }
 
-void det_record_drop(struct det_worker *worker)
+static void drop(struct det_workers *workers, const char *kind, const char *id, bool has_order)
 {
-    struct det_workers *workers = worker->workers;
     static const enum det_document_role roles[] = { DET_DOCUMENT_IDENTITY, DET_DOCUMENT_DESIRED,
                                                     DET_DOCUMENT_OBSERVED, DET_DOCUMENT_SPEC };
     struct det_document_save saves[sizeof roles / sizeof roles[0]];
-    /* Of the last one only an order to rest is its own; what was put by hand goes by hand. */
-    bool has_order = worker->is_ordered_off && !det_hand_has(worker);
     struct det_recording recording = { saves, sizeof roles / sizeof roles[0] - !has_order,
                                        drop_arrived, workers };
 
     for (size_t i = 0; i < recording.count; i++)
-        saves[i] = (struct det_document_save){
-            .kind = worker->kind->name, .id = worker->identity.id, .role = roles[i], .is_drop = true
-        };
-    forget(workers, worker->kind->name, worker->identity.id);
+        saves[i] =
+            (struct det_document_save){ .kind = kind, .id = id, .role = roles[i], .is_drop = true };
     if (det_recorder_submit(workers->recorder, &recording) == 0)
         workers->recordings++;
+}
+
+void det_record_drop(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+
+    /* Of the spec only an order to rest is its own; what was put by hand goes by hand. */
+    drop(
+        workers, worker->kind->name, worker->identity.id,
+        worker->is_ordered_off && !det_hand_has(worker));
+    forget(workers, worker->kind->name, worker->identity.id);
+}
+
+void det_record_drop_known(struct det_workers *workers, struct det_known *known)
+{
+    char kind[DET_WORKER_NAME_MAX + 1];
+    const char *id = strchr(known->key, '\n') + 1;
+    size_t size = (size_t)(id - known->key) - 1;
+
+    size = size < sizeof kind ? size : sizeof kind - 1;
+    memcpy(kind, known->key, size);
+    kind[size] = '\0';
+    drop(workers, kind, id, known->is_ordered_off && !det_hand_waits(workers, id));
+    det_list_remove(&known->node);
+    det_map_remove(&workers->known, known->key);
+    det_free(workers->allocator, known, sizeof *known + strlen(known->text) + 1);
 }

@@ -293,6 +293,21 @@ static bool is_scope_old(const struct det_worker *worker)
            (parent ? parent->scope_generation : worker->workers->scope_generation);
 }
 
+/* Whether those that it has are those that it is to have. A kind that says which is asked in vain
+ * before it runs. */
+static bool has_its_children(const struct det_worker *worker)
+{
+    const uint32_t open = DET_LOOK_CHILDREN | DET_LOOK_WISHES | DET_LOOK_MORE;
+
+    if (!det_life_is_live(worker) || worker->shutdown_wanted || !worker->has_desired ||
+        worker->attention & open || worker->round_at || worker->refused_hash)
+        return false;
+    if (!worker->parent && !worker->workers->is_applied)
+        return false;
+    return !worker->kind->children ||
+           worker->kind->states[worker->state].phase == DET_PHASE_RUNNING;
+}
+
 static void visit_live(struct det_worker *worker)
 {
     struct det_worker *parent = worker->parent;
@@ -308,6 +323,8 @@ static void visit_live(struct det_worker *worker)
         decide(worker);
     if (worker->attention)
         attend_after(worker);
+    if (worker->has_unclaimed && has_its_children(worker))
+        det_unclaimed_drop(worker);
 }
 
 static void look_at(struct det_worker *worker)

@@ -234,7 +234,8 @@ struct det_worker {
     struct det_children_view children;
     uint32_t below[DET_AILMENT_COUNT]; /* descendants that have it */
     uint8_t ailments;                  /* its own, a bit for each */
-    uint8_t haste;                     /* so many states may follow each other without a tick */
+    bool has_unclaimed; /* the store has children of an earlier run that it may not want */
+    uint8_t haste;      /* so many states may follow each other without a tick */
     char reason[DET_WORKER_REASON_MAX + 1];
 
     /* Who it is. */
@@ -334,6 +335,8 @@ struct det_workers {
     struct det_map map;
     struct det_list restored; /* struct det_restored: put by hand in earlier runs */
     struct det_map known;     /* identities of earlier runs: struct det_known */
+    struct det_map unclaimed; /* those of them that are no workers, by their parents: unclaimed.c */
+    bool is_applied;          /* the root knows what it shall have */
     struct det_scope_values scope;
     uint64_t scope_generation;
     uint64_t generations; /* of scopes and rounds, given out so far */
@@ -372,7 +375,8 @@ struct det_workers {
 
 /* Identities that the store had when we began. */
 struct det_known {
-    const char *key; /* kind, a newline, id */
+    const char *key;      /* kind, a newline, id */
+    struct det_list node; /* of those that no worker has claimed */
     uint64_t startups;
     bool is_ordered_off;
     char text[];
@@ -596,6 +600,18 @@ bool det_record_is_off(const struct det_worker *worker);
 DET_MUST_CHECK int det_record_set_off(
     struct det_workers *workers, const char *kind, const char *id, bool is_off);
 
+/* Drops the documents of one that is no worker, and forgets it. */
+void det_record_drop_known(struct det_workers *workers, struct det_known *known);
+struct det_known *det_record_known(struct det_workers *workers, const char *kind, const char *id);
+
+/* unclaimed.c */
+DET_MUST_CHECK int det_unclaimed_add(struct det_workers *workers, struct det_known *known);
+/* Whether there are some below it. */
+bool det_unclaimed_below(const struct det_worker *worker);
+/* The worker has all the children that it is to have, or goes for good: drops the others. */
+void det_unclaimed_drop(struct det_worker *parent);
+void det_unclaimed_free(struct det_workers *workers);
+
 /* order.c: orders to rest, which the store keeps. */
 #define DET_ORDERED_OFF "ordered_off" /* the member of a document */
 /* On the calling thread: when it returns 0 it is durable. */
@@ -618,6 +634,8 @@ DET_MUST_CHECK int det_hand_drop(
     struct det_workers *workers, const char *id, bool with_below, struct det_error *reterr);
 /* Whether somebody put one of its name, beside those who want it. */
 bool det_hand_has(const struct det_worker *worker);
+/* Whether somebody put this one, and its parent is not there yet. */
+bool det_hand_waits(const struct det_workers *workers, const char *id);
 /* A wish for a parent that is to come. */
 void det_hand_wait(struct det_workers *workers, const char *parent, struct det_wish *wish_take);
 /* Somebody else wants it now: the one who did has back what it wanted. */

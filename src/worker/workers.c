@@ -347,6 +347,7 @@ static int open_root(
     if (r == 0) {
         det_hand_restore(workers->root);
         det_order_restore(workers->root);
+        workers->root->has_unclaimed = det_unclaimed_below(workers->root);
     }
     return r;
 }
@@ -409,6 +410,7 @@ int det_workers_open(
         &workers->map, options->allocator, workers->chance, offsetof(struct det_worker, key));
     det_map_init(
         &workers->known, options->allocator, workers->chance, offsetof(struct det_known, key));
+    det_map_init(&workers->unclaimed, options->allocator, workers->chance, 0);
     r = fill(workers, options, reterr);
     /* Threads of ours post to it before anybody turns it. */
     if (r == 0 && !workers->own_loop)
@@ -531,6 +533,7 @@ static void free_rest(struct det_workers *workers)
     if (workers->provided)
         DET_DELETE_ARRAY(workers->allocator, workers->provided, workers->provided_count);
     det_hand_forget_all(workers);
+    det_unclaimed_free(workers);
     det_record_free_known(workers);
     det_scope_values_deinit(&workers->scope);
     det_map_deinit(&workers->map);

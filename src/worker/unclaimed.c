@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* unclaimed.c - documents of workers that earlier runs had, and nobody wants any more. What the
+ * store knew when we began is kept by parent; a worker that is made claims its own. When a parent
+ * has found out which children it has, what is left below it is dropped, with all below that. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "worker/tree.h"
+
+/* Those of one parent. */
+struct unclaimed {
+    const char *key; /* the id of the parent */
+    struct det_list list;
+    char parent[];
+};
+
+static const char *id_of(const struct det_known *known)
+{
+    return strchr(known->key, '\n') + 1;
+}
+
+static struct unclaimed *open_group(struct det_workers *workers, const char *id, size_t size)
+{
+    struct unclaimed *group = det_alloc_zero(workers->allocator, sizeof *group + size + 1);
+
+    if (!group)
+        return NULL;
+    memcpy(group->parent, id, size);
+    group->key = group->parent;
+    det_list_init(&group->list);
+    if (det_map_put(&workers->unclaimed, group) == 0)
+        return group;
+    det_free(workers->allocator, group, sizeof *group + size + 1);
+    return NULL;
+}
+
+static void close_group(struct det_workers *workers, struct unclaimed *group)
+{
+    det_map_remove(&workers->unclaimed, group->key);
+    det_free(workers->allocator, group, sizeof *group + strlen(group->parent) + 1);
+}
+
+int det_unclaimed_add(struct det_workers *workers, struct det_known *known)
+{
+    const char *id = id_of(known), *slash = strrchr(id, '/');
+    char parent[DET_WORKER_PATH_MAX + 1];
+    struct unclaimed *group;
+    size_t size;
+
+    if (!slash || (size_t)(slash - id) >= sizeof parent)
+        return 0;
+    size = (size_t)(slash - id);
+    memcpy(parent, id, size);
+    parent[size] = '\0';
+    group = det_map_get(&workers->unclaimed, parent);
+    if (!group)
+        group = open_group(workers, parent, size);
+    if (!group)
+        return DET_ERR_NO_MEMORY;
+    det_list_remove(&known->node);
+    det_list_append(&group->list, &known->node);
+    return 0;
+}
+
+bool det_unclaimed_below(const struct det_worker *worker)
+{
+    return det_map_get(&worker->workers->unclaimed, worker->identity.id) != NULL;
+}
+
+/* A wish that could not be fulfilled, as its kind is missing or there are too many, may be
+ * fulfilled by the next run. */
+static bool is_wished(const struct det_worker *parent, const struct det_known *known)
+{
+    const char *name = strrchr(id_of(known), '/') + 1;
+    size_t kind_size = (size_t)(strchr(known->key, '\n') - known->key);
+
+    for (enum det_wish_origin i = DET_WISH_KIND; i <= DET_WISH_HAND; i++) {
+        const struct det_wish *wish = det_wishes_find(parent, name, i);
+
+        if (wish && strlen(wish->kind) == kind_size && !memcmp(wish->kind, known->key, kind_size))
+            return true;
+    }
+    return false;
+}
+
+/* All of the group, and of the groups of those that are in it and no worker, into `list`. */
+static void gather(struct det_workers *workers, const char *parent, struct det_list *list)
+{
+    struct unclaimed *group = det_map_get(&workers->unclaimed, parent);
+    struct det_list *node;
+
+    if (!group)
+        return;
+    while ((node = det_list_take(&group->list)))
+        det_list_append(list, node);
+    close_group(workers, group);
+}
+
+static void drop_all(struct det_workers *workers, struct det_list *list)
+{
+    struct det_list *node;
+
+    while ((node = det_list_take(list))) {
+        struct det_known *known = DET_CONTAINER(node, struct det_known, node);
+
+        /* What is below a worker is for that one to say. */
+        if (!det_map_get(&workers->map, id_of(known)))
+            gather(workers, id_of(known), list);
+        det_record_drop_known(workers, known);
+    }
+}
+
+void det_unclaimed_drop(struct det_worker *parent)
+{
+    struct det_list all, unwanted, *node;
+
+    det_list_init(&all);
+    det_list_init(&unwanted);
+    parent->has_unclaimed = false;
+    gather(parent->workers, parent->identity.id, &all);
+    while ((node = det_list_take(&all)))
+        if (parent->is_forgotten || !is_wished(parent, DET_CONTAINER(node, struct det_known, node)))
+            det_list_append(&unwanted, node);
+    drop_all(parent->workers, &unwanted);
+}
+
+void det_unclaimed_free(struct det_workers *workers)
+{
+    struct unclaimed *group;
+    size_t cursor = 0;
+
+    while ((group = det_map_next(&workers->unclaimed, &cursor)))
+        det_free(workers->allocator, group, sizeof *group + strlen(group->parent) + 1);
+    det_map_deinit(&workers->unclaimed);
+}
