@@ -233,6 +233,7 @@ struct checking {
     struct det_scope_values *scopes; /* by index of the children: what theirs are in */
     struct det_scope_values top, below_root;
     const struct cli_yaml **nodes; /* by index of the children */
+    const struct cli_yaml **last;  /* by index of the parent, the root first: its last child */
 };
 
 static const struct det_worker_kind *find_kind(const struct checking *checking, const char *name)
@@ -257,21 +258,18 @@ static int fail_kind(struct checking *checking, const struct cli_yaml *node, con
         &checking->reader, node, name, names, count, "there is no kind of worker '%s'", name);
 }
 
-/* Names are unique among siblings. */
+/* Children of one parent come in the order of the file, so each is behind the last one. */
 static const struct cli_yaml *find_node(
-    const struct checking *checking, const struct det_spec_child *child)
+    struct checking *checking, const struct det_spec_child *child)
 {
-    const struct cli_yaml *list = child->parent == DET_SPEC_ROOT
-                                      ? cli_yaml_get(checking->workers->node, "children")
-                                      : cli_yaml_get(checking->nodes[child->parent], "children");
+    bool is_top = child->parent == DET_SPEC_ROOT;
+    const struct cli_yaml **last = &checking->last[is_top ? 0 : child->parent + 1];
+    const struct cli_yaml *parent =
+        is_top ? checking->workers->node : checking->nodes[child->parent];
+    const struct cli_yaml *list = cli_yaml_get(parent, "children");
 
-    for (const struct cli_yaml *item = list ? list->first : NULL; item; item = item->next) {
-        const struct cli_yaml *name = cli_yaml_get(item, "name");
-
-        if (name && name->text && strcmp(name->text, child->name) == 0)
-            return item;
-    }
-    return checking->workers->node;
+    *last = *last ? (*last)->next : list ? list->first : NULL;
+    return *last ? *last : checking->workers->node;
 }
 
 static int derive(
@@ -339,7 +337,8 @@ static int check_children(struct checking *checking)
         DET_NEW_ARRAY(checking->allocator, (size_t)count + 1, struct det_scope_values);
     checking->nodes =
         DET_NEW_ARRAY(checking->allocator, (size_t)count + 1, const struct cli_yaml *);
-    if (!checking->scopes || !checking->nodes)
+    checking->last = DET_NEW_ARRAY(checking->allocator, (size_t)count + 1, const struct cli_yaml *);
+    if (!checking->scopes || !checking->nodes || !checking->last)
         r = reader_no_memory(&checking->reader, checking->workers->node);
     for (; done < count && reader_goes_on(&checking->reader, r); done++)
         r = reader_both(r, check_child(checking, done));
@@ -349,6 +348,8 @@ static int check_children(struct checking *checking)
         DET_DELETE_ARRAY(checking->allocator, checking->scopes, (size_t)count + 1);
     if (checking->nodes)
         DET_DELETE_ARRAY(checking->allocator, checking->nodes, (size_t)count + 1);
+    if (checking->last)
+        DET_DELETE_ARRAY(checking->allocator, checking->last, (size_t)count + 1);
     return r;
 }
 

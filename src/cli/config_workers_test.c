@@ -4,6 +4,7 @@
 /* config_workers_test.c - the section 'workers': what each key becomes, and what is wrong where. */
 #include "cli/config_test.h"
 
+#include "base/buffer.h"
 #include "kinds/kinds.h"
 
 #define WORKERS "version: 1\nworkers:\n"
@@ -67,6 +68,28 @@ static void little_is_enough(void **state)
         assert_non_null(project.config.workers.spec);
         close_project(&project);
     }
+}
+
+/* As many as docs/formats/detent-yaml.md says; the last one is wrong, to see that it is looked at. */
+static void a_hundred_thousand_workers_are_taken(void **state)
+{
+    struct det_buffer text;
+    struct project project;
+
+    (void)state;
+    det_buffer_init(&text, NULL);
+    det_buffer_append_text(&text, WORKERS "  children:\n");
+    for (unsigned i = 0; i < 99999; i++)
+        det_buffer_format(&text, "    - {name: w%u, kind: helloworld, config: {}}\n", i);
+    det_buffer_append_text(&text, "    - {name: last, kind: helloworlt}\n");
+    open_right(&project, det_buffer_text(&text));
+    assert_true(
+        config_check_workers(&project.config.workers, det_kinds_all(), NULL, &project.problems) <
+        0);
+    assert_int_equal(project.problems.count, 1);
+    assert_int_equal(project.problems.items[0].line, 100003);
+    close_project(&project);
+    det_buffer_deinit(&text);
 }
 
 static void what_is_wrong_is_told_where_it_is(void **state)
@@ -201,6 +224,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_said_is_there),
         cmocka_unit_test(little_is_enough),
+        cmocka_unit_test(a_hundred_thousand_workers_are_taken),
         cmocka_unit_test(what_is_wrong_is_told_where_it_is),
         cmocka_unit_test(kinds_states_and_configs_are_judged),
         cmocka_unit_test(all_that_is_wrong_is_told),

@@ -9,6 +9,8 @@
 #include "cli/config.h"
 #include "cli/line.h"
 #include "cli/table.h"
+#include "cli/yaml.h"
+#include "worker/datum.h"
 #include "worker/limits.h"
 
 struct limit {
@@ -37,6 +39,16 @@ static const struct limit limits[] = {
     { "", "intake", DET_INTAKE_MAX, UINT32_MAX, "",
       "calls of other threads to tasks that wait (intake_max)", false },
     { "", "bus", DET_BUS_CAPACITY, 1048576, "", "events of tasks that are kept (bus_capacity)",
+      false },
+    { "", "config_size", CLI_YAML_SIZE_MAX, CLI_YAML_SIZE_MAX, "B", "detent.yaml", false },
+    { "", "config_values", CLI_YAML_NODES_MAX, CLI_YAML_NODES_MAX, "", "values in detent.yaml",
+      false },
+    { "limits", "concurrent", 1000000, 1000000, "", "attempts of tasks at once", false },
+    { "limits", "slot_depth", 100, 1000000, "", "tasks queued in one slot", false },
+    { "limits", "shutdown", 60 * DET_SECOND, 3650 * DET_DAY, "", "a shutdown as a whole", true },
+    { "", "worker_depth", DET_WORKER_DEPTH_MAX, DET_WORKER_DEPTH_MAX, "", "workers below workers",
+      false },
+    { "", "worker_config", DET_DATUM_SIZE_MAX, DET_DATUM_SIZE_MAX, "B", "the config of one worker",
       false },
     { "", "reason", DET_REASON_MAX, DET_REASON_MAX, "B", "why something stopped or failed", false },
 };

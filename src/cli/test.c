@@ -31,6 +31,8 @@ static const struct cli_option option_table[] = {
 };
 
 /* A machine with what all files about it have covered. */
+#define SHEET_SIZE_MAX 262144 /* bytes of a test file */
+
 struct subject {
     struct subject *next;
     char *path;
@@ -352,7 +354,7 @@ static void run_file(struct run *run, const char *path)
     struct det_error error;
     int r;
 
-    r = cli_text_load(run->cli, path, CLI_YAML_SIZE_MAX, &sheet.text, &error);
+    r = cli_text_load(run->cli, path, SHEET_SIZE_MAX, &sheet.text, &error);
     if (r < 0) {
         cli_complain(run->cli, "%s", error.text);
         run->broken++;

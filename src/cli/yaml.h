@@ -11,9 +11,10 @@
 
 #include "base/arena.h"
 
-#define CLI_YAML_SIZE_MAX  262144
+/* Room for 100,000 workers in detent.yaml. */
+#define CLI_YAML_SIZE_MAX  16777216
 #define CLI_YAML_DEPTH_MAX 64
-#define CLI_YAML_NODES_MAX 10000
+#define CLI_YAML_NODES_MAX 1000000
 
 enum cli_yaml_kind {
     CLI_YAML_SCALAR,

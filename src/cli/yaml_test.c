@@ -149,12 +149,12 @@ static void nodes_and_bytes_are_limited(void **state)
         text[i] = i % 2 ? '1' : ',';
     document = read_bytes(text, (size_t)CLI_YAML_NODES_MAX * 2 + 1);
     assert_int_equal(document.result, DET_ERR_LIMIT);
-    assert_non_null(strstr(document.error.text, "more than 10000"));
+    assert_non_null(strstr(document.error.text, "more than 1000000"));
     close_document(&document);
     memset(text, 'a', sizeof text);
     document = read_bytes(text, CLI_YAML_SIZE_MAX + 1);
     assert_int_equal(document.result, DET_ERR_LIMIT);
-    assert_non_null(strstr(document.error.text, "256 KiB"));
+    assert_non_null(strstr(document.error.text, "16384 KiB"));
     close_document(&document);
 }
 

@@ -10,9 +10,10 @@
 #include "base/arena.h"
 #include "base/buffer.h"
 
-#define DET_DATUM_SIZE_MAX  1048576 /* bytes of a text that is read or written */
+#define DET_DATUM_SIZE_MAX  1048576 /* bytes of a config, as rendered */
 #define DET_DATUM_DEPTH_MAX 64
-#define DET_DATUM_NODES_MAX 100000
+#define DET_DATUM_READ_MAX  16777216 /* bytes of YAML that is read: 100,000 workers have room */
+#define DET_DATUM_NODES_MAX 1000000
 
 /* Each with what a message calls it. */
 #define DET_DATUM_KINDS(X)   \

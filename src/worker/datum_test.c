@@ -188,16 +188,16 @@ static void limits_hold(void **state)
     assert_int_equal(read_repeated(fixture, "[", 500000, ""), DET_ERR_LIMIT);
     assert_int_equal(read_repeated(fixture, "- 1\n", DET_DATUM_NODES_MAX - 1, ""), 0);
     assert_int_equal(read_repeated(fixture, "- 1\n", DET_DATUM_NODES_MAX, ""), DET_ERR_LIMIT);
-    assert_non_null(strstr(fixture->error.text, "more than 100000 values"));
-    text = calloc(1, DET_DATUM_SIZE_MAX + 1);
-    memset(text, ' ', DET_DATUM_SIZE_MAX + 1);
+    assert_non_null(strstr(fixture->error.text, "more than 1000000 values"));
+    text = calloc(1, DET_DATUM_READ_MAX + 1);
+    memset(text, ' ', DET_DATUM_READ_MAX + 1);
     assert_int_equal(
         det_datum_from_yaml(
-            &fixture->arena, "text", text, DET_DATUM_SIZE_MAX, &datum, &fixture->error),
+            &fixture->arena, "text", text, DET_DATUM_READ_MAX, &datum, &fixture->error),
         0);
     assert_int_equal(
         det_datum_from_yaml(
-            &fixture->arena, "text", text, DET_DATUM_SIZE_MAX + 1, &datum, &fixture->error),
+            &fixture->arena, "text", text, DET_DATUM_READ_MAX + 1, &datum, &fixture->error),
         DET_ERR_LIMIT);
     free(text);
 }

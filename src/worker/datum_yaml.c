@@ -293,10 +293,10 @@ int det_datum_from_yaml(
     };
     int r;
 
-    if (size > DET_DATUM_SIZE_MAX)
+    if (size > DET_DATUM_READ_MAX)
         return det_error_set(
             reterr, DET_ERR_LIMIT, "%s: it is larger than %d KiB; split it", what,
-            DET_DATUM_SIZE_MAX / 1024);
+            DET_DATUM_READ_MAX / 1024);
     r = read_text(&reader);
     if (r < 0)
         return r;
