@@ -70,7 +70,7 @@ static void little_is_enough(void **state)
     }
 }
 
-/* As many as docs/formats/detent-yaml.md says; the last one is wrong, to see that it is looked at. */
+/* As many as docs/formats/detent-yaml.md says; the last one is wrong, to see that it is read. */
 static void a_hundred_thousand_workers_are_taken(void **state)
 {
     struct det_buffer text;
