@@ -612,12 +612,12 @@ def test_what_does_not_fit_a_record_is_refused():
                        ("RANGE", {"card": "1", "cents": -1}),
                        ("RANGE", {"card": "1", "cents": MOST + 1}),
                        ("RANGE", {"card": "1" * 41, "cents": 1})):
-        trial.refused(code, (400,), "POST", send, {"event": "pay", "data": data})
-        equal(wire.post(send, {"event": "pay", "data": data}).json["error"]["code"], code)
+        trial.refused(code, (400,), "POST", send, {"event": "pay", "payload": data})
+        equal(wire.post(send, {"event": "pay", "payload": data}).json["error"]["code"], code)
     trial.refused("no such event", (400, 404), "POST", send, {"event": "nonsense"})
     trial.refused("an internal event", (400, 403, 404, 409), "POST", send, {"event": "charged"})
     trial.refused("a payload that it has not", (400,), "POST", send,
-                  {"event": "ping", "data": {"x": 1}})
+                  {"event": "ping", "payload": {"x": 1}})
     trial.refused("exists", (409,), "POST", "/v1/machines/order/instances", {"id": "o-4"})
     trial.tell()
     equal(wire.get("/v1/machines/order/instances/o-4").json["sequence"], 0)

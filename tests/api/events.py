@@ -26,7 +26,7 @@ def many(counters, rounds):
     def work(n):
         with Wire(SOCKET) as wire:
             for number in range(rounds):
-                adds = [{"event": "add", "data": {"number": number * 64 + k}} for k in range(64)]
+                adds = [{"event": "add", "payload": {"number": number * 64 + k}} for k in range(64)]
                 answer = wire.post(f"/v1/machines/counter/instances/c-{n}/batch", {"events": adds})
                 check(answer.status == 200, answer)
     together(counters, work)
@@ -297,7 +297,7 @@ machines: {blob: {effects: {}}}
     start(wire, "b-1", "blob")
     for n in range(BLOBS):
         answer = wire.post("/v1/machines/blob/instances/b-1/events",
-                           {"event": "take", "data": {"text": chr(65 + n % 26) * 60000}})
+                           {"event": "take", "payload": {"text": chr(65 + n % 26) * 60000}})
         equal(answer.status, 200)
     for target, count in (("/v1/log?limit=1000", BLOBS + 1), ("/v1/log?backward=true", BLOBS + 1),
                           ("/v1/machines/blob/instances/b-1/history?limit=1000", BLOBS + 1)):

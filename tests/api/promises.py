@@ -59,7 +59,7 @@ def test_who_expects_another_sequence_is_told_of_the_conflict():
     wire = daemon.wire()
     start(wire, "c-1")
     target = "/v1/machines/counter/instances/c-1"
-    body = {"event": "add", "data": {"number": 1}}
+    body = {"event": "add", "payload": {"number": 1}}
     equal(wire.post(f"{target}/events", body).status, 200)
     for path, wrong in (("events", body), ("batch", {"events": [body]})):
         answer = wire.post(f"{target}/{path}", {**wrong, "expected": 5})
@@ -76,12 +76,12 @@ def test_a_batch_of_one_instance_happens_as_a_whole_or_not():
     wire = daemon.wire()
     start(wire, "c-1")
     target = "/v1/machines/counter/instances/c-1"
-    adds = [{"event": "add", "data": {"number": n}} for n in range(64)]
+    adds = [{"event": "add", "payload": {"number": n}} for n in range(64)]
     answer = wire.post(f"{target}/batch", {"events": adds}, "b-1")
     equal((answer.status, answer.json["sequence"]), (200, 64))
     again = wire.post(f"{target}/batch", {"events": adds}, "b-1")
     equal((again.status, again.json["sequence"], again.json["duplicate"]), (200, 64, True))
-    for bad in ({"event": "nonsense"}, {"event": "add", "data": {"number": -1}}):
+    for bad in ({"event": "nonsense"}, {"event": "add", "payload": {"number": -1}}):
         answer = wire.post(f"{target}/batch", {"events": [*adds[:3], bad]})
         check(400 <= answer.status < 500, answer)
     # It ends with the first, and then takes no more: none of them has happened.
@@ -98,7 +98,7 @@ def test_sends_of_a_batch_are_independent():
     wire = daemon.wire()
     for n in range(3):
         start(wire, f"c-{n}")
-    one = {"machine": "counter", "event": "add", "data": {"number": 1}}
+    one = {"machine": "counter", "event": "add", "payload": {"number": 1}}
     sends = [{**one, "id": "c-0"}, {**one, "id": "nobody"}, {**one, "id": "c-1", "expected": 9},
              {**one, "id": "c-2", "event_id": "e-1"}, {**one, "id": "c-2", "event_id": "e-1"},
              {**one, "id": "c-1", "data": {}}, {**one, "machine": "nobody", "id": "c-1"},
@@ -137,7 +137,7 @@ def test_every_write_is_stored_with_its_trace():
     daemon = Daemon()
     wire = daemon.wire()
     target = "/v1/machines/counter/instances/c-1"
-    add = {"event": "add", "data": {"number": 1}}
+    add = {"event": "add", "payload": {"number": 1}}
     writes = [(f"{target}/events", add), (f"{target}/batch", {"events": [add, add]}),
               ("/v1/batches", {"sends": [{"machine": "counter", "id": "c-1", **add}]}),
               (f"{target}/cancel", {})]
@@ -172,7 +172,7 @@ def test_events_of_a_batch_take_no_more_room_than_is_theirs():
     daemon = Daemon()
     wire = daemon.wire()
     start(wire, "w", "wide")
-    one = {"machine": "wide", "id": "w", "event": "write", "data": {"text": "a"}}
+    one = {"machine": "wide", "id": "w", "event": "write", "payload": {"text": "a"}}
     equal(wire.post("/v1/batches", {"sends": [one] * 200}).json["failed"], 0)
     many = wire.post("/v1/batches", {"sends": [one] * 1000})
     equal((many.status, many.json["error"]["code"]), (422, "LIMIT"))

@@ -20,7 +20,7 @@ TYPES = {
 }
 WORDS = {"$ref", "allOf", "oneOf", "type", "required", "enum", "const", "pattern", "properties",
          "additionalProperties", "items", "minimum", "maximum", "minLength", "maxLength",
-         "minItems", "maxItems", "format", "description"}
+         "minItems", "maxItems", "format", "description", "deprecated"}
 
 
 class Schemas:
