@@ -164,12 +164,26 @@ static int read_text(struct act *act, const char *text, struct cli_text *file)
     return r < 0 ? cli_store_complain(&act->store, r, &error) : CLI_OK;
 }
 
+/* Nothing was given where something is needed: says what, as it would be written. */
+static void complain_missing(struct act *act, const char *what, const struct det_record *record)
+{
+    char fields[256] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < record->field_count && used < sizeof fields; i++)
+        used += (size_t)snprintf(
+            fields + used, sizeof fields - used, "%s\"%s\": ...", i ? ", " : "",
+            record->fields[i].name);
+    cli_complain(act->store.cli, "%s needs %s '{%s}'", what, act->option, fields);
+}
+
 int act_read_json(
     struct act *act, const char *what, const char *text, const struct det_record *record,
     unsigned flags, void *value)
 {
     struct det_error error = { 0 };
     struct cli_text file = { 0 };
+    bool is_given = text != NULL;
     int code = CLI_OK, r;
 
     text = text ? text : "{}";
@@ -182,6 +196,8 @@ int act_read_json(
         &error);
     if (r == DET_ERR_UNKNOWN_FIELD && record == det_empty_record())
         cli_complain(act->store.cli, "%s: %s carries none", act->option, what);
+    else if (r < 0 && !is_given)
+        complain_missing(act, what, record);
     else if (r < 0)
         cli_complain(act->store.cli, "%s: %s", act->option, error.text);
     if (file.data)

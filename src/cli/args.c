@@ -191,7 +191,7 @@ static int check_operands(struct reader *reader)
 
     if (args->operand_count < operand->least)
         return det_error_set(
-            reader->error, DET_ERR_INVALID, "something is missing: detent %s %s",
+            reader->error, DET_ERR_INVALID, "an argument is missing: detent %s %s",
             reader->command->name, operand->form);
     if (args->operand_count > operand->most)
         return det_error_set(

@@ -103,7 +103,8 @@ int socket_find(const char *from, char *target, struct det_error *reterr)
     if (!is_found)
         return det_error_set(
             reterr, DET_ERR_NOT_FOUND,
-            "there is no " CONFIG_FILE_NAME " here or in a folder above; go to your project");
+            "there is no " CONFIG_FILE_NAME " here or in a folder above; go to your "
+            "project, or begin one with 'detent new NAME'");
     return length < whole ? check_owner(target, reterr) : 0;
 }
 

@@ -177,7 +177,7 @@ def test_orders():
     check(task("web")["process"] not in (before, None))
     detent("restart", "back", "-w", err="back: 2 tasks restarted")
     detent("restart", "wbe", "web", code=3, err=["did you mean 'web'?", "web: restarting"])
-    detent("restart", code=2, err="something is missing")
+    detent("restart", code=2, err="an argument is missing")
     detent("stop", "web", "--wait", err="web: stopped")
     equal(task("web")["state"], "stopped")
     detent("stop", "web", err="web: nothing to do")

@@ -289,7 +289,8 @@ def test_what_is_wrong_is_told_with_what_is_right():
     detent("send", "order-1", "charged", *STORE, code=6, err="only effects and timers send it")
     detent("send", "order-1", "halt", *STORE, out="order-1: halt: ignored in pending")
     detent("send", "order-1", "ship", *STORE, out="order-1: ship: kept until pending is left")
-    detent("send", "order-1", "pay", *STORE, code=2, err="card")
+    detent("send", "order-1", "pay", *STORE, code=2,
+           err="pay needs --payload '{\"card\": ..., \"cents\": ...}'")
     detent("send", "order-1", "pay", *STORE, "--payload", "{", code=2, err="--payload: ")
     detent("send", "order-1", "pay", *STORE, "--payload", '{"card":"1","cents":-1}', code=2,
            err="cents")

@@ -173,7 +173,7 @@ def test_wrong_words_get_the_nearest_right_one():
     detent("--color", "never", "fmt", code=2, err="behind the command: detent fmt --color ...")
     detent("--strict", code=2, err="options stand behind a command: detent COMMAND --strict ...")
     detent("check", "--stict", "x", code=2, err=["did you mean --strict?", "detent help check"])
-    detent("check", code=2, err="something is missing: detent check FILE|FOLDER...")
+    detent("check", code=2, err="an argument is missing: detent check FILE|FOLDER...")
     detent("version", "x", code=2, err="unexpected argument 'x'")
     detent("diagram", "x", "--format", "png", code=2, err="--format is one of")
     detent("diagram", "x", "-f", "mermiad", code=2, err="not 'mermiad'; did you mean 'mermaid'?")
