@@ -17,6 +17,7 @@ NIGHTLY_FUZZ_SECONDS ?= 600
 NIGHTLY_SIM_SEEDS ?= 100000
 NIGHTLY_CRASH_STEPS ?= 600
 NIGHTLY_NODES_TIMES ?= 10
+NIGHTLY_CONTRACT_EXAMPLES ?= 200
 
 .NOTPARALLEL:
 .PHONY: release run demo test bench fuzz sim check nightly coverage install clean setup setup-all
@@ -73,6 +74,10 @@ nightly: check test
 	@NODES_SEED=$$(date +%s) NODES_TIMES=$(NIGHTLY_NODES_TIMES) ctest --preset release \
 		-L '^processes$$' --timeout 86400
 	@ctest --test-dir build/release --output-on-failure -j4 -L '^sanitized$$'
+	@scripts/setup-outside
+	@CONTRACT_FUZZ_SEED=$$(date +%s) CONTRACT_FUZZ_EXAMPLES=$(NIGHTLY_CONTRACT_EXAMPLES) \
+		tests/outside/contract_fuzz.py build/release/detent build/release/tests/nasty-child \
+		|| test $$? = 77
 	@scripts/build asan
 	@ctest --preset clang
 	@ctest --test-dir build/asan --output-on-failure -j4

@@ -184,7 +184,7 @@ static unsigned needed_for(const struct api_note *note)
 {
     if (note->route)
         return note->route->scope;
-    return note->status ? TOKENS_ALL : GUARD_PUBLIC;
+    return note->status ? TOKENS_ALL | GUARD_ABSENT : GUARD_PUBLIC;
 }
 
 unsigned api_admit(void *context, struct http_exchange *exchange, struct http_answer *ret)

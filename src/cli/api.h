@@ -11,7 +11,7 @@
  *
  *     api.c           a request from its headers to its call
  *     api_life.c      opens, listens, closes
- *     api_routes.c    the table, and who may ask for what
+ *     api_routes.c    the table of api_routes.def, and who may ask for what
  *     api_call.c      one request from its match to its answer, which comes in time
  *     api_body.c      the body of a request: an object with the members that it may have
  *     api_audit.c     who acts, and who is refused
@@ -77,6 +77,7 @@ struct api_route {
     enum api_mode mode;
     void (*run)(struct api_call *call);
     const char *query; /* the keys it takes, with blanks between; NULL: none */
+    const char *words; /* what the last parameter may be, as above; NULL: anything */
 };
 
 /* A store that is open for reading, and what is complained about it. */

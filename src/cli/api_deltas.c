@@ -310,11 +310,13 @@ static bool read_cursor(struct api_call *call, uint64_t *ret)
 {
     const char *last = http_header(http_request(call->exchange), "last-event-id");
 
+    if (!api_query_number(call, "after", 0, INT64_MAX, ret))
+        return false;
     if (last && (det_parse_u64(det_view_text(last), ret) < 0 || *ret > INT64_MAX)) {
         api_fail(call, DET_ERR_INVALID, "'Last-Event-ID' is a sync id: a number");
         return false;
     }
-    return last || api_query_number(call, "after", 0, INT64_MAX, ret);
+    return true;
 }
 
 static bool read_query(struct api_call *call, struct follower *follower, uint64_t cursor)

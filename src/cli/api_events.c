@@ -430,12 +430,14 @@ static bool read_cursor(struct api_call *call, struct subscriber *subscriber)
     const char *last = http_header(http_request(call->exchange), "last-event-id");
 
     subscriber->cursor = UINT64_MAX;
+    if (!api_query_number(call, "after", 0, INT64_MAX, &subscriber->cursor))
+        return false;
     if (last && (det_parse_u64(det_view_text(last), &subscriber->cursor) < 0 ||
                  subscriber->cursor > INT64_MAX)) {
         api_fail(call, DET_ERR_INVALID, "'Last-Event-ID' is a position of the log: a number");
         return false;
     }
-    return last || api_query_number(call, "after", 0, INT64_MAX, &subscriber->cursor);
+    return true;
 }
 
 static void join(struct subscriber *subscriber)

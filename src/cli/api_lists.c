@@ -400,6 +400,8 @@ static void take_slots(struct api_call *call, json_t *parts)
     {
         if (strcmp(json_string_value(json_object_get(slot, "name")), name) == 0) {
             api_fail(call, DET_ERR_UNSUPPORTED, "the slot '%s' keeps no jobs: see 'durable'", name);
+            /* Of this slot, and not of the server. */
+            call->status = 422;
             return;
         }
     }

@@ -130,7 +130,7 @@ static const struct ask asks[] = {
     { "GET", "/v1/slots", NULL, "200", false },
     { "GET", "/v1/slots/kept/submissions?limit=2", NULL, "200", false },
     { "POST", "/v1/slots/kept/submissions", "{\"run\": [\"true\"]}", "201 202", false },
-    { "GET", "/v1/slots/batch/submissions", NULL, "501", false },
+    { "GET", "/v1/slots/batch/submissions", NULL, "422", false },
     { "POST", "/v1/slots/batch/submissions", "{\"run\": [\"true\"]}", "201", false },
     { "POST", "/v1/slots/kept/submissions/nobody/cancel", "{}", "404", false },
     { "GET", "/v1/workers?limit=1", NULL, "200", false },

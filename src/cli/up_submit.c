@@ -326,7 +326,7 @@ void up_run_submit(void *context, const struct socket_request *request, struct s
         submit_durable(&job, request, call);
     else if (up_argument_text(request, "key"))
         socket_call_fail(
-            call, DET_ERR_INVALID, "slot '%.100s' is not durable, and keeps no key", job.slot);
+            call, DET_ERR_REFUSED, "slot '%.100s' is not durable, and keeps no key", job.slot);
     else
         submit(&job, call, up_argument_is_set(request, "wait"));
     det_arena_deinit(&job.arena);

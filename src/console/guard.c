@@ -98,7 +98,8 @@ static bool has_body(const struct http_request *request)
 {
     const char *length = http_header(request, "content-length");
 
-    return request->method != HTTP_DELETE || (length && strcmp(length, "0") != 0) ||
+    return request->method == HTTP_POST || request->method == HTTP_PUT ||
+           request->method == HTTP_PATCH || (length && strcmp(length, "0") != 0) ||
            http_header(request, "transfer-encoding");
 }
 
@@ -278,7 +279,8 @@ void guard_check(
             request->host);
     else if (!is_safe(request) && is_from_elsewhere(request))
         refuse(ret, 403, "REFUSED", "a page of another site may not do this");
-    else if (!is_safe(request) && has_body(request) && !is_json(request))
+    else if (
+        !is_safe(request) && !(needed & GUARD_ABSENT) && has_body(request) && !is_json(request))
         refuse(ret, 415, "INVALID", "the body must be JSON: 'Content-Type: application/json'");
     else if (needed != GUARD_PUBLIC)
         check_token(guard, request, ret);

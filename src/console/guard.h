@@ -20,7 +20,10 @@
 #include "console/http.h"
 #include "console/tokens.h"
 
-#define GUARD_PUBLIC  0 /* instead of scopes: no token is needed */
+#define GUARD_PUBLIC 0 /* instead of scopes: no token is needed */
+#define GUARD_ABSENT \
+    0x8000u /* beside scopes: nothing is there, or not by this method; it will be
+                                refused, whatever its body is */
 #define GUARD_BUCKETS (TOKENS_MAX + 24)
 
 /* How much of its rate a token has used: it fills by `rate` a second, up to twice of it. */

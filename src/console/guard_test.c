@@ -257,6 +257,19 @@ static const char *bearer(const char *token)
     return text;
 }
 
+/* That a path has no such method is not hidden behind the type of a body. */
+static void where_nothing_is_no_body_is_looked_at(void **state)
+{
+    struct ask ask = { .method = HTTP_PUT, .needed = TOKENS_ALL | GUARD_ABSENT };
+    struct fixture *fixture = *state;
+
+    assert_int_equal(status_of(fixture, ask), 401);
+    ask.headers[0] = (struct http_header){ "authorization", bearer(fixture->reader) };
+    assert_int_equal(status_of(fixture, ask), 0);
+    ask.needed = TOKENS_READ;
+    assert_int_equal(status_of(fixture, ask), 415);
+}
+
 static void a_token_is_good_for_its_scopes(void **state)
 {
     struct fixture *fixture = *state;
@@ -419,6 +432,7 @@ int main(void)
         TEST(an_origin_has_the_scheme_of_the_connection),
         TEST(a_body_must_be_json),
         TEST(what_is_removed_needs_no_body),
+        TEST(where_nothing_is_no_body_is_looked_at),
         TEST(a_token_is_good_for_its_scopes),
         TEST(while_their_file_is_not_right_no_token_counts),
         TEST(what_is_no_token_is_not_let_in),

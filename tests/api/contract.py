@@ -163,7 +163,7 @@ GOOD = {
                     headers={"Idempotency-Key": "once"}),
                call(body={"run": ["true"], "name": "more"}, status=400, slot="jobs",
                     headers={"Idempotency-Key": "once"}),
-               call(body={"run": ["true"]}, status=400, slot="batch",
+               call(body={"run": ["true"]}, status=422, slot="batch",
                     headers={"Idempotency-Key": "once"})],
     "workers": [
         call(holds=lambda v: [w["id"] for w in v["items"]] ==

@@ -20,7 +20,7 @@ TYPES = {
 }
 WORDS = {"$ref", "allOf", "oneOf", "type", "required", "enum", "const", "pattern", "properties",
          "additionalProperties", "items", "minimum", "maximum", "minLength", "maxLength",
-         "minItems", "maxItems", "format", "description", "deprecated"}
+         "minItems", "maxItems", "prefixItems", "format", "description", "deprecated"}
 
 
 class Schemas:
@@ -77,7 +77,9 @@ class Schemas:
         elif isinstance(value, list):
             yield from self.bounds(len(value), schema, where, "minItems", "maxItems")
             for index, item in enumerate(value):
-                yield from self.broken(item, schema.get("items", {}), f"{where}[{index}]", closed)
+                first = schema.get("prefixItems", [])
+                inner = first[index] if index < len(first) else schema.get("items", {})
+                yield from self.broken(item, inner, f"{where}[{index}]", closed)
         elif isinstance(value, dict):
             yield from self.members(value, schema, where, closed)
 
