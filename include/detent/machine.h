@@ -94,6 +94,10 @@ enum det_effect_result {
     DET_DONE = 0,     /* nothing to send */
     DET_PRODUCED = 1, /* the event, which must have been written to `ret`, is to be sent to the
                          instance */
+    /* It did not begin, because this process has no descriptor, process or memory for it. The
+     * attempt does not count; the next one comes after a second, or `retry_after` if that is
+     * longer. `reason` says what is short. */
+    DET_POSTPONED = 2,
 };
 
 /* User code. `event` is the machine's own event struct, whose first member is its kind, and NULL

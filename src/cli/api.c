@@ -12,6 +12,7 @@
 #include "cli/up_machines.h"
 #include "cli/up_observe.h"
 #include "console/assets.h"
+#include "store/store.h"
 
 /* More answers to wrong tokens than these are not kept back: who has so many connections is told at
  * once, and needs a new connection for each guess. */
@@ -274,6 +275,10 @@ static void handle_route(
         api_fail(
             call, DET_ERR_INVALID,
             "no Idempotency-Key is kept for this, and so it takes none: look first what happened");
+    else if (call->key && route->method != HTTP_GET && !det_store_id_is_valid(call->key))
+        api_fail(
+            call, DET_ERR_INVALID,
+            "an Idempotency-Key has 1 to 128 characters of A-Z a-z 0-9 . _ : -");
     if (call->status)
         api_finish(call);
     else

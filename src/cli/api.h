@@ -22,7 +22,7 @@
  *     api_instance.c  an instance: where it stands, its history, why
  *     api_lists.c     instances, timers, effects, locks; api_log.c: the log
  *     api_overview.c  all at one sight; api_counts.c: how much of what there is
- *     api_host.c      the process itself, and sessions
+ *     api_host.c      the process itself, and sessions; api_ready.c: whether it can do its work
  *     api_machines.c  definitions and drawings
  *     api_up.c        what the loop of `up` knows: tasks, groups, slots, jobs, status
  *     api_workers.c   workers; api_documents.c: what the store has about them; api_deltas.c:

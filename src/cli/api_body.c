@@ -7,6 +7,8 @@
 #include "base/memory.h"
 #include "cli/api_parts.h"
 
+#define KEY_MAX 32 /* of those that a body may have */
+
 bool api_is_listed(const char *list, struct det_view word)
 {
     while (*list) {
@@ -19,6 +21,15 @@ bool api_is_listed(const char *list, struct det_view word)
     return false;
 }
 
+/* However it is escaped. */
+static bool is_key_listed(const char *keys, struct det_view key)
+{
+    char name[KEY_MAX];
+    size_t size = det_json_unescape(key, name, sizeof name);
+
+    return size <= sizeof name && api_is_listed(keys, det_view_of(name, size));
+}
+
 int api_object(
     struct members *members, struct det_arena *arena, struct det_view text, const char *keys,
     struct det_error *reterr)
@@ -28,7 +39,7 @@ int api_object(
     for (size_t i = 0; r == 0 && i < members->count; i++) {
         struct det_view key = members->items[i].key;
 
-        if (!api_is_listed(keys, key))
+        if (!is_key_listed(keys, key))
             r = det_error_set(
                 reterr, DET_ERR_UNKNOWN_FIELD, "there is no '%.*s' here; there may be: %s",
                 (int)(key.size < 60 ? key.size : 60), key.data, keys);

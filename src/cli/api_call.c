@@ -313,14 +313,40 @@ void api_error_line(struct line *line, int code, const struct det_error *error)
     line_close(line, '}');
 }
 
+/* Where the store is says nothing to who asks, and is not for everybody to know. */
+static void hide_place(char *text, const char *place)
+{
+    static const char otherwise[] = "the store";
+    size_t size = place ? strlen(place) : 0;
+    char *found;
+
+    while (size > sizeof otherwise && (found = strstr(text, place))) {
+        memcpy(found, otherwise, sizeof otherwise - 1);
+        memmove(found + sizeof otherwise - 1, found + size, strlen(found + size) + 1);
+    }
+}
+
+static struct det_error without_place(const struct api *api, const struct det_error *error)
+{
+    struct det_error copy = *error;
+    const char *colon = api->address ? strchr(api->address, ':') : NULL;
+
+    hide_place(copy.text, api->address);
+    hide_place(copy.text, api->url);
+    hide_place(copy.text, colon ? colon + 1 : NULL);
+    return copy;
+}
+
 void api_fail_with(struct api_call *call, int code, const struct det_error *error)
 {
+    struct det_error shown = without_place(call->api, error);
+
     det_buffer_clear(&call->line.text);
     call->line.needs_comma = false;
     call->status = api_status_of(code);
     call->type = NULL;
     line_open(&call->line, NULL, '{');
-    api_error_line(&call->line, code, error);
+    api_error_line(&call->line, code, &shown);
     line_close(&call->line, '}');
 }
 

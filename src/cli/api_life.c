@@ -19,6 +19,7 @@
 #include "cli/api_counts.h"
 #include "cli/api_parts.h"
 #include "cli/store_parts.h"
+#include "cli/up_descriptors.h"
 #include "cli/up_machines.h"
 #include "cli/up_verbs.h"
 #include "os/os.h"
@@ -181,6 +182,7 @@ static int open_parts(struct api *api, struct det_error *reterr)
     };
     int r;
 
+    up_descriptors_clamp(&api->up->file.config, &options.limits);
     r = open_tokens(api->up, reterr);
     if (r < 0)
         return r;

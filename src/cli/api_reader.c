@@ -13,7 +13,8 @@
 #include "cli/api.h"
 #include "os/os.h"
 
-#define PREFIX "detent: "
+#define SPARE_DESCRIPTORS 4
+#define PREFIX            "detent: "
 
 static void close_reader(struct api_reader *reader)
 {
@@ -151,6 +152,12 @@ void api_fail_reader(struct api_call *call, int exit_code)
     int code = error_of(reader, exit_code);
     const char *text;
 
+    /* SQLite cannot open a file then, and says no more than that. */
+    if (code == DET_ERR_IO && det_descriptors_are_short(SPARE_DESCRIPTORS)) {
+        api_fail(call, DET_ERR_BUSY, "there are no descriptors left for the store; retry later");
+        forget_text(reader);
+        return;
+    }
     fflush(reader->cli.err);
     text = reader->text && reader->text_size ? reader->text : det_error_text(code);
     if (strncmp(text, PREFIX, strlen(PREFIX)) == 0)

@@ -99,6 +99,7 @@ static const struct ask asks[] = {
     { "GET", "/v1/status", NULL, "200", false },
     { "GET", "/v1/store", NULL, "200", false },
     { "GET", "/v1/overview", NULL, "200", false },
+    { "GET", "/v1/rates", NULL, "200", false },
     { "GET", "/v1/machines", NULL, "200", false },
     { "GET", "/v1/machines/order", NULL, "200", false },
     { "GET", "/v1/machines/order/diagram?format=mermaid", NULL, "200", false },

@@ -391,21 +391,3 @@ void api_get_status(struct api_call *call)
 {
     api_ask(call, "status", json_object(), answer_status);
 }
-
-static void answer_ready(struct api_call *call, json_t *parts)
-{
-    const char *state = json_string_value(json_object_get(json_array_get(parts, 0), "state"));
-    const char *away = json_string_value(json_object_get(json_array_get(parts, 0), "away"));
-    bool is_ready = !away && strcmp(state, "running") == 0;
-
-    call->status = is_ready ? 200 : 503;
-    line_open(&call->line, NULL, '{');
-    line_bool(&call->line, "ready", is_ready);
-    line_text(&call->line, "why", is_ready ? NULL : away ? away : state);
-    line_close(&call->line, '}');
-}
-
-void api_readyz(struct api_call *call)
-{
-    api_ask(call, "status", json_object(), answer_ready);
-}

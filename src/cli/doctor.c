@@ -73,7 +73,16 @@ static void find(struct doctor *doctor, int code, const char *format, ...)
     on_found(doctor, code, text);
 }
 
-/* Files. `why` says what others could do that may read it; NULL: reading does no harm. */
+static void look_at_owner(struct doctor *doctor, const char *path)
+{
+    struct stat status;
+
+    if (stat(path, &status) == 0 && status.st_uid != geteuid() && status.st_uid != 0 &&
+        geteuid() != 0)
+        find(doctor, CLI_OK, "%s: it is another user's, who may change it", path);
+}
+
+/* Files. `why` says what others could do that may read it. */
 static void look_at_file(struct doctor *doctor, const char *path, const char *why)
 {
     struct stat status;
@@ -82,23 +91,48 @@ static void look_at_file(struct doctor *doctor, const char *path, const char *wh
         return;
     if (status.st_mode & 002)
         find(doctor, CLI_REFUSED, "%s: everybody may change it; chmod o-w", path);
-    else if (why && status.st_mode & 004)
+    else if (status.st_mode & 004)
         find(doctor, CLI_OK, "%s: everybody may read it, %s; chmod o-r", path, why);
-    if (status.st_uid != geteuid() && status.st_uid != 0 && geteuid() != 0)
-        find(doctor, CLI_OK, "%s: it is another user's, who may change it", path);
+    look_at_owner(doctor, path);
 }
 
+/* What instances have in them is there for nobody but its owner. */
+static void look_at_data(struct doctor *doctor, const char *path)
+{
+    struct stat status;
+
+    if (lstat(path, &status) == 0 && (status.st_mode & 077))
+        find(
+            doctor, CLI_REFUSED,
+            "%s: others may read or write it (mode %04o), with all that instances have in it; "
+            "chmod %s makes it yours",
+            path, (unsigned)(status.st_mode & 07777), S_ISDIR(status.st_mode) ? "700" : "600");
+}
+
+static void look_at_state(struct doctor *doctor)
+{
+    char path[DET_PATH_MAX + 16];
+
+    snprintf(path, sizeof path, "%s/" SOCKET_FOLDER, doctor->project);
+    look_at_data(doctor, path);
+}
+
+/* The file, those that SQLite puts beside it, and our own. */
 static void look_at_store(struct doctor *doctor)
 {
+    static const char *const beside[] = { "", "-wal", "-shm", "-journal", "-lock", "-mark" };
     const char *url = doctor->file.config.store;
-    char path[2 * DET_PATH_MAX];
+    char path[2 * DET_PATH_MAX], one[2 * DET_PATH_MAX + 16];
 
     if (!url || strncmp(url, "sqlite:", 7) != 0)
         return;
     snprintf(
         path, sizeof path, "%s%s%.*s", url[7] == '/' ? "" : doctor->project,
         url[7] == '/' ? "" : "/", (int)strcspn(url + 7, "?"), url + 7);
-    look_at_file(doctor, path, "with all that instances have in it");
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        snprintf(one, sizeof one, "%s%s", path, beside[i]);
+        look_at_data(doctor, one);
+    }
 }
 
 static void look_at_secrets(struct doctor *doctor)
@@ -195,6 +229,7 @@ static void look_at_tokens(struct doctor *doctor)
 static void look_at_all(struct doctor *doctor)
 {
     const struct serve_wish wish = { .project = doctor->project,
+                                     .path = doctor->file.path,
                                      .is_serving = true,
                                      .may_be_root = true };
 
@@ -204,8 +239,9 @@ static void look_at_all(struct doctor *doctor)
             "this is root: all that is started would be, too; `detent serve --user NAME` makes it "
             "another user");
     serve_examine(doctor->cli, &wish, &doctor->file.config.http, &doctor->none, on_found, doctor);
-    look_at_file(doctor, doctor->file.path, NULL);
+    look_at_owner(doctor, doctor->file.path);
     look_at_store(doctor);
+    look_at_state(doctor);
     look_at_secrets(doctor);
     look_at_dates(doctor);
     look_at_http(doctor);

@@ -16,6 +16,8 @@
 #include "cli/line.h"
 #include "os/os.h"
 
+#define SHORTAGE_TOLD_EVERY (10 * DET_SECOND)
+
 int effects_open(
     struct effects *effects, const struct det_allocator *allocator, struct det_world *world,
     const struct config *config)
@@ -152,6 +154,27 @@ static void wipe(struct det_buffer *buffer)
     det_buffer_deinit(buffer);
 }
 
+/* Many are put off at the same time, for the same reason: one in ten seconds is told. */
+static bool is_worth_telling(struct effects *effects)
+{
+    det_time now = det_world_now(effects->world, DET_CLOCK_MONOTONIC);
+    det_time until = atomic_load(&effects->short_until);
+
+    return now >= until &&
+           atomic_compare_exchange_strong(
+               &effects->short_until, &until, det_add_time(now, SHORTAGE_TOLD_EVERY));
+}
+
+static void tell_failure(
+    const struct effects *effects, const struct det_effect_call *call, const char *why,
+    bool is_put_off)
+{
+    if (effects->tell)
+        effects->tell(
+            effects->user,
+            &(struct effect_failure){ .call = call, .why = why, .is_put_off = is_put_off });
+}
+
 static int run_binding(
     struct effects *effects, const struct effect_binding *binding, struct det_effect_call *call,
     const struct det_buffer *input, void *ret)
@@ -164,13 +187,15 @@ static int run_binding(
         effect_command(effects, binding, input, &outcome);
     else
         effect_http(effects, binding, call, input, &outcome);
-    r = effect_answer(effects, binding, &outcome, ret);
+    r = outcome.is_shortage ? DET_POSTPONED : effect_answer(effects, binding, &outcome, ret);
+    if (r == DET_ERR_NO_MEMORY)
+        r = DET_POSTPONED;
     if (r < 0)
         call->retry_after = outcome.retry_after;
-    if (r < 0 && call->reason)
+    if ((r < 0 || r == DET_POSTPONED) && call->reason)
         (void)det_text_copy(call->reason, DET_REASON_MAX + 1, outcome.why);
-    if (r < 0 && effects->tell)
-        effects->tell(effects->user, &(struct effect_failure){ .call = call, .why = outcome.why });
+    if (r < 0 || (r == DET_POSTPONED && is_worth_telling(effects)))
+        tell_failure(effects, call, outcome.why, r == DET_POSTPONED);
     wipe(&outcome.body);
     return r;
 }
@@ -181,7 +206,7 @@ static int run(struct det_effect_call *call, const void *data, const void *event
     struct effects *effects = call->move.user;
     const struct effect_binding *binding = find(effects, call->move.machine, call->effect);
     struct line line;
-    int r = DET_ERR_NO_MEMORY;
+    int r = DET_POSTPONED;
 
     det_assert(binding);
     line_init(&line, effects->allocator);

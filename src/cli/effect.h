@@ -12,6 +12,8 @@
  *   2. Whatever runs has a deadline: its own timeout, or effects_stop(), whichever comes first; it
  *      is kept to a fifth of a second.
  *   3. What comes back is bounded by EFFECT_BODY_MAX.
+ *   4. An attempt that this process has no descriptor, process or memory for is put off, and does
+ *      not count: a shortage of ours makes no dead letter.
  *
  * Once all are bound nothing changes but `stop_at`: any number of threads may run effects. */
 #ifndef DET_CLI_EFFECT_H
@@ -30,6 +32,7 @@
 struct effect_failure {
     const struct det_effect_call *call;
     const char *why;
+    bool is_put_off; /* it did not begin, and does not count */
 };
 
 struct effect_binding {
@@ -45,7 +48,8 @@ struct effects {
     struct effect_binding *bindings;
     size_t count, capacity;
     bool has_http;
-    _Atomic det_time stop_at; /* monotonic; DET_NEVER: nobody wants it to stop */
+    _Atomic det_time stop_at;     /* monotonic; DET_NEVER: nobody wants it to stop */
+    _Atomic det_time short_until; /* monotonic: until then nobody is told again of a shortage */
     void (*tell)(void *user, const struct effect_failure *failure);
     void *user;
 };
@@ -79,7 +83,8 @@ struct effect_outcome {
     int error;            /* where there is no code */
     det_time retry_after; /* what a server that is busy asks for; 0: nothing */
     bool is_success;
-    bool is_strict; /* the body is an answer or empty; else it may be anything */
+    bool is_shortage; /* it did not begin: we have no descriptor, process or memory for it */
+    bool is_strict;   /* the body is an answer or empty; else it may be anything */
     struct det_buffer body;
     char why[EFFECT_WHY_TEXT];
 };

@@ -185,14 +185,19 @@ void effect_command(
     struct det_error error = { 0 };
     int r = DET_ERR_IO;
 
-    snprintf(outcome->why, sizeof outcome->why, "there is no room for its input");
-    if (options.input >= 0) {
+    if (options.input < 0) {
+        outcome->is_shortage = det_errno_is_shortage(errno);
+        snprintf(
+            outcome->why, sizeof outcome->why, "there is no room for its input: %s",
+            strerrordesc_np(errno));
+    } else {
         r = effects->world->ops->process_start(effects->world, &options, &running.process, &error);
         close(options.input);
         if (r < 0)
             snprintf(outcome->why, sizeof outcome->why, "%s", error.text);
     }
     outcome->error = r;
+    outcome->is_shortage |= r == DET_ERR_LIMIT || r == DET_ERR_NO_MEMORY;
     if (r < 0)
         return;
     det_buffer_init(&running.error, effects->allocator);

@@ -4,8 +4,11 @@
 /* effect_command_test.c - effects that are programs: what they get, what their exit codes and their
  * output come to, and how they end when they do not. */
 #include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/memory.h"
+
 #include "cli/effect_test.h"
 
 static void open_bench(struct bench *bench, const char *effect)
@@ -208,13 +211,37 @@ static int call_all(struct det_test_memory *memory, void *argument)
     if (r == 0)
         r = bench_call(&bench);
     bench_close(&bench);
-    return r == DET_PRODUCED ? 0 : r;
+    return r == DET_PRODUCED ? 0 : r == DET_POSTPONED ? DET_ERR_NO_MEMORY : r;
 }
 
-static void a_lack_of_memory_is_a_failed_attempt(void **state)
+static void a_lack_of_memory_puts_it_off(void **state)
 {
     (void)state;
     det_test_each_failure(call_all, NULL);
+}
+
+/* With none, and with too few for its streams. */
+static void a_lack_of_descriptors_puts_it_off_and_is_told_once(void **state)
+{
+    struct rlimit before, limit;
+    struct bench bench;
+    int first;
+
+    (void)state;
+    open_bench(&bench, "{command: [echo, '{\"event\": \"declined\"}']}");
+    first = dup(STDIN_FILENO);
+    assert_true(first >= 0);
+    close(first);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    for (int left = 0; left < 4; left++) {
+        limit = (struct rlimit){ (rlim_t)(first + left), before.rlim_max };
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        assert_int_equal(bench_call(&bench), DET_POSTPONED);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        assert_int_equal(bench.told, 1);
+    }
+    assert_int_equal(bench_call(&bench), DET_PRODUCED);
+    bench_close(&bench);
 }
 
 int main(void)
@@ -230,7 +257,8 @@ int main(void)
         cmocka_unit_test(more_output_than_there_is_room_for_is_a_failure),
         cmocka_unit_test(when_detent_stops_it_does_not_go_on),
         cmocka_unit_test(each_effect_has_its_policy),
-        cmocka_unit_test(a_lack_of_memory_is_a_failed_attempt),
+        cmocka_unit_test(a_lack_of_memory_puts_it_off),
+        cmocka_unit_test(a_lack_of_descriptors_puts_it_off_and_is_told_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include "cli/effect.h"
 #include "cli/http_lines.h"
 #include "observe/episode.h"
+#include "os/os.h"
 
 /* How much of the body of a failure goes into its reason. */
 #define BODY_SHOWN ((size_t)160)
@@ -150,6 +151,21 @@ static void add_body(struct effect_outcome *outcome)
             outcome->body.size > size ? "..." : "");
 }
 
+/* Nothing was sent, and what is missing is ours: a socket could not be made, or memory was not
+ * there. */
+static bool is_own_shortage(CURL *curl, CURLcode code)
+{
+    long number = 0;
+
+    if (code == CURLE_OUT_OF_MEMORY)
+        return true;
+    if (code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST &&
+        code != CURLE_FAILED_INIT)
+        return false;
+    curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &number);
+    return det_errno_is_shortage((int)number) || det_descriptors_are_short(1);
+}
+
 static void judge(
     CURL *curl, CURLcode code, struct exchange *exchange, const struct effect_binding *binding)
 {
@@ -161,6 +177,12 @@ static void judge(
     } else if (exchange->is_too_long) {
         outcome->error = DET_ERR_LIMIT;
         snprintf(outcome->why, sizeof outcome->why, "the answer has more than 1 MiB");
+    } else if (is_own_shortage(curl, code)) {
+        outcome->is_shortage = true;
+        snprintf(
+            outcome->why, sizeof outcome->why,
+            "there is no descriptor or memory for a connection; raise the limit of open files "
+            "(ulimit -n)");
     } else if (code != CURLE_OK) {
         outcome->error = code == CURLE_OUT_OF_MEMORY ? DET_ERR_NO_MEMORY : DET_ERR_IO;
         snprintf(outcome->why, sizeof outcome->why, "%s", curl_easy_strerror(code));
@@ -187,6 +209,7 @@ void effect_http(
     CURL *curl = curl_easy_init();
 
     outcome->error = DET_ERR_IO;
+    outcome->is_shortage = !curl;
     snprintf(outcome->why, sizeof outcome->why, "there is no memory left");
     if (curl && add_headers(&exchange, binding, call)) {
         set_up(curl, &exchange, binding, input);

@@ -12,6 +12,7 @@
 #include "cli/args.h"
 #include "cli/input.h"
 #include "cli/report.h"
+#include "os/os.h"
 
 /* An option where the command belongs; the command, if there is one, stands behind it. */
 static int early_option(struct cli *cli, const char *const *words)
@@ -161,6 +162,7 @@ int main(int argc, char **argv)
     struct cli cli;
 
     hold_streams();
+    det_descriptors_raise();
     /* For the width of characters only; numbers and messages stay as they are. */
     setlocale(LC_CTYPE, "C.UTF-8"); /* NOLINT(concurrency-mt-unsafe): the first thing we do */
     cli_catch_signals();

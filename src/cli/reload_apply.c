@@ -49,6 +49,7 @@ static int read_next(struct reload *reload)
     struct up *next = &reload->next;
     /* Who we are was settled when it began. */
     const struct serve_wish wish = { .project = next->project,
+                                     .path = next->file.path,
                                      .is_serving = next->options->is_serving,
                                      .may_be_root = true };
     struct det_error error = { 0 };

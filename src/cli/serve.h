@@ -94,6 +94,7 @@ const char *serve_holder(uint16_t port, char target[SERVE_HOLDER_TEXT]);
 
 struct serve_wish {
     const char *project; /* the folder */
+    const char *path;    /* of detent.yaml, which need not be there */
     const char *user;    /* to become; NULL: nobody else */
     bool is_serving;     /* production: what is only careless elsewhere is refused */
     bool may_be_root;

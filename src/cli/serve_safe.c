@@ -13,6 +13,7 @@
 #include "cli/serve.h"
 #include "cli/socket.h"
 #include "console/tokens.h"
+#include "os/os.h"
 
 /* Who is told. */
 struct look {
@@ -129,6 +130,35 @@ static void look_at_folder(const struct look *look, const char *path)
             path);
 }
 
+/* Who may change the file says what runs here, as our user. Where everybody may write to its
+ * folder the file can be replaced, unless the folder is sticky, as /tmp is. */
+static void look_at_file(const struct look *look, const struct serve_wish *wish)
+{
+    char folder[DET_PATH_MAX];
+    struct stat status;
+
+    if (!wish->path || stat(wish->path, &status) < 0)
+        return;
+    if (status.st_mode & 002)
+        tell(
+            look, CLI_REFUSED,
+            "%s: everybody may change it, and so what is run here; chmod o-w makes it yours",
+            wish->path);
+    else if (geteuid() == 0 && wish->is_serving && !wish->may_be_root && status.st_uid != 0)
+        tell(
+            look, CLI_REFUSED,
+            "%s: it is another user's, who says so what root runs; chown root makes it root's",
+            wish->path);
+    if (det_file_folder(wish->path, folder) < 0 || stat(folder, &status) < 0)
+        return;
+    if ((status.st_mode & 002) && !(status.st_mode & S_ISVTX))
+        tell(
+            look, CLI_REFUSED,
+            "%s: everybody may write to this folder, and so replace " CONFIG_FILE_NAME
+            "; chmod o-w makes it yours",
+            folder);
+}
+
 void serve_examine(
     struct cli *cli, const struct serve_wish *wish, const struct config_http *http,
     const struct serve_sockets *sockets, serve_found_fn *found, void *user)
@@ -138,6 +168,7 @@ void serve_examine(
 
     snprintf(state, sizeof state, "%s/" SOCKET_FOLDER, wish->project);
     look_at_root(&look, wish);
+    look_at_file(&look, wish);
     look_at_key(&look, &http->tls);
     look_at_open(
         &look, serve_open_address(http, sockets), http, look_at_tokens(&look, wish->project));

@@ -15,6 +15,7 @@
 #include "cli/api.h"
 #include "cli/command.h"
 #include "cli/remote.h"
+#include "cli/up_descriptors.h"
 #include "cli/up_machines.h"
 #include "cli/up_observe.h"
 #include "cli/up_verbs.h"
@@ -314,6 +315,7 @@ static void say_banner(struct up *up)
     if (up->options->is_quiet || up->cli->is_json || up->log)
         return;
     say_what_runs(up);
+    up_descriptors_check(up->cli, config);
     up_machines_say(up);
     api_say(up);
     if (up->selected_count)
@@ -491,6 +493,7 @@ static int prepare(struct up *up)
     const struct up_options *options = up->options;
     const struct serve_wish wish = {
         .project = up->project,
+        .path = up->file.path,
         .user = options->user,
         .is_serving = options->is_serving,
         .may_be_root = options->may_be_root,

@@ -165,9 +165,14 @@ static void tell_failure(void *user, const struct effect_failure *failure)
         attempt = det_episode_attempt_context(call->trace, call->key, call->attempt);
         about.trace = &attempt;
     }
-    tell(
-        user, &about, "%s: %s failed, attempt %u: %s", call->move.instance, call->effect,
-        call->attempt, failure->why);
+    if (failure->is_put_off)
+        tell(
+            user, &about, "%s: %s is put off, and attempt %u does not count: %s",
+            call->move.instance, call->effect, call->attempt, failure->why);
+    else
+        tell(
+            user, &about, "%s: %s failed, attempt %u: %s", call->move.instance, call->effect,
+            call->attempt, failure->why);
 }
 
 /* Opening. */

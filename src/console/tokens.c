@@ -95,7 +95,9 @@ static int read_set(
 
     *ret = (struct tokens_set){ 0 };
     *ret_stamp = (struct tokens_stamp){ .size = -1 };
-    r = tokens_file_look(tokens->path, ret_stamp, reterr);
+    r = tokens_file_check_folder(tokens->folder, reterr);
+    if (r == 0)
+        r = tokens_file_look(tokens->path, ret_stamp, reterr);
     if (r == 0 && ret_stamp->is_there) {
         det_buffer_init(&text, tokens->allocator);
         r = tokens_file_read(tokens->path, &text, ret_stamp, reterr);

@@ -406,6 +406,26 @@ static int wait_for_lock(int descriptor, det_time patience)
     return 0;
 }
 
+int tokens_file_check_folder(const char *folder, struct det_error *reterr)
+{
+    struct stat status;
+
+    if (lstat(folder, &status) < 0)
+        return errno == ENOENT ? 0 : fail_errno(reterr, "their folder cannot be looked at");
+    if (S_ISLNK(status.st_mode) || !S_ISDIR(status.st_mode))
+        return det_error_set(
+            reterr, DET_ERR_REFUSED, "%.200s is no folder, but a link or a file; remove it",
+            folder);
+    if (status.st_uid != geteuid() && geteuid() != 0)
+        return det_error_set(
+            reterr, DET_ERR_REFUSED, "%.200s is another user's; remove it", folder);
+    if (status.st_mode & 022)
+        return det_error_set(
+            reterr, DET_ERR_REFUSED, "%.200s: others may write to it; chmod 700 makes it yours",
+            folder);
+    return 0;
+}
+
 int tokens_file_lock(const char *folder, det_time patience, int *ret, struct det_error *reterr)
 {
     char path[DET_PATH_MAX + sizeof LOCK_NAME + 1];
@@ -413,6 +433,9 @@ int tokens_file_lock(const char *folder, det_time patience, int *ret, struct det
 
     if (mkdir(folder, 0700) < 0 && errno != EEXIST)
         return fail_errno(reterr, "their folder cannot be made");
+    r = tokens_file_check_folder(folder, reterr);
+    if (r < 0)
+        return r;
     snprintf(path, sizeof path, "%s/" LOCK_NAME, folder);
     descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, MODE);
     if (descriptor < 0)

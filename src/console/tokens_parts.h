@@ -53,6 +53,9 @@ DET_MUST_CHECK int tokens_file_read(
 DET_MUST_CHECK int tokens_file_write(
     struct det_world *world, const char *path, const struct det_buffer *text,
     struct det_error *reterr);
+/* That nobody else has put the folder there, or can put files into it: DET_ERR_REFUSED where it is
+ * a link, another user's, or one that others may write to. That there is none is no error. */
+DET_MUST_CHECK int tokens_file_check_folder(const char *folder, struct det_error *reterr);
 /* A descriptor that holds the lock until it is closed; DET_ERR_BUSY. Makes the folder. */
 DET_MUST_CHECK int tokens_file_lock(
     const char *folder, det_time patience, int *ret, struct det_error *reterr);

@@ -184,4 +184,17 @@ DET_MUST_CHECK int det_file_load(
     struct det_world *world, const struct det_allocator *allocator, const char *path, size_t limit,
     char **ret, size_t *ret_size);
 
+/* descriptors.c */
+
+/* Whether an errno says that this process, or the machine, has no descriptor, process or memory
+ * left: EMFILE, ENFILE, ENOMEM, EAGAIN. It says nothing of what was to be done. */
+bool det_errno_is_shortage(int number);
+/* Raises the soft limit of descriptors to the hard one, at most 2^20. For the start of a program,
+ * before there are threads; children get the limit that was there before. */
+void det_descriptors_raise(void);
+/* The soft limit as it is now. */
+uint64_t det_descriptors_limit(void);
+/* Whether fewer than `count` (at most 16) more could be opened now. */
+bool det_descriptors_are_short(unsigned count);
+
 #endif

@@ -83,4 +83,11 @@ struct det_notify_sender {
 int64_t det_real_notify_read(
     int descriptor, const struct det_notify_sender *expected, void *target, size_t size);
 
+/* descriptors.c */
+
+/* Whether a child must be given its limit of descriptors back, which posix_spawn() cannot. */
+bool det_descriptors_are_raised(void);
+/* In a forked child: system calls and nothing else. */
+int det_descriptors_restore(void);
+
 #endif

@@ -172,7 +172,7 @@ static enum det_spawn_stage become(const struct det_spawn *spawn, const char *fo
         return DET_SPAWN_US;
     if (spawn->slot && det_guard_record_self(spawn->slot, spawn->cgroup) < 0)
         return DET_SPAWN_US;
-    if (open_streams(spawn->streams) < 0)
+    if (open_streams(spawn->streams) < 0 || det_descriptors_restore() < 0)
         return DET_SPAWN_US;
     if (spawn->user && det_real_user_become(spawn->user) < 0)
         return DET_SPAWN_USER;

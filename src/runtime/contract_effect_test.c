@@ -157,6 +157,41 @@ static const struct det_effect_policy *policy_of(
     return strcmp(machine->effects[effect].name, "job") == 0 ? &own : NULL;
 }
 
+/* The process has no descriptor for it, say, for some seconds. */
+static int postpone(struct lab *lab, struct det_effect_call *call, struct probe_event *ret)
+{
+    if (call->now < *(const det_time *)lab->context) {
+        snprintf(call->reason, DET_REASON_MAX, "no descriptor");
+        return DET_POSTPONED;
+    }
+    *ret = probe_worked((struct load){ .amount = call->attempt });
+    return DET_PRODUCED;
+}
+
+static void an_attempt_that_did_not_begin_does_not_count_and_comes_again_each_second(void **unused)
+{
+    struct lab *lab = open_without_jitter((struct det_effect_policy){ .attempts_max = 2 });
+    det_time until;
+
+    (void)unused;
+    lab->job = postpone;
+    lab->context = &until;
+    lab_busy(lab, "a");
+    until = lab_wall(lab) + 20 * DET_SECOND;
+    lab_send(lab, "a", lab_work(1));
+    lab_advance(lab, 19 * DET_SECOND);
+    assert_in_range(lab->call_count, 15, 20);
+    for (size_t i = 0; i < lab->call_count; i++)
+        assert_int_equal(lab->calls[i].attempt, 1);
+    assert_int_equal(lab_counts(lab).effects_failed, 0);
+    assert_int_equal(lab_counts(lab).effects_dead, 0);
+    assert_int_equal(lab_get(lab, "a").effects_pending, 1);
+    lab_advance(lab, 2 * DET_SECOND);
+    assert_int_equal(lab_counts(lab).effects_done, 1);
+    assert_int_equal(lab_get(lab, "a").effects_pending, 0);
+    lab_close(lab);
+}
+
 static void an_effect_may_have_a_policy_of_its_own(void **unused)
 {
     struct lab *lab =
@@ -444,6 +479,7 @@ int main(void)
         cmocka_unit_test(backoff_begins_at_100_ms_and_doubles_for_eight_attempts),
         cmocka_unit_test(backoff_grows_to_its_maximum),
         cmocka_unit_test(an_attempt_can_say_how_long_the_next_one_is_to_wait),
+        cmocka_unit_test(an_attempt_that_did_not_begin_does_not_count_and_comes_again_each_second),
         cmocka_unit_test(an_effect_may_have_a_policy_of_its_own),
         cmocka_unit_test(the_default_maximum_of_backoff_is_30_seconds),
         cmocka_unit_test(jitter_is_added_on_top_of_backoff_up_to_its_percentage),

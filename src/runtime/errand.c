@@ -27,8 +27,9 @@ _Static_assert((int)DET_ERRAND_RUNNING == (int)ERRAND_RUNNING, "the states of th
 _Static_assert((int)DET_ERRAND_ENDING == (int)ERRAND_ENDING, "the states of the spec");
 _Static_assert((int)DET_ERRAND_DEAD == (int)ERRAND_DEAD, "the states of the spec");
 
-#define ALIGNMENT    ((size_t)16)
-#define DOUBLING_MAX 40 /* beyond that every backoff has reached its maximum */
+#define ALIGNMENT      ((size_t)16)
+#define POSTPONED_SPAN DET_SECOND
+#define DOUBLING_MAX   40 /* beyond that every backoff has reached its maximum */
 
 static size_t aligned(size_t size)
 {
@@ -238,7 +239,7 @@ static int run_effect(const struct det_runtime *runtime, struct det_errand *erra
         &errand->call, errand->row.data, errand->row.event, errand->product);
     errand->call.reason = NULL;
     text[DET_REASON_MAX] = '\0';
-    if (r < 0)
+    if (r < 0 || r == DET_POSTPONED)
         errand->said = clean_copy(runtime->allocator, text);
     return r;
 }
@@ -271,7 +272,9 @@ static void run(void *argument)
         errand->result = DET_ERR_UNBOUND;
     else
         errand->result = errand->answer = run_effect(runtime, errand);
-    if (errand->result > DET_PRODUCED)
+    if (errand->answer == DET_POSTPONED)
+        errand->is_put_off = true;
+    else if (errand->result > DET_PRODUCED)
         errand->result = DET_ERR_INVALID;
     if (!errand->is_put_off)
         det_meter_attempt(runtime, errand, began);
@@ -321,6 +324,20 @@ static void try_to_end(
     det_due_handled(runtime);
 }
 
+/* Its attempt did not begin. Why is kept in memory alone: it says nothing of the effect. */
+static void wait_put_off(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
+{
+    det_time span = DET_LOOK_SPAN;
+
+    if (errand->answer == DET_POSTPONED) {
+        span =
+            errand->call.retry_after > POSTPONED_SPAN ? errand->call.retry_after : POSTPONED_SPAN;
+        det_errand_explain(runtime, errand, errand->said);
+    }
+    det_errand_wait(runtime, shard, errand, det_add_time(det_runtime_now(runtime), span));
+}
+
 /* On the loop. Where ends can share a commit they wait for the next look, which finds all that have
  * come by then. */
 static void done(void *argument)
@@ -336,8 +353,7 @@ static void done(void *argument)
     if (errand->is_gone) {
         det_errand_drop(runtime, shard, errand);
     } else if (errand->is_put_off) {
-        det_errand_wait(
-            runtime, shard, errand, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
+        wait_put_off(runtime, shard, errand);
     } else if (has_run && runtime->ops->is_quick) {
         atomic_fetch_add(&runtime->handled, 1);
         try_to_end(runtime, shard, errand);

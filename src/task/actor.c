@@ -294,6 +294,8 @@ static int plan_backoff(
 {
     (void)event;
     (void)ret;
+    if (task->ended.is_shortage)
+        return det_plan_put_off(task);
     det_tree_attempt_failed(task);
     return det_plan_backoff(task);
 }

@@ -227,7 +227,12 @@ int det_attempt_start(struct det_task *task)
     if (r == 0)
         r = start_kind(task);
     if (r < 0)
-        task->ended = (struct attempt_end){ .code = r, .result = ATTEMPT_FAILED };
+        task->ended = (struct attempt_end){
+            .code = r,
+            .result = ATTEMPT_FAILED,
+            .is_shortage =
+                task->kind == TASK_PROCESS && (r == DET_ERR_LIMIT || r == DET_ERR_NO_MEMORY),
+        };
     return r;
 }
 

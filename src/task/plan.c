@@ -16,7 +16,8 @@
 #include "base/unset.h"
 
 /* The timer of the wall clock comes first, if both clocks agree. */
-#define LOOK_LATER DET_SECOND
+#define LOOK_LATER    DET_SECOND
+#define SHORTAGE_SPAN DET_SECOND /* up to twice that */
 
 struct plan {
     struct det_timetable table;
@@ -42,6 +43,8 @@ static bool has_failed(const struct det_task *task, bool is_late)
 
 bool det_plan_will_retry(const struct det_task *task, bool is_late)
 {
+    if (task->ended.is_shortage && !is_late)
+        return !task->is_last;
     if (!has_failed(task, is_late) || task->is_last || task->policy->restart == DET_RESTART_NEVER)
         return false;
     return task->policy->retries_max == DET_RETRIES_UNLIMITED ||
@@ -97,6 +100,20 @@ int det_plan_backoff(struct det_task *task)
         tell(task, DET_BACKOFF_AFTER_FAILURE, task->delay);
     pause_for(task, task->delay);
     det_plan_count_restart(task);
+    return 0;
+}
+
+/* An attempt that our own process had no descriptor, process or memory for: it is no failure of the
+ * task, counts for nothing, and is tried again at a steady pace. */
+int det_plan_put_off(struct det_task *task)
+{
+    det_time delay =
+        SHORTAGE_SPAN + (det_time)(det_tasks_chance(task->tasks) % (uint64_t)SHORTAGE_SPAN);
+
+    task->attempt_number--;
+    tell(task, DET_BACKOFF_AFTER_FAILURE, delay);
+    task->since = det_loop_now(task->tasks->loop);
+    task->deadline = det_add_time(task->since, delay);
     return 0;
 }
 

@@ -66,6 +66,7 @@ struct attempt_end {
     uint8_t result; /* enum attempt_result */
     uint8_t signal;
     bool has_exit_code;
+    bool is_shortage; /* it never began: our own process has no descriptor, process or memory */
 };
 
 /* What the work sees. A function writes it on its thread between start and end of its attempt. */
@@ -363,6 +364,8 @@ int64_t det_attempt_process(const struct det_task *task);
 bool det_plan_will_retry(const struct det_task *task, bool is_late);
 bool det_plan_will_repeat(const struct det_task *task, bool is_late);
 DET_MUST_CHECK int det_plan_backoff(struct det_task *task);
+/* Of an attempt that never began for want of something of our own: it counts for nothing. */
+DET_MUST_CHECK int det_plan_put_off(struct det_task *task);
 DET_MUST_CHECK int det_plan_rest(struct det_task *task);
 /* An attempt that follows another one, by a policy or by hand. */
 void det_plan_count_restart(struct det_task *task);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # Copyright the detent authors
-"""Who may do what: api_routes.def, openapi.yaml, docs/formats/tokens.md and the server say the same.
+"""Who may do what: api_routes.def, openapi.yaml, docs/formats/tokens.md and the server agree.
 
     scopes.py DETENT NASTY_CHILD [PART_OF_A_NAME]
 """

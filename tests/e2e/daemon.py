@@ -259,6 +259,33 @@ def test_what_is_not_safe_is_refused():
         detent("serve", "--user", "nobody-here", code=3, err="there is no user 'nobody-here'")
 
 
+def test_a_file_that_everybody_may_change_is_not_run():
+    """It says what is run, as root perhaps."""
+    project(TASK)
+    os.chmod(".", 0o755)
+    os.chmod("detent.yaml", 0o666)
+    for command in ("up", "serve"):
+        detent(command, *(["--allow-root"] if command == "serve" else []), code=6,
+               err="detent.yaml: everybody may change it")
+    os.chmod("detent.yaml", 0o644)
+    os.chmod(".", 0o777)
+    detent("up", code=6, err="everybody may write to this folder, and so replace detent.yaml")
+    os.chmod(".", 0o755)
+
+
+def test_tokens_are_not_put_where_a_link_leads():
+    project(TASK)
+    Path("elsewhere").mkdir(0o700)
+    Path(".detent").symlink_to("elsewhere")
+    detent("token", "new", code=6, err="is no folder, but a link")
+    detent("token", "list", code=6, err="is no folder, but a link")
+    equal(os.listdir("elsewhere"), [])
+    Path(".detent").unlink()
+    Path(".detent").mkdir()
+    os.chmod(".detent", 0o777)
+    detent("token", "new", code=6, err="others may write to it; chmod 700")
+
+
 def openssl(*words):
     subprocess.run(["openssl", *words], check=True, capture_output=True)
 
@@ -281,9 +308,10 @@ def test_the_doctor_says_what_is_not_safe():
             "unlimited, tls: {certificate: c.pem, key: k.pem}}\n")
     detent("token", "new", "--scope", "admin", "--expires", "never", "--name", "root")
     detent("token", "new", "--expires", "6d", "--name", "brief")
-    found = findings(0)
-    equal({level for level, _ in found}, {"careless"})
-    words = ("shop.db: everybody may read it", "certificate expires soon, 20",
+    found = findings(6)
+    equal({level for level, text in found if "shop.db" not in text}, {"careless"})
+    check(("unsafe", True) in [(level, "shop.db" in text) for level, text in found], found)
+    words = ("shop.db: others may read or write it (mode 0644)", "certificate expires soon, 20",
              "http.rate is unlimited", "(root) may do everything", "(brief) expires soon")
     for word in words:
         check(sum(word in text for _, text in found) == 1, f"{word}: {found}")
@@ -296,7 +324,8 @@ def test_the_doctor_says_what_is_not_safe():
     openssl("x509", "-in", "c.pem", "-signkey", "k.pem", "-days", "-1", "-out", "c.pem")
     found = findings(6)
     for word in ("detent.yaml: everybody may change it", "a key that others can read",
-                 ".detent/tokens: others may read", "shop.db: everybody may change it",
+                 ".detent/tokens: others may read",
+                 "shop.db: others may read or write it (mode 0666)",
                  "the certificate has expired"):
         check(("unsafe" in [level for level, text in found if word in text]), f"{word}: {found}")
     detent("doctor", code=6, out="unsafe    ")

@@ -29,7 +29,7 @@ def known(body, machine):
     """A send whose event the machine has, without data, which would have to fit its record."""
     if not isinstance(body, dict):
         return body
-    body = {name: value for name, value in body.items() if name != "data"}
+    body = {name: value for name, value in body.items() if name not in ("data", "payload")}
     return {**body, "event": EVENTS.get(machine, body["event"])} if "event" in body else body
 
 

@@ -35,7 +35,8 @@ WORDS = {
     "components": {"securitySchemes", "parameters", "responses", "schemas"},
     "schema": {"$ref", "allOf", "oneOf", "type", "required", "enum", "const", "pattern",
                "properties", "additionalProperties", "items", "prefixItems", "minimum", "maximum",
-               "minLength", "maxLength", "minItems", "maxItems", "format", "description", "deprecated"},
+               "minLength", "maxLength", "minItems", "maxItems", "format", "description",
+               "deprecated"},
 }
 NEEDED = {"operation": {"operationId", "responses", "summary", "tags"}, "parameter": {"name", "in"},
           "response": {"description"}, "info": {"title", "version"}, "tag": {"name", "description"}}
@@ -197,7 +198,8 @@ def faults(text):
     """The same text with one fault each: the rules must find them."""
     yield "a comma", text.replace('description: "It does not, and why"',
                                   "description: It does not, and why")
-    yield "a key twice", text.replace("      operationId: livez\n", "      operationId: livez\n" * 2)
+    line = "      operationId: livez\n"
+    yield "a key twice", text.replace(line, line * 2)
     yield "a reference", text.replace("#/components/schemas/sent", "#/components/schemas/send", 1)
     yield "an operationId", text.replace("operationId: livez", "operationId: readyz")
     yield "a status", text.replace('"200": {description: It does,', "200: {description: It does,")
