@@ -24,6 +24,8 @@
 
 DET_BEGIN
 
+/* Processes that live at the same time; one more is DET_ERR_LIMIT. */
+#define DET_GUARD_PROCESSES_MAX 262144
 struct det_guard;
 
 struct det_guard_options {

@@ -40,12 +40,41 @@ DET_API int det_cron_parse(const char *text, struct det_cron *ret, struct det_er
 /* The first time strictly after `after` that matches; DET_NEVER when there is none in 100 years. */
 DET_API det_time det_cron_next(const struct det_cron *cron, det_time after);
 
+/* The offsets of a time zone, for cron expressions that mean local time. By value. */
+#define DET_ZONE_CHANGES 256
+struct det_zone_change {
+    int64_t at;     /* second since 1970, UTC */
+    int32_t offset; /* seconds that local time is ahead of UTC from then on */
+};
+struct det_zone_day {
+    enum { DET_ZONE_DAY, DET_ZONE_JULIAN, DET_ZONE_WEEKDAY } kind;
+    int month, week, day;
+    int32_t second; /* of the local day; may be before or behind it */
+};
+struct det_zone {
+    struct det_zone_change changes[DET_ZONE_CHANGES]; /* in their order */
+    size_t count;
+    int32_t first; /* the offset before the first change */
+    bool has_rule; /* after the last change: */
+    int32_t standard, daylight;
+    struct det_zone_day begin, end; /* of daylight saving time */
+};
+/* Reads a TZif file, such as /usr/share/zoneinfo/Europe/Berlin, of version 2 or later; what was
+ * before `from` (wall) is left out. DET_ERR_MALFORMED. */
+DET_API int det_zone_parse(const void *data, size_t size, det_time from, struct det_zone *ret)
+    DET_MUST_CHECK;
+
 /* Either `every` or `cron`; all zero: no schedule. */
 struct det_schedule {
     det_time every;   /* fixed rate, from `from` on; at least DET_DELAY_FLOOR */
     det_time from;    /* wall, of `every`; 0: the first run is one `every` after the task was added;
                          in the past: its times go on, those before adding were not missed */
     const char *cron; /* borrowed; an expression */
+    /* Of `cron`: by the clock of this zone; NULL: UTC. A task copies it; a timetable and a durable
+     * schedule borrow it. An expression that matches every hour follows real time. Of any other,
+     * times in an hour that the clock skips run once, at the jump; times in an hour that is
+     * repeated run in the first of the two. */
+    const struct det_zone *zone;
     enum det_missed missed;
     det_time spread; /* each run is late by a random time up to this, the same for all of them */
 };
@@ -57,6 +86,7 @@ struct det_timetable {
     det_time since;         /* stands for the last run until there is one */
     det_time spread;        /* by this much each is late */
     struct det_cron cron;
+    const struct det_zone *zone; /* NULL: UTC */
     enum det_missed missed;
     bool is_cron, is_on; /* not on: there is no schedule */
     uint32_t owed;       /* runs of DET_MISSED_ALL that have passed and come after the next */

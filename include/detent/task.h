@@ -92,8 +92,11 @@ struct det_process_spec {
     bool has_notify;                /* gives it NOTIFY_SOCKET and listens: READY=1, STATUS=... */
     bool ends_with_us;              /* killed when we die, by whatever; what it has started, too,
                                        in the world of a guard (guard.h) */
-    uint64_t bytes_per_second_max;  /* of its output; 0: 16 MiB; more is dropped and counted */
-    const int *success_codes;       /* exit codes that count as success beside 0 */
+    uint64_t bytes_per_second_max;  /* of its output; 0: 16 MiB; lines over it are dropped and
+                                       counted, at most once a second */
+    const struct det_process_limit *limits; /* may be NULL */
+    size_t limit_count;
+    const int *success_codes; /* exit codes that count as success beside 0 */
     size_t success_code_count;
     const int *fatal_codes; /* exit codes that are never tried again */
     size_t fatal_code_count;

@@ -23,6 +23,22 @@ enum det_clock {
                             a fraction of the time */
 };
 
+/* What a process may use, at most; what it starts has the same. */
+enum det_limit_kind {
+    DET_LIMIT_CPU,        /* seconds of processor time; then SIGKILL */
+    DET_LIMIT_MEMORY,     /* bytes of address space; more fails */
+    DET_LIMIT_OPEN_FILES, /* descriptors */
+    DET_LIMIT_PROCESSES,  /* processes and threads of its user; not for root */
+    DET_LIMIT_CORE,       /* bytes of a core dump */
+    DET_LIMIT_FILE_SIZE,  /* bytes of a file that it writes; then SIGXFSZ */
+    DET_LIMIT_STACK,      /* bytes of the main thread */
+};
+#define DET_LIMIT_KINDS 7
+struct det_process_limit {
+    enum det_limit_kind kind;
+    uint64_t most;
+};
+
 /* Linux as it is. Shared, immutable, needs no closing. */
 DET_API struct det_world *det_world_real(void);
 DET_API det_time det_world_now(struct det_world *world, enum det_clock clock);

@@ -21,16 +21,27 @@
 #define CONFIG_FILE_NAME     "detent.yaml"
 #define CONFIG_STORE_DEFAULT "sqlite:detent.db"
 
+/* Where the output of a task is written to, beside what is printed. */
+struct config_log_file {
+    const char *path;  /* NULL: nowhere */
+    uint64_t max_size; /* bytes; a file that has them is renamed, and a new one begins */
+    uint32_t keep;     /* so many that were renamed stay */
+    det_time max_age;  /* the same by time; DET_NEVER: not */
+};
+
 struct config_task {
     struct det_task_spec spec; /* process is the one below */
     struct det_process_spec process;
     const char *const *environment; /* "NAME=value", as the file adds them; NULL: none */
-    const char *slot;               /* NULL: it is added, not submitted */
+    const char *const *env_files;   /* paths, NULL at the end; NULL: none */
+    struct config_log_file log;
+    const char *slot; /* NULL: it is added, not submitted */
     enum det_admission admission;
     struct det_check health;       /* argv NULL: none; already part of the spec */
     const struct cli_yaml *node;   /* its key is the name */
     const struct cli_yaml **edges; /* the nodes of spec.depends_on */
     const struct cli_yaml *run_node, *check_node, *folder_node, *user_node, *cron_node;
+    const struct cli_yaml *env_node, *log_node;
 };
 
 struct config_group {
@@ -178,6 +189,7 @@ struct config_workers {
 };
 
 struct config {
+    bool has_log_files;        /* a task has one */
     struct config_task *tasks; /* as in the file */
     size_t task_count;
     struct config_task **order; /* the same, but what a task depends on stands before it */

@@ -128,6 +128,47 @@ static int check_cron(struct checker *checker, const struct cli_yaml *node)
     return reader_fail(&checker->reader, node, "%s", error.text);
 }
 
+/* What is read here is read again when it is needed. */
+static int check_variables(struct checker *checker, const struct config_task *task)
+{
+    int r = 0;
+
+    for (const char *const *path = task->env_files; path && *path; path++) {
+        const char *const *unused;
+        struct det_error error = { 0 };
+        char whole[DET_PATH_MAX];
+        struct det_arena arena;
+        int bad;
+
+        det_arena_init(&arena, NULL);
+        bad = join(checker->site->folder, *path, whole)
+                  ? config_read_variables(whole, &arena, &unused, &error)
+                  : det_error_set(&error, DET_ERR_LIMIT, "the path is too long");
+        det_arena_deinit(&arena);
+        if (bad < 0)
+            r = reader_both(r, reader_fail(&checker->reader, task->env_node, "%s", error.text));
+    }
+    return r;
+}
+
+/* The folder of the file for its output. */
+static int check_log_file(struct checker *checker, const struct config_task *task)
+{
+    char path[DET_PATH_MAX], *slash;
+
+    if (!task->log.path)
+        return 0;
+    if (!join(checker->site->folder, task->log.path, path))
+        return reader_fail(&checker->reader, task->log_node, "the path is too long");
+    slash = strrchr(path, '/');
+    if (!slash || slash == path)
+        return 0;
+    *slash = '\0';
+    if (cli_is_folder(path))
+        return 0;
+    return reader_fail(&checker->reader, task->log_node, "%s: there is no such folder", path);
+}
+
 static int check_task(struct checker *checker, const struct config_task *task)
 {
     const struct det_check *check = &task->spec.readiness.check;
@@ -141,6 +182,8 @@ static int check_task(struct checker *checker, const struct config_task *task)
         r = reader_both(r, check_program(checker, task->check_node, folder, check->argv[0]));
     if (task->process.user)
         r = reader_both(r, check_user(checker, task));
+    r = reader_both(r, check_variables(checker, task));
+    r = reader_both(r, check_log_file(checker, task));
     return reader_both(r, check_cron(checker, task->cron_node));
 }
 
@@ -269,36 +312,45 @@ static size_t count_of(const char *const *items)
     return count;
 }
 
-static int settle_environment(
-    struct config_task *task, struct det_arena *arena, const char *const *base)
+/* The base, with `own` in its place or behind it. */
+static const char *const *add_variables(
+    struct det_arena *arena, const char *const *base, const char *const *own)
 {
-    const char **all =
-        det_arena_array(arena, count_of(base) + count_of(task->environment) + 1, sizeof *all);
+    const char **all = det_arena_array(arena, count_of(base) + count_of(own) + 1, sizeof *all);
     size_t count = 0;
 
     if (!all)
-        return DET_ERR_NO_MEMORY;
+        return NULL;
     for (; *base; base++) {
-        if (!has_variable(task->environment, *base))
+        if (!has_variable(own, *base))
             all[count++] = *base;
     }
-    for (const char *const *own = task->environment; *own; own++)
+    for (; *own; own++)
         all[count++] = *own;
-    task->process.environment = all;
-    return 0;
+    return all;
 }
 
-static int settle_task(
+/* First what the files say, then the file itself. */
+static int settle_environment(
     struct config_task *task, struct det_arena *arena, const char *folder, const char *const *base)
 {
-    char path[DET_PATH_MAX];
+    for (const char *const *path = task->env_files; path && *path; path++) {
+        const char *const *variables;
+        char whole[DET_PATH_MAX];
+        int r;
 
-    if (!join(folder, task->process.folder ? task->process.folder : ".", path))
-        return DET_ERR_LIMIT;
-    task->process.folder = det_arena_copy(arena, path);
-    if (!task->process.folder)
-        return DET_ERR_NO_MEMORY;
-    return task->environment ? settle_environment(task, arena, base) : 0;
+        if (!join(folder, *path, whole))
+            return DET_ERR_LIMIT;
+        r = config_read_variables(whole, arena, &variables, NULL);
+        if (r < 0)
+            return r;
+        base = add_variables(arena, base, variables);
+        if (!base)
+            return DET_ERR_NO_MEMORY;
+    }
+    task->process.environment =
+        task->environment ? add_variables(arena, base, task->environment) : base;
+    return task->process.environment ? 0 : DET_ERR_NO_MEMORY;
 }
 
 static int settle_path(struct det_arena *arena, const char *folder, const char **path)
@@ -309,6 +361,24 @@ static int settle_path(struct det_arena *arena, const char *folder, const char *
         return DET_ERR_LIMIT;
     *path = det_arena_copy(arena, whole);
     return *path ? 0 : DET_ERR_NO_MEMORY;
+}
+
+static int settle_task(
+    struct config_task *task, struct det_arena *arena, const char *folder, const char *const *base)
+{
+    char path[DET_PATH_MAX];
+    int r = 0;
+
+    if (!join(folder, task->process.folder ? task->process.folder : ".", path))
+        return DET_ERR_LIMIT;
+    task->process.folder = det_arena_copy(arena, path);
+    if (!task->process.folder)
+        return DET_ERR_NO_MEMORY;
+    if (task->log.path)
+        r = settle_path(arena, folder, &task->log.path);
+    if (r == 0 && (task->environment || task->env_files))
+        r = settle_environment(task, arena, folder, base);
+    return r;
 }
 
 static const char *value_of(const char *const *environment, const char *name)
@@ -395,8 +465,10 @@ int config_settle(
         r = settle_headers(&config->traces.headers, arena, folder);
     for (size_t i = 0; r == 0 && i < config->workers.module_count; i++)
         r = settle_path(arena, folder, &config->workers.modules[i].path);
-    for (size_t i = 0; r == 0 && i < config->task_count; i++)
+    for (size_t i = 0; r == 0 && i < config->task_count; i++) {
         r = settle_task(&config->tasks[i], arena, folder, base);
+        config->has_log_files = config->has_log_files || config->tasks[i].log.path;
+    }
     for (size_t i = 0; i < config->slot_count; i++) {
         for (size_t j = 0; r == 0 && j < config->slots[i].job_count; j++)
             r = settle_path(arena, folder, &config->slots[i].jobs[j].folder);

@@ -65,7 +65,13 @@ DET_MUST_CHECK int config_check_policy(
     const struct det_policy *defaults);
 
 /* config_task.c: the keys that every schedule has, and its target; what goes with what. */
-enum { CONFIG_SCHEDULE_EVERY, CONFIG_SCHEDULE_CRON, CONFIG_SCHEDULE_MISSED, CONFIG_SCHEDULE_KEYS };
+enum {
+    CONFIG_SCHEDULE_EVERY,
+    CONFIG_SCHEDULE_CRON,
+    CONFIG_SCHEDULE_MISSED,
+    CONFIG_SCHEDULE_ZONE,
+    CONFIG_SCHEDULE_KEYS
+};
 void config_schedule_keys(struct config_key *keys, size_t offset);
 DET_MUST_CHECK int config_check_schedule(
     struct cli_reader *reader, const struct cli_yaml *node, const struct cli_yaml *const *nodes);
@@ -73,6 +79,16 @@ DET_MUST_CHECK int config_check_schedule(
 DET_MUST_CHECK int config_take_task(
     struct cli_reader *reader, const struct cli_yaml *node, const struct config *config,
     struct config_task *task);
+
+/* config_process.c */
+config_take_fn config_take_zone;     /* const struct det_zone *, read from this machine's files */
+config_take_fn config_take_limits;   /* struct det_process_spec */
+config_take_fn config_take_paths;    /* const char *const *, NULL at the end */
+config_take_fn config_take_log_file; /* struct config_log_file */
+/* The variables of a file of lines "NAME=value", NULL at the end. DET_ERR_NOT_FOUND,
+ * DET_ERR_MALFORMED, DET_ERR_NO_MEMORY, ... */
+DET_MUST_CHECK int config_read_variables(
+    const char *path, struct det_arena *arena, const char *const **ret, struct det_error *reterr);
 
 /* "NAME=value" of a mapping: const char *const *, NULL at the end. */
 config_take_fn config_take_environment;

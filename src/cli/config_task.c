@@ -27,6 +27,9 @@ enum {
     KEY_FATAL_CODES,
     KEY_OUTPUT_LIMIT,
     KEY_ENDS_WITH_US,
+    KEY_ENV_FILE,
+    KEY_LIMITS,
+    KEY_LOG,
     KEY_COUNT
 };
 
@@ -263,11 +266,18 @@ void config_schedule_keys(struct config_key *keys, size_t offset)
                              .offset = offset + offsetof(struct det_schedule, missed),
                              .value = DET_MISSED_SKIP,
                              .words = misses };
+    keys[CONFIG_SCHEDULE_ZONE] =
+        (struct config_key){ .name = "timezone",
+                             .take = config_take_zone,
+                             .offset = offset + offsetof(struct det_schedule, zone) };
 }
 
 int config_check_schedule(
     struct cli_reader *reader, const struct cli_yaml *node, const struct cli_yaml *const *nodes)
 {
+    if (nodes[CONFIG_SCHEDULE_ZONE] && !nodes[CONFIG_SCHEDULE_CRON])
+        return reader_fail_key(
+            reader, nodes[CONFIG_SCHEDULE_ZONE], "'timezone' needs 'cron', such as 0 9 * * *");
     if (!nodes[CONFIG_SCHEDULE_EVERY] != !nodes[CONFIG_SCHEDULE_CRON])
         return 0;
     return reader_fail(reader, node, "'%s' has either 'every' or 'cron'", node->key);
@@ -371,6 +381,9 @@ static const struct config_key task_keys[KEY_COUNT - CONFIG_POLICY_KEYS] = {
                              NULL },
     AT(KEY_ENDS_WITH_US) = { "ends_with_us", config_take_bool, IN_TASK(process.ends_with_us), 0, 0,
                              NULL, 0, NULL },
+    AT(KEY_ENV_FILE) = { "env_file", config_take_paths, IN_TASK(env_files), 0, 0, NULL, 0, NULL },
+    AT(KEY_LIMITS) = { "limits", config_take_limits, IN_TASK(process), 0, 0, NULL, 0, NULL },
+    AT(KEY_LOG) = { "log", config_take_log_file, IN_TASK(log), 0, 0, NULL, 0, NULL },
 #undef AT
 #undef IN_TASK
 };
@@ -431,6 +444,8 @@ int config_take_task(
     task->run_node = nodes[KEY_RUN];
     task->folder_node = nodes[KEY_FOLDER];
     task->user_node = nodes[KEY_USER];
+    task->env_node = nodes[KEY_ENV_FILE];
+    task->log_node = nodes[KEY_LOG];
     if (!nodes[KEY_RUN])
         r = reader_fail_key(reader, node, "'%s' needs 'run'", node->key);
     if (nodes[KEY_ADMISSION] && !nodes[KEY_SLOT])

@@ -68,6 +68,16 @@ static void what_is_said_stands_in_the_spec(void **state)
     assert_int_equal(web->spec.depends_on[2].when, DET_WHEN_RUNNING);
     assert_string_equal(web->spec.group, "inner");
     assert_int_equal(web->process.success_code_count, 2);
+    assert_false(web->process.ends_with_us);
+    assert_words(web->env_files, WORDS("web.env"));
+    assert_int_equal(web->process.limit_count, 6);
+    assert_int_equal(web->process.limits[0].kind, DET_LIMIT_CPU);
+    assert_int_equal(web->process.limits[0].most, 90);
+    assert_int_equal(web->process.limits[1].most, 1 << 30);
+    assert_string_equal(web->log.path, "web.log");
+    assert_int_equal(web->log.keep, 3);
+    assert_non_null(task_of(&project, "report")->spec.schedule.zone);
+    assert_true(task_of(&project, "report")->process.ends_with_us);
     assert_int_equal(web->process.success_codes[1], 4);
     assert_int_equal(web->process.fatal_code_count, 1);
     assert_int_equal(web->process.fatal_codes[0], 64);

@@ -4,6 +4,8 @@
 /* limits.c - `detent limits`: every limit there is, with its default and the most it can be. */
 #include <string.h>
 
+#include <detent/guard.h>
+
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/config.h"
@@ -29,6 +31,14 @@ struct limit {
 static const struct limit limits[] = {
 #include "cli/config_limits.def"
 #include "console/http_limits.def"
+    { "limits", "shutdown", 60 * (uint64_t)DET_SECOND, 3650 * (uint64_t)DET_DAY, "",
+      "from a wish to stop until tasks and workers are forced", true },
+    { "", "close", 10 * (uint64_t)DET_SECOND, 10 * (uint64_t)DET_SECOND, "",
+      "after that, until the program ends whatever hangs", true },
+    { "", "close_again", (uint64_t)DET_SECOND, (uint64_t)DET_SECOND, "",
+      "the same after a second SIGTERM or SIGINT", true },
+    { "", "processes", DET_GUARD_PROCESSES_MAX, DET_GUARD_PROCESSES_MAX, "",
+      "processes that one detent runs at the same time", false },
     { "", "states", DET_STATES_MAX, DET_STATES_MAX, "", "states of a machine", false },
     { "", "history", 16, DET_HISTORY_MAX, "", "states before, of an instance in memory", false },
     { "", "batch", DET_BATCH_MAX, DET_BATCH_MAX, "", "events in one commit of an instance", false },

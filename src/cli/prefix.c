@@ -180,6 +180,9 @@ void prefix_line(struct prefix *prefix, const struct det_line *line, det_time at
             prefix, line->name, at, "%llu byte%s of output %s dropped: it wrote too fast",
             (unsigned long long)line->dropped, det_plural(line->dropped),
             det_was_or_were(line->dropped));
+    /* It was there only to tell that. */
+    if (line->is_cut && line->size == 0 && line->dropped)
+        return;
     det_buffer_init(&buffer, prefix->cli->allocator);
     append_head(prefix, &buffer, line->name, at, line->stream == DET_STREAM_ERROR ? '!' : '|');
     append_text(prefix, &buffer, line->text, line->size);

@@ -358,6 +358,8 @@ static int change_rest(struct reload *reload, struct det_error *reterr)
     int r;
 
     stop_old_tasks(reload);
+    /* They are opened again as the new file says. */
+    up_log_files_close(up);
     r = add_groups(up, reterr);
     if (r == 0)
         r = change_slots(up, reterr);

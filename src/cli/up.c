@@ -116,6 +116,7 @@ static void on_line(void *user, const struct det_line *line)
     det_time at = det_world_now(up->cli->world, DET_CLOCK_WALL);
 
     up_lines_add(&up->lines, line, at);
+    up_log_files_line(up, line, at);
     if (!serve_log_is_told(up, DET_LOG_INFO))
         ;
     else if (up->log)
@@ -260,6 +261,7 @@ static void close_parts(struct up *up)
     socket_server_close(up->server);
     up_audit_close(up);
     det_tasks_close(up->tasks);
+    up_log_files_close(up);
     det_task_journal_close(up->journal);
     if (up->loop) {
         det_loop_timer_cancel(up->loop, &up->patience);
@@ -368,6 +370,7 @@ static void after_turn(struct up *up)
     else if (up->reload_wanted && up->state >= UP_STOPPING)
         up_reload_over(up);
     up_follow_all(up);
+    up_log_files_flush(up);
     up_output_flush(&up->output);
     tell_hidden(up, false);
     heed_output(up);

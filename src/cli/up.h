@@ -19,6 +19,7 @@
  *     up_notes.c     events of the bus as notes between the lines
  *     up_output.c    what is printed, without waiting for who reads it
  *     up_lines.c     the newest lines, for `logs`
+ *     up_log_files.c the files that tasks have for their output
  *     up_follow.c    those who read lines and events, at their own pace
  *     up_waits.c     those who wait for tasks to start or to end
  *     up_json.c      tasks, slots, groups and ends as objects
@@ -168,6 +169,7 @@ struct up {
     struct socket_server *server;
     struct prefix prefix;
     struct up_lines lines;
+    struct up_log_file *log_files; /* that were written to */
     struct up_failure failure;
     struct det_list waits, followers, errands;
     atomic_uint_fast64_t restarts; /* attempts after the first, of all tasks */
@@ -358,6 +360,12 @@ void up_reload_close(struct up *up);
 /* Reads the file again; between two turns of the loop. */
 void up_reload(struct up *up);
 void up_retired_close(struct up *up);
+
+/* up_log_files.c */
+
+void up_log_files_line(struct up *up, const struct det_line *line, det_time at);
+void up_log_files_flush(struct up *up);
+void up_log_files_close(struct up *up);
 
 /* up_signals.c */
 

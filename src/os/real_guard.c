@@ -270,7 +270,7 @@ void det_guard_close(struct det_guard *guard)
         if (!is_used(guard->record) &&
             (!*guard->record->cgroup || det_guard_cgroup_remove(guard->record->cgroup)))
             (void)!ftruncate(guard->file, 0);
-        (void)munmap(guard->record, DET_GUARD_SIZE(DET_GUARD_SLOTS_MAX));
+        (void)munmap(guard->record, DET_GUARD_SIZE(DET_GUARD_PROCESSES_MAX));
         close(guard->file);
     }
     if (guard->self >= 0)

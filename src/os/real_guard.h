@@ -27,7 +27,6 @@
 #define DET_GUARD_ID_SIZE     40
 #define DET_GUARD_CGROUP_SIZE 400
 #define DET_GUARD_TEXT_SIZE   40
-#define DET_GUARD_SLOTS_MAX   262144
 /* As many slots get their place on the disk at once. */
 #define DET_GUARD_SLOTS_STEP 4096
 #define DET_GUARD_VARIABLE   "DETENT_RUN="
@@ -112,7 +111,7 @@ struct det_guard_seen {
 /* False: it is gone. */
 bool det_guard_look(int proc, pid_t number, struct det_guard_seen *ret);
 
-typedef void det_guard_fn(void *user, const struct det_guard_seen *seen, const char *command);
+typedef void det_guard_found_fn(void *user, const struct det_guard_seen *seen, const char *command);
 struct det_guard_scan {
     int proc; /* /proc */
     const struct det_guard_record *record;
@@ -128,7 +127,8 @@ void det_guard_scan_deinit(struct det_guard_scan *scan);
 /* Finds the processes of the run that live; those of the caller and above it are not among them.
  * Calls `call` (NULL: nothing) with each, then sends it the signal (0: none). How many there were,
  * or -1 with errno. */
-int det_guard_scan_run(struct det_guard_scan *scan, int signal, det_guard_fn *call, void *user);
+int det_guard_scan_run(
+    struct det_guard_scan *scan, int signal, det_guard_found_fn *call, void *user);
 
 /* real_guard_end.c */
 
@@ -136,7 +136,7 @@ int det_guard_scan_run(struct det_guard_scan *scan, int signal, det_guard_fn *ca
 bool det_guard_kill_all(struct det_guard_scan *scan, det_time deadline);
 /* SIGTERM, the grace, SIGKILL. How many lived at first; DET_ERR_TIMEOUT: some still do. */
 int det_guard_end_all(
-    struct det_guard_scan *scan, const struct det_guard_options *options, det_guard_fn *call);
+    struct det_guard_scan *scan, const struct det_guard_options *options, det_guard_found_fn *call);
 
 /* real_guard_helper.c */
 

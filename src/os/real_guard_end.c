@@ -65,7 +65,7 @@ bool det_guard_kill_all(struct det_guard_scan *scan, det_time deadline)
 }
 
 int det_guard_end_all(
-    struct det_guard_scan *scan, const struct det_guard_options *options, det_guard_fn *call)
+    struct det_guard_scan *scan, const struct det_guard_options *options, det_guard_found_fn *call)
 {
     det_time grace = options->grace ? options->grace : GRACE_DEFAULT;
     det_time now = det_real_now(NULL, DET_CLOCK_MONOTONIC);

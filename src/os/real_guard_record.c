@@ -45,7 +45,7 @@ int det_guard_record_grow(struct det_guard *guard, uint32_t count)
 {
     int number;
 
-    if (count > DET_GUARD_SLOTS_MAX)
+    if (count > DET_GUARD_PROCESSES_MAX)
         return DET_ERR_LIMIT;
     do
         number = posix_fallocate(guard->file, 0, (off_t)DET_GUARD_SIZE(count));
@@ -88,8 +88,8 @@ static int map_new(struct det_guard *guard, const char *run)
     if (r < 0)
         return r;
     map = mmap(
-        NULL, DET_GUARD_SIZE(DET_GUARD_SLOTS_MAX), PROT_READ | PROT_WRITE, MAP_SHARED, guard->file,
-        0);
+        NULL, DET_GUARD_SIZE(DET_GUARD_PROCESSES_MAX), PROT_READ | PROT_WRITE, MAP_SHARED,
+        guard->file, 0);
     if (map == MAP_FAILED)
         return det_real_error(errno);
     guard->record = map;
@@ -99,7 +99,7 @@ static int map_new(struct det_guard *guard, const char *run)
 static void unmap_new(struct det_guard *guard)
 {
     if (guard->record)
-        (void)munmap(guard->record, DET_GUARD_SIZE(DET_GUARD_SLOTS_MAX));
+        (void)munmap(guard->record, DET_GUARD_SIZE(DET_GUARD_PROCESSES_MAX));
     guard->record = NULL;
     if (guard->cgroup >= 0)
         close(guard->cgroup);

@@ -207,7 +207,7 @@ struct walk {
     pid_t above[DEPTH_MAX]; /* the caller, and who has started it */
     size_t above_count;
     int count, signal;
-    det_guard_fn *call;
+    det_guard_found_fn *call;
     void *user;
 };
 
@@ -315,7 +315,8 @@ static void find_above(struct walk *walk)
              det_guard_look(walk->scan->proc, seen.parent, &seen) && seen.parent > 0);
 }
 
-int det_guard_scan_run(struct det_guard_scan *scan, int signal, det_guard_fn *call, void *user)
+int det_guard_scan_run(
+    struct det_guard_scan *scan, int signal, det_guard_found_fn *call, void *user)
 {
     struct walk walk = { .scan = scan, .signal = signal, .call = call, .user = user };
     int count;

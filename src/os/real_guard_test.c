@@ -148,7 +148,7 @@ static void there_is_room_for_as_many_as_the_format_says(void **state)
     struct det_guard_slot *slot = NULL, *first = NULL;
 
     (void)state;
-    for (uint32_t i = 0; i < DET_GUARD_SLOTS_MAX; i++) {
+    for (uint32_t i = 0; i < DET_GUARD_PROCESSES_MAX; i++) {
         assert_int_equal(0, det_guard_claim(guard, &options, &slot));
         first = first ? first : slot;
     }

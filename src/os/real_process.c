@@ -242,7 +242,7 @@ static int start_run(struct start *start, struct det_process *process, struct de
             start->spawn.options->argv[0], det_error_text(r));
     start->spawn.parent = getpid();
     if (start->spawn.user || start->spawn.slot || start->spawn.options->ends_with_us ||
-        det_descriptors_are_raised())
+        start->spawn.options->limit_count || det_descriptors_are_raised())
         r = det_real_spawn_as(&start->spawn, &process->number, &failure);
     else
         r = det_real_spawn(&start->spawn, &process->number, &failure);

@@ -36,6 +36,7 @@ struct det_guard_slot;
 enum det_spawn_stage {
     DET_SPAWN_SOMEWHERE,
     DET_SPAWN_US, /* before there was a child */
+    DET_SPAWN_LIMITS,
     DET_SPAWN_USER,
     DET_SPAWN_FOLDER,
     DET_SPAWN_PROGRAM,

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -166,6 +167,25 @@ static int tie(const struct det_spawn *spawn)
     return -1;
 }
 
+static int set_limits(const struct det_process_options *options)
+{
+    static const int kinds[DET_LIMIT_KINDS] = {
+        [DET_LIMIT_CPU] = RLIMIT_CPU,           [DET_LIMIT_MEMORY] = RLIMIT_AS,
+        [DET_LIMIT_OPEN_FILES] = RLIMIT_NOFILE, [DET_LIMIT_PROCESSES] = RLIMIT_NPROC,
+        [DET_LIMIT_CORE] = RLIMIT_CORE,         [DET_LIMIT_FILE_SIZE] = RLIMIT_FSIZE,
+        [DET_LIMIT_STACK] = RLIMIT_STACK,
+    };
+
+    for (size_t i = 0; i < options->limit_count; i++) {
+        const struct det_process_limit *limit = &options->limits[i];
+        struct rlimit value = { limit->most, limit->most };
+
+        if (setrlimit((__rlimit_resource_t)kinds[limit->kind], &value) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static enum det_spawn_stage become(const struct det_spawn *spawn, const char *folders)
 {
     if (spawn->options->new_group && setpgid(0, 0) < 0)
@@ -174,6 +194,9 @@ static enum det_spawn_stage become(const struct det_spawn *spawn, const char *fo
         return DET_SPAWN_US;
     if (open_streams(spawn->streams) < 0 || det_descriptors_restore() < 0)
         return DET_SPAWN_US;
+    /* While there are the rights to raise them. */
+    if (set_limits(spawn->options) < 0)
+        return DET_SPAWN_LIMITS;
     if (spawn->user && det_real_user_become(spawn->user) < 0)
         return DET_SPAWN_USER;
     if (spawn->options->folder && chdir(spawn->options->folder) < 0)

@@ -160,6 +160,12 @@ static int tell(
     switch (failure->stage) {
     case DET_SPAWN_USER:
         return tell_user(options, number, error);
+    case DET_SPAWN_LIMITS:
+        return det_error_set(
+            error, det_real_error(number),
+            "cannot start \"" NAME "\": its limits cannot be set: %s: only root may raise one "
+            "above that of this process (ulimit -H); choose lower ones",
+            options->argv[0], reason_of(number));
     case DET_SPAWN_FOLDER:
         return tell_folder(options, number, error);
     case DET_SPAWN_SOMEWHERE:

@@ -50,6 +50,20 @@ static const int *copy_codes(struct det_arena *arena, const int *codes, size_t c
     return copy;
 }
 
+static const struct det_process_limit *copy_limits(
+    struct det_arena *arena, const struct det_process_limit *limits, size_t count, bool *failed)
+{
+    struct det_process_limit *copy;
+
+    if (!count)
+        return NULL;
+    copy = det_arena_array(arena, count, sizeof *copy);
+    *failed |= !copy;
+    if (copy)
+        memcpy(copy, limits, count * sizeof *copy);
+    return copy;
+}
+
 static void copy_process(
     struct body *body, const struct det_process_spec *spec, bool has_notify, bool *failed)
 {
@@ -64,6 +78,7 @@ static void copy_process(
     copy->environment = copy_list(&body->arena, spec->environment, failed);
     copy->folder = copy_text(&body->arena, spec->folder, failed);
     copy->user = copy_text(&body->arena, spec->user, failed);
+    copy->limits = copy_limits(&body->arena, spec->limits, spec->limit_count, failed);
     copy->success_codes =
         copy_codes(&body->arena, spec->success_codes, spec->success_code_count, failed);
     copy->fatal_codes = copy_codes(&body->arena, spec->fatal_codes, spec->fatal_code_count, failed);
@@ -110,7 +125,7 @@ static bool has_schedule(const struct det_schedule *schedule)
 {
     /* Also one that says only what means nothing by itself: it is refused. */
     return schedule->every || schedule->cron || schedule->from || schedule->missed ||
-           schedule->spread;
+           schedule->spread || schedule->zone;
 }
 
 bool det_body_is_needed(const struct det_task_spec *spec)

@@ -45,15 +45,12 @@ _Static_assert(
         (int)DET_STREAM_ERROR == (int)DET_PROCESS_ERROR,
     "the streams of lines are the first of a process");
 
-/* Bytes as they come: what is within the limit goes into lines, the rest is counted. */
+/* Bytes as they come: lines within the limit are handed out, the others are counted. */
 static void take_bytes(
     struct det_child *child, enum det_process_stream stream, const char *data, size_t size)
 {
-    struct det_lines *lines = &child->lines[stream];
-    size_t passed = det_throttle_take(&child->throttle, size, det_loop_now(child->loop));
-
-    det_lines_feed(lines, data, passed);
-    det_lines_drop(lines, data + passed, size - passed);
+    det_lines_feed_within(
+        &child->lines[stream], &child->throttle, data, size, det_loop_now(child->loop));
 }
 
 /* A message is some lines, each of which is news by itself. */
@@ -206,6 +203,8 @@ static int start_process(
         .environment = spec->environment,
         .folder = spec->folder,
         .user = spec->user,
+        .limits = spec->limits,
+        .limit_count = spec->limit_count,
         .input = -1,
         .output = -1,
         .error = -1,

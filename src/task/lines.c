@@ -11,7 +11,7 @@
 #include "base/assert.h"
 #include "task/lines.h"
 
-/* More than any pipe gives, and small enough to be multiplied by microseconds. */
+/* More than any pipe gives. */
 #define PER_SECOND_MAX (UINT64_C(1) << 42)
 
 static void emit(struct det_lines *lines, const char *text, size_t size, bool is_cut)
@@ -120,38 +120,62 @@ void det_lines_end(struct det_lines *lines)
 
 void det_throttle_init(struct det_throttle *throttle, uint64_t per_second, det_time now)
 {
-    per_second = per_second < PER_SECOND_MAX ? per_second : PER_SECOND_MAX;
-    *throttle = (struct det_throttle){ per_second, per_second, now };
+    int64_t most = per_second < PER_SECOND_MAX ? (int64_t)per_second : (int64_t)PER_SECOND_MAX;
+
+    *throttle = (struct det_throttle){ most, most, now };
 }
 
-/* Whole microseconds count, and what is left of one is kept for the next time. */
 static void refill(struct det_throttle *throttle, det_time now)
 {
-    det_time span = (now - throttle->at) / DET_MICROSECOND;
-    uint64_t more;
+    int64_t seconds = now > throttle->at ? (now - throttle->at) / DET_SECOND : 0;
 
-    if (span <= 0)
+    if (seconds == 0)
         return;
-    if (span >= DET_SECOND / DET_MICROSECOND) {
+    throttle->at += seconds * DET_SECOND;
+    if (throttle->left >= 0 || seconds > -throttle->left / throttle->per_second)
         throttle->left = throttle->per_second;
-        throttle->at = now;
-        return;
-    }
-    more = throttle->per_second * (uint64_t)span / 1000000;
-    /* A trickle of less than a byte must not be rounded away for ever. */
-    if (!more)
-        return;
-    throttle->at += span * DET_MICROSECOND;
-    throttle->left += more;
-    if (throttle->left > throttle->per_second)
-        throttle->left = throttle->per_second;
+    else
+        throttle->left += seconds * throttle->per_second;
 }
 
-size_t det_throttle_take(struct det_throttle *throttle, size_t size, det_time now)
+/* A part that is in one line, with its end or without. */
+static void take_part(
+    struct det_lines *lines, struct det_throttle *throttle, const char *data, size_t size)
+{
+    bool is_over = throttle->left <= 0 && (!lines->passed || lines->passed > DET_LINE_MAX);
+    bool has_end = data[size - 1] == '\n';
+
+    if (lines->is_skipping || is_over) {
+        det_lines_drop(lines, data, size);
+        lines->passed = 0;
+        return;
+    }
+    det_lines_feed(lines, data, size);
+    throttle->left -= (int64_t)size;
+    lines->passed = has_end ? 0 : lines->passed + size;
+}
+
+void det_lines_feed_within(
+    struct det_lines *lines, struct det_throttle *throttle, const char *data, size_t size,
+    det_time now)
 {
     refill(throttle, now);
-    if (size > throttle->left)
-        size = (size_t)throttle->left;
-    throttle->left -= size;
-    return size;
+    while (size) {
+        const char *end;
+        size_t part;
+
+        if (!lines->is_skipping && throttle->left > (int64_t)size) {
+            det_lines_feed(lines, data, size);
+            throttle->left -= (int64_t)size;
+            end = memrchr(data, '\n', size);
+            lines->passed = end ? (size_t)(data + size - end - 1) : lines->passed + size;
+            return;
+        }
+        part = size < DET_LINE_MAX ? size : DET_LINE_MAX;
+        end = memchr(data, '\n', part);
+        part = end ? (size_t)(end - data) + 1 : part;
+        take_part(lines, throttle, data, part);
+        data += part;
+        size -= part;
+    }
 }

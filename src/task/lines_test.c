@@ -12,6 +12,8 @@
 struct diary {
     char text[DIARY_MAX];
     size_t size;
+    uint64_t bytes; /* of lines */
+    uint64_t notices;
     struct det_lines lines;
 };
 
@@ -25,7 +27,11 @@ static void put(struct diary *diary, const char *text, size_t size)
 
 static void write_line(void *user, const struct det_line *line)
 {
+    struct diary *into = user;
     char number[32];
+
+    into->bytes += line->size;
+    into->notices += line->dropped > 0;
 
     assert_int_equal(0, line->id);
     assert_null(line->name);
@@ -216,39 +222,77 @@ static void random_feeds_and_drops_lose_no_byte(void **state)
     assert_true(ends > 100);
 }
 
-static void a_throttle_passes_a_second_at_once_and_then_as_time_goes(void **state)
+static void feed_within(struct det_throttle *throttle, const char *text, det_time now)
+{
+    det_lines_feed_within(&diary.lines, throttle, text, strlen(text), now);
+}
+
+static void lines_over_the_limit_are_dropped_whole_and_told_once_a_second(void **state)
 {
     struct det_throttle throttle;
 
     (void)state;
-    det_throttle_init(&throttle, 1000, DET_SECOND);
-    assert_int_equal(600, det_throttle_take(&throttle, 600, DET_SECOND));
-    assert_int_equal(400, det_throttle_take(&throttle, 600, DET_SECOND));
-    assert_int_equal(0, det_throttle_take(&throttle, 600, DET_SECOND));
-    /* Half a byte's time, twice. */
-    assert_int_equal(0, det_throttle_take(&throttle, 9, DET_SECOND + 500 * DET_MICROSECOND));
-    assert_int_equal(1, det_throttle_take(&throttle, 9, DET_SECOND + 1000 * DET_MICROSECOND));
-    assert_int_equal(100, det_throttle_take(&throttle, 999, DET_SECOND + 101 * DET_MILLISECOND));
-    assert_int_equal(1000, det_throttle_take(&throttle, 2000, DET_HOUR));
-    /* A clock that stands still, or an odd caller. */
-    assert_int_equal(0, det_throttle_take(&throttle, 1, DET_HOUR));
-    assert_int_equal(0, det_throttle_take(&throttle, 1, DET_SECOND));
-    assert_int_equal(0, det_throttle_take(&throttle, 0, DET_DAY));
-    /* More than a second's worth is never saved up. */
-    assert_int_equal(500, det_throttle_take(&throttle, 500, DET_DAY));
-    assert_int_equal(1000, det_throttle_take(&throttle, 2000, DET_DAY + 900 * DET_MILLISECOND));
+    det_throttle_init(&throttle, 10, 0);
+    feed_within(&throttle, "one\ntwo\nthree\nfour\n", 0);
+    feed_within(&throttle, "five\n", DET_SECOND / 2);
+    /* It began while two bytes were left; the next second has less. */
+    assert_string_equal(diary.text, "one|two|three|");
+    feed_within(&throttle, "six\nseven", DET_SECOND);
+    feed_within(&throttle, "teen\neight\nnine\n", DET_SECOND);
+    assert_string_equal(diary.text, "one|two|three|<10>six|seventeen|");
+    feed_within(&throttle, "ten\n", 3 * DET_SECOND);
+    assert_string_equal(diary.text, "one|two|three|<10>six|seventeen|<11>ten|");
 }
 
-static void a_throttle_without_bounds_lets_all_pass(void **state)
+static void a_line_without_an_end_is_cut_when_nothing_is_left(void **state)
+{
+    static char data[3 * DET_LINE_MAX];
+    struct det_throttle throttle;
+
+    (void)state;
+    memset(data, 'a', sizeof data);
+    det_throttle_init(&throttle, 10, 0);
+    for (int i = 0; i < 8; i++)
+        det_lines_feed_within(&diary.lines, &throttle, data, sizeof data, 0);
+    assert_true(throttle.left >= 10 - 2 * (int64_t)DET_LINE_MAX - 1);
+    assert_true(diary.lines.is_skipping);
+    feed_within(&throttle, "b\nc\n", DET_HOUR);
+    /* The line that was cut ends with its own end. */
+    assert_non_null(strstr(diary.text, ">c|"));
+    assert_null(strchr(diary.text, 'b'));
+}
+
+/* 1 KiB a second, and a process that writes 1 MiB in lines. */
+static void the_average_holds_and_no_line_is_torn(void **state)
+{
+    struct det_throttle throttle;
+    uint64_t seed = 7;
+    char text[200];
+
+    (void)state;
+    det_throttle_init(&throttle, 1024, 0);
+    for (int i = 0; i < 10000; i++) {
+        size_t size = det_test_random(&seed) % 180 + 1;
+
+        memset(text, 'x', size);
+        text[size - 1] = '\n';
+        det_lines_feed_within(&diary.lines, &throttle, text, size, i * DET_MILLISECOND);
+        assert_int_equal(0, diary.lines.size);
+    }
+    assert_true(diary.notices <= 10);
+    assert_true(diary.bytes <= 11 * 1024 + 200);
+    assert_true(diary.bytes >= 9 * 1024);
+}
+
+static void a_limit_without_bounds_lets_all_pass(void **state)
 {
     struct det_throttle throttle;
 
     (void)state;
     det_throttle_init(&throttle, UINT64_MAX, 0);
-    for (int i = 0; i < 1000; i++)
-        assert_int_equal(
-            1 << 20, det_throttle_take(&throttle, 1 << 20, i * DET_MILLISECOND - DET_SECOND));
-    assert_int_equal(1 << 20, det_throttle_take(&throttle, 1 << 20, DET_NEVER));
+    for (int i = 0; i < 100; i++)
+        feed_within(&throttle, "a\n", 0);
+    assert_int_equal(100, diary.bytes);
 }
 
 int main(void)
@@ -262,8 +306,11 @@ int main(void)
         cmocka_unit_test_setup(what_is_dropped_at_the_end_is_told_without_a_line, begin),
         cmocka_unit_test_setup(any_bytes_pass_as_they_are, begin),
         cmocka_unit_test_setup(random_feeds_and_drops_lose_no_byte, begin),
-        cmocka_unit_test(a_throttle_passes_a_second_at_once_and_then_as_time_goes),
-        cmocka_unit_test(a_throttle_without_bounds_lets_all_pass),
+        cmocka_unit_test_setup(
+            lines_over_the_limit_are_dropped_whole_and_told_once_a_second, begin),
+        cmocka_unit_test_setup(a_line_without_an_end_is_cut_when_nothing_is_left, begin),
+        cmocka_unit_test_setup(the_average_holds_and_no_line_is_torn, begin),
+        cmocka_unit_test_setup(a_limit_without_bounds_lets_all_pass, begin),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

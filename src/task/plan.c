@@ -243,6 +243,14 @@ int det_plan_open(
         det_tasks_chance(task->tasks), reterr);
     if (r < 0)
         return r;
+    if (schedule->zone) {
+        struct det_zone *zone = det_arena_alloc(&task->body->arena, sizeof *zone);
+
+        if (!zone)
+            return DET_ERR_NO_MEMORY;
+        *zone = *schedule->zone;
+        plan->table.zone = zone;
+    }
     plan->timer.run = on_time;
     plan->timer.argument = task;
     task->body->plan = plan;

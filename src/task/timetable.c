@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "task/cron.h"
 #include "task/spread.h"
+#include "task/zone.h"
 
 /* How many of the times that have passed are run after all. */
 static uint64_t runs_max(enum det_missed missed)
@@ -56,7 +57,7 @@ static uint64_t count_times(const struct det_timetable *table, det_time after, d
     if (until <= after)
         return 0;
     if (table->is_cron)
-        return det_cron_count(&table->cron, after, until);
+        return det_zone_count(table->zone, &table->cron, after, until);
     return (uint64_t)(number_at(table, until) - number_at(table, after));
 }
 
@@ -67,7 +68,7 @@ static det_time find_time(const struct det_timetable *table, det_time after, uin
 
     after = bounded(table, after);
     if (table->is_cron)
-        return det_cron_nth(&table->cron, after, number);
+        return det_zone_nth(table->zone, &table->cron, after, number);
     time = table->origin + (number_at(table, after) + number) * table->every;
     return time < DET_NEVER ? (det_time)time : DET_NEVER;
 }
@@ -89,6 +90,8 @@ static int check(const struct det_schedule *schedule, struct det_error *reterr)
             det_format_duration(DET_DELAY_FLOOR, floor, sizeof floor));
     if (schedule->from && !schedule->every)
         return invalid(reterr, "`from` is for `every`; a cron expression has times of its own");
+    if (schedule->zone && !schedule->cron)
+        return invalid(reterr, "a time zone is for `cron`");
     if (schedule->from < 0 || schedule->spread < 0)
         return invalid(reterr, "`from` and `spread` are not negative");
     if ((unsigned)schedule->missed > DET_MISSED_ALL)
@@ -107,6 +110,7 @@ int det_timetable_init(
         .origin = schedule->from ? schedule->from : added,
         .from = schedule->from ? schedule->from : INT64_MIN,
         .since = added,
+        .zone = schedule->zone,
         .missed = schedule->missed,
         .is_cron = schedule->cron != NULL,
         .is_on = schedule->cron || schedule->every,

@@ -9,6 +9,7 @@ The frame is that of up.py. examples/check has the example with its drill.
 """
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ del sys.argv[3:5]
 
 import up  # noqa: E402
 from machines import detent, one  # noqa: E402
-from up import PATIENCE, Up, check, equal, wait_until  # noqa: E402
+from up import PATIENCE, Up, check, equal, patience, wait_until  # noqa: E402
 
 SPEC = """#define FSM_NAME door
 #define FSM_PREFIX DOOR
@@ -370,6 +371,50 @@ def test_modules_without_kinds_are_refused():
     detent("up", code=4, err="valve")
     os.chmod("valve.so", 0o777)
     detent("check", "detent.yaml", code=2, err="chmod go-w")
+
+
+HANG = CODE.replace('return log_line("ring") ? DET_ERR_IO : DET_PRODUCED;',
+                    'log_line("hangs"); for (;;) pause(); return 0;').replace(
+                        "#include <string.h>", "#include <string.h>\n#include <unistd.h>")
+
+
+def hang(limits):
+    project(limits)
+    build(HANG)
+    it = begin()
+    detent("start", "door", "d-1")
+    detent("send", "d-1", "push", "--data", '{"force": 50}')
+    wait_until(lambda: Path("log").exists() and "hangs" in Path("log").read_text(), "it hangs")
+    return it
+
+
+def test_a_stop_ends_at_its_deadline_while_code_of_a_module_hangs():
+    it = hang("limits: {shutdown: 1ms}\n")
+    it.send(signal.SIGTERM)
+    it.process.wait(PATIENCE)
+    it.join()
+    equal(it.process.returncode, 5)
+    check(any("the stop did not end in time: durable slots and machines wait for the store, or an "
+              "effect runs" in line for line in it.talk), it.shown())
+    # The next one runs the effect again.
+    build()
+    it = begin()
+    wait_until(lambda: "ring" in Path("log").read_text(), it.shown)
+    it.stop()
+
+
+def test_the_second_signal_ends_it_at_once_while_code_of_a_module_hangs():
+    it = hang("")
+    it.send(signal.SIGTERM)
+    it.wait_for("once more to force it")
+    begun = patience.time.monotonic()
+    wait_until(lambda: patience.time.monotonic() - begun > 0.4, "some time")
+    it.send(signal.SIGTERM)
+    begun = patience.now()
+    it.process.wait(PATIENCE)
+    check(patience.now() - begun < 5, "it took too long")
+    it.join()
+    equal(it.process.returncode, 5)
 
 
 if __name__ == "__main__":

@@ -912,6 +912,94 @@ def seen_of(one):
     return f"--- {type(one).__name__} {one.process.args}\n{shown}"
 
 
+def test_output_over_its_limit_is_dropped_in_whole_lines_and_told_once_a_second():
+    Path("loud.py").write_text(
+        "import sys, time\n"
+        "end = time.monotonic() + 2.5\n"
+        "number = 0\n"
+        "while time.monotonic() < end:\n"
+        "    for _ in range(50):\n"
+        "        print(f'line {number} ' + 'x' * 20)\n"
+        "        number += 1\n"
+        "    sys.stdout.flush()\n")
+    config(f"  loud: {{run: [{sys.executable}, loud.py], output_limit: 1KiB, restart: never}}\n")
+    up = Up()
+    up.end()
+    lines = [line.partition("| ")[2] for line in up.lines if re.search("^loud *. line|^loud *[|]",
+                                                                      line)]
+    torn = [line for line in lines if not re.fullmatch(r"line \d+ x{20}", line)]
+    check(not torn, f"torn lines: {torn[:5]}")
+    notices = [line for line in up.lines if "bytes of output were dropped" in line]
+    # One a second, and one at the end.
+    check(1 <= len(notices) <= 5, "\n".join(notices))
+    check(20 <= len(lines) <= 200, f"{len(lines)} lines passed")
+
+
+def test_files_of_variables_limits_and_a_log():
+    Path("a.env").write_text("# one\nFIRST=1\nexport SECOND=\"two words\"\n\nTHIRD='3'\n")
+    Path("b.env").write_text("FIRST=other\n")
+    Path("logs").mkdir()
+    config("""
+  web:
+    run: [sh, -c, 'echo "$FIRST/$SECOND/$THIRD"; ulimit -n; ulimit -c; ulimit -t; echo oh >&2']
+    env_file: [a.env, b.env]
+    environment: {THIRD: three}
+    limits: {open_files: 77, core: 0B, cpu: 1500ms, memory: 1GiB}
+    log: {path: logs/web.log, max_size: 1MiB, keep: 2, max_age: 1d}
+    restart: never
+""")
+    up = Up()
+    up.end()
+    texts = [line.partition("| ")[2] for line in up.lines if " | " in line]
+    equal(texts, ["other/two words/three", "77", "0", "2"])
+    log = Path("logs/web.log")
+    lines = log.read_text().splitlines()
+    check(all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z [|!] ", line) for line in lines),
+          lines)
+    equal(sorted(line[25:] for line in lines),
+          sorted(["| other/two words/three", "| 77", "| 0", "| 2", "! oh"]))
+    equal(log.stat().st_mode & 0o777, 0o600)
+
+
+def test_a_limit_ends_what_exceeds_it():
+    config("  a: {run: [sh, -c, 'while :; do :; done'], limits: {cpu: 1s}, restart: never}\n")
+    up = Up()
+    up.wait_for("a *= failed for good after 1 attempt: .*(KILL|XCPU)")
+    up.end(1)
+
+
+def test_mistakes_in_what_a_process_gets_are_told_by_check():
+    config("""
+  a: {run: sleep 1, env_file: none.env}
+  b: {run: sleep 1, env_file: bad.env}
+  c: {run: sleep 1, limits: {cpus: 1}}
+  d: {run: sleep 1, log: nowhere/d.log}
+  e: {run: sleep 1, log: {max_size: 1MiB}}
+  f: {run: sleep 1, schedule: {cron: "0 9 * * *", timezone: Mars/Base}}
+  g: {run: sleep 1, schedule: {every: 1h, timezone: Europe/Berlin}}
+  h: {run: sleep 1, schedule: {cron: "0 9 * * *", timezone: ../../etc/passwd}}
+""")
+    Path("bad.env").write_text("A=1\nthis is not it\n")
+    done = subprocess.run([DETENT, "check", "detent.yaml"], env=environment(), text=True,
+                          capture_output=True, check=False)
+    for text in ("'limits' of a task has no key 'cpus'", "'log' needs 'path'",
+                 "there is no time zone 'Mars/Base'", "'timezone' needs 'cron'",
+                 "'timezone' is the name of a time zone"):
+        check(text in done.stderr, f"no {text} in\n{done.stderr}")
+    config("""
+  a: {run: sleep 1, env_file: none.env}
+  b: {run: sleep 1, env_file: bad.env}
+  d: {run: sleep 1, log: nowhere/d.log}
+  f: {run: sleep 1, schedule: {cron: "0 9 * * *", timezone: Europe/Berlin}}
+""")
+    done = subprocess.run([DETENT, "check", "detent.yaml"], env=environment(), text=True,
+                          capture_output=True, check=False)
+    for text in ("none.env: there is no such file", "bad.env: line 2 is not NAME=value",
+                 "nowhere: there is no such folder"):
+        check(text in done.stderr, f"no {text} in\n{done.stderr}")
+    check("timezone" not in done.stderr, done.stderr)
+
+
 def main(names):
     tests = [(n, f) for n, f in names.items() if n.startswith("test_") and WANTED in n]
     failed = 0

@@ -50,12 +50,14 @@ struct det_process_options {
     const char *const *environment; /* NULL-terminated "NAME=value"; NULL: the caller's own */
     const char *folder;             /* working directory; NULL: the caller's own */
     const char *user;               /* by name; NULL: the caller's own */
-    int input, output, error;       /* descriptors, borrowed; -1: /dev/null */
-    bool new_group;                 /* leads a group of its own, and a kill reaches all of it; what
+    const struct det_process_limit *limits; /* may be NULL */
+    size_t limit_count;
+    int input, output, error; /* descriptors, borrowed; -1: /dev/null */
+    bool new_group;           /* leads a group of its own, and a kill reaches all of it; what
                                        is left of the group when it ends is killed */
-    bool has_streams;               /* output and error are for process_read(), not the above */
-    bool has_notify;                /* has NOTIFY_SOCKET; what it sends is for process_read() */
-    bool ends_with_us;              /* killed when the thread that started it, or all of us, is
+    bool has_streams;         /* output and error are for process_read(), not the above */
+    bool has_notify;          /* has NOTIFY_SOCKET; what it sends is for process_read() */
+    bool ends_with_us;        /* killed when the thread that started it, or all of us, is
                                        gone, by whatever; what it has started itself, too, in the
                                        world of a guard (guard.h) */
 };
