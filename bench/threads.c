@@ -73,6 +73,9 @@ static int submit_one(struct crew *crew, struct det_waiter **waiter, struct det_
     (void)snprintf(name, sizeof name, "task-%llu", (unsigned long long)crew->count);
     (void)snprintf(
         slot, sizeof slot, "slot-%llu", (unsigned long long)(crew->count % crew->way->slots));
+    if (crew->way->is_posted)
+        return det_slot_post_submit(
+            crew->tasks, &(struct det_submission){ .slot = slot, .task = &spec }, NULL);
     return det_slot_submit(
         crew->tasks, &(struct det_submission){ .slot = slot, .task = &spec }, waiter, NULL, error);
 }
@@ -191,6 +194,9 @@ static const struct way life = { .size = 1 };
 static const struct way lives = { .size = BATCH };
 static const struct way cancels = { .size = 1, .is_cancelled = true };
 static const struct way submits = { .size = BATCH, .slots = OPERATIONS, .is_unwatched = true };
+static const struct way posts = {
+    .size = BATCH, .slots = OPERATIONS, .is_unwatched = true, .is_posted = true
+};
 static const struct way slot = { .size = 1, .slots = 1 };
 static const struct way slots = { .size = BATCH, .slots = SLOTS };
 static const struct way function = { .size = 1, .is_function = true };
@@ -209,6 +215,7 @@ static const struct bench_case cases[] = {
     { "add, cancel", OURS(cancels, PEER_CANCEL) },
     { PEER_CANCEL, PEER("cancel") },
     { "submit", OURS(submits, PEER_SUBMIT) },
+    { "submit, posted", OURS(posts, PEER_SUBMIT) },
     { PEER_SUBMIT, PEER("submit") },
     { "submit, wait", OURS(slot, PEER_SLOT) },
     { PEER_SLOT, PEER("slot") },

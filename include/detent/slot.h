@@ -72,6 +72,12 @@ DET_API int det_slot_try_submit(
     struct det_waiter **ret_waiter, struct det_admitted *ret,
     struct det_error *reterr) DET_MUST_CHECK;
 
+/* Non-blocking variant, as det_tasks_post_add(). A refusal is DET_ERR_REFUSED for the answer, or
+ * published as SLOT_REJECTED where there is none. */
+DET_API int det_slot_post_submit(
+    struct det_tasks *tasks, const struct det_submission *submission,
+    const struct det_answer *answer) DET_MUST_CHECK;
+
 /* Stops the owners; the queue goes on. 1, or 0: no such slot, or no owner that was not stopping. */
 DET_API int det_slot_stop(struct det_tasks *tasks, const char *slot) DET_MUST_CHECK;
 /* Empties the queue; returns how many were in it. */

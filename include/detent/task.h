@@ -294,6 +294,22 @@ DET_API int det_tasks_add_group(
     struct det_tasks *tasks, const struct det_group_spec *spec,
     struct det_error *reterr) DET_MUST_CHECK;
 
+/* Non-blocking variants for threads that must not wait, with an answer later or none. The spec is
+ * copied, but for its `argument`. Calls of a thread are taken in the order in which it made them,
+ * posted or not, and many of them wake the loop once. 0: it will be done. DET_ERR_BUSY: intake_max
+ * calls are under way, or a lossless subscriber cannot keep up; DET_ERR_NO_MEMORY: nothing is done,
+ * and `release` was called. The answer is given on the loop, once: 0 with the id, or an error as of
+ * det_tasks_add(). Where there is none, a failure is published: TASK_ADD_FAILED with the reason. */
+struct det_answer {
+    void (*run)(void *user, int result, det_task_id id, const struct det_error *error);
+    void *user;
+};
+DET_API int det_tasks_post_add(
+    struct det_tasks *tasks, const struct det_task_spec *spec,
+    const struct det_answer *answer) DET_MUST_CHECK;
+/* The same of det_tasks_remove(); nobody is told whether there was such a task. */
+DET_API int det_tasks_post_remove(struct det_tasks *tasks, det_task_id id) DET_MUST_CHECK;
+
 /* Asks a task to stop, or takes it out of its slot's queue; returns before it has. 1: this call
  * did it; 0: there is no such task, or it is stopping already. */
 DET_API int det_tasks_remove(struct det_tasks *tasks, det_task_id id) DET_MUST_CHECK;

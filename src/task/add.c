@@ -13,6 +13,7 @@ struct add {
     struct det_waiter **ret_waiter;
     det_task_id *ret;
     struct det_error *reterr;
+    bool is_made; /* then a failure was published */
 };
 
 static void refuse(struct det_task *task, int code, const struct det_error *error)
@@ -32,6 +33,7 @@ static int add_one(struct det_tasks *tasks, void *argument)
     r = det_task_make(tasks, add->specs, &task, add->reterr);
     if (r < 0)
         return r;
+    add->is_made = true;
     det_task_tell(task, DET_EVENT_TASK_ADD_REQUESTED);
     r = add->ret_waiter ? det_waiter_open(task, &waiter) : 0;
     if (r < 0) {
@@ -92,6 +94,37 @@ int det_tasks_try_add(
     det_task_id *ret, struct det_error *reterr)
 {
     return add_call(tasks, false, spec, ret_waiter, ret, reterr);
+}
+
+static void publish_failure(
+    struct det_tasks *tasks, const char *name, const struct det_error *error)
+{
+    struct det_task_event event = { .kind = DET_EVENT_TASK_ADD_FAILED,
+                                    .rejection = DET_REJECTION_FAILED };
+
+    det_event_set_text(event.name, sizeof event.name, name ? name : "");
+    det_event_set_text(event.reason, sizeof event.reason, error->text);
+    det_tasks_publish(tasks, &event);
+}
+
+static void run_posted_add(struct det_tasks *tasks, struct det_posted_call *call)
+{
+    struct det_posted_task *posted = DET_CONTAINER(call, struct det_posted_task, call);
+    struct det_error error = { .code = 0 };
+    det_task_id id = 0;
+    struct add add = { .specs = &posted->spec, .ret = &id, .reterr = &error };
+    int r;
+
+    r = add_one(tasks, &add);
+    if (r < 0 && !add.is_made && !posted->answer.run)
+        publish_failure(tasks, posted->spec.name, &error);
+    det_posted_task_end(posted, r, id, &error);
+}
+
+int det_tasks_post_add(
+    struct det_tasks *tasks, const struct det_task_spec *spec, const struct det_answer *answer)
+{
+    return det_tasks_post_task(tasks, spec, NULL, 0, answer, run_posted_add);
 }
 
 /* A batch: made, indexed and entered one by one; what was done is undone when one of them fails. */
@@ -230,6 +263,34 @@ static int remove_one(struct det_tasks *tasks, void *argument)
 int det_tasks_remove(struct det_tasks *tasks, det_task_id id)
 {
     return det_tasks_call(tasks, true, remove_one, &id);
+}
+
+struct posted_remove {
+    struct det_posted_call call;
+    det_task_id id;
+};
+
+static void run_posted_remove(struct det_tasks *tasks, struct det_posted_call *call)
+{
+    struct posted_remove *posted = DET_CONTAINER(call, struct posted_remove, call);
+
+    (void)remove_one(tasks, &posted->id);
+    DET_DELETE(tasks->allocator, posted);
+}
+
+int det_tasks_post_remove(struct det_tasks *tasks, det_task_id id)
+{
+    struct posted_remove *posted = DET_NEW(tasks->allocator, struct posted_remove);
+    int r;
+
+    if (!posted)
+        return DET_ERR_NO_MEMORY;
+    posted->call.run = run_posted_remove;
+    posted->id = id;
+    r = det_tasks_post(tasks, &posted->call);
+    if (r < 0)
+        DET_DELETE(tasks->allocator, posted);
+    return r;
 }
 
 struct watch {

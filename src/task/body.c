@@ -64,39 +64,36 @@ static const struct det_process_limit *copy_limits(
     return copy;
 }
 
-static void copy_process(
-    struct body *body, const struct det_process_spec *spec, bool has_notify, bool *failed)
+static const struct det_process_spec *copy_process(
+    struct det_arena *arena, const struct det_process_spec *spec, bool *failed)
 {
-    struct det_process_spec *copy = det_arena_alloc(&body->arena, sizeof *copy);
+    struct det_process_spec *copy = det_arena_alloc(arena, sizeof *copy);
 
     *failed |= !copy;
     if (!copy)
-        return;
+        return NULL;
     *copy = *spec;
-    copy->has_notify |= has_notify;
-    copy->argv = copy_list(&body->arena, spec->argv, failed);
-    copy->environment = copy_list(&body->arena, spec->environment, failed);
-    copy->folder = copy_text(&body->arena, spec->folder, failed);
-    copy->user = copy_text(&body->arena, spec->user, failed);
-    copy->limits = copy_limits(&body->arena, spec->limits, spec->limit_count, failed);
-    copy->success_codes =
-        copy_codes(&body->arena, spec->success_codes, spec->success_code_count, failed);
-    copy->fatal_codes = copy_codes(&body->arena, spec->fatal_codes, spec->fatal_code_count, failed);
-    body->process = copy;
+    copy->argv = copy_list(arena, spec->argv, failed);
+    copy->environment = copy_list(arena, spec->environment, failed);
+    copy->folder = copy_text(arena, spec->folder, failed);
+    copy->user = copy_text(arena, spec->user, failed);
+    copy->limits = copy_limits(arena, spec->limits, spec->limit_count, failed);
+    copy->success_codes = copy_codes(arena, spec->success_codes, spec->success_code_count, failed);
+    copy->fatal_codes = copy_codes(arena, spec->fatal_codes, spec->fatal_code_count, failed);
+    return copy;
 }
 
-static void copy_dependencies(
-    struct body *body, const struct det_dependency *list, size_t count, bool *failed)
+static const struct det_dependency *copy_dependencies(
+    struct det_arena *arena, const struct det_dependency *list, size_t count, bool *failed)
 {
-    struct det_dependency *copy = det_arena_array(&body->arena, count, sizeof *copy);
+    struct det_dependency *copy = det_arena_array(arena, count, sizeof *copy);
 
     *failed |= !copy;
     for (size_t i = 0; i < count && !*failed; i++) {
         copy[i] = list[i];
-        copy[i].name = copy_text(&body->arena, list[i].name, failed);
+        copy[i].name = copy_text(arena, list[i].name, failed);
     }
-    body->depends_on = copy;
-    body->depends_on_count = count;
+    return copy;
 }
 
 static void copy_readiness(struct body *body, const struct det_readiness *readiness, bool *failed)
@@ -109,6 +106,36 @@ static void copy_readiness(struct body *body, const struct det_readiness *readin
     *copy = *readiness;
     copy->check.argv = copy_list(&body->arena, readiness->check.argv, failed);
     body->readiness = copy;
+}
+
+static const struct det_zone *copy_zone(
+    struct det_arena *arena, const struct det_zone *zone, bool *failed)
+{
+    struct det_zone *copy = zone ? det_arena_alloc(arena, sizeof *copy) : NULL;
+
+    *failed |= zone && !copy;
+    if (copy)
+        *copy = *zone;
+    return copy;
+}
+
+int det_task_spec_copy(
+    struct det_arena *arena, const struct det_task_spec *spec, struct det_task_spec *ret)
+{
+    bool failed = false;
+
+    *ret = *spec;
+    ret->name = copy_text(arena, spec->name, &failed);
+    ret->group = copy_text(arena, spec->group, &failed);
+    ret->schedule.cron = copy_text(arena, spec->schedule.cron, &failed);
+    ret->schedule.zone = copy_zone(arena, spec->schedule.zone, &failed);
+    ret->readiness.check.argv = copy_list(arena, spec->readiness.check.argv, &failed);
+    if (spec->process)
+        ret->process = copy_process(arena, spec->process, &failed);
+    if (spec->depends_on_count > 0)
+        ret->depends_on =
+            copy_dependencies(arena, spec->depends_on, spec->depends_on_count, &failed);
+    return failed ? DET_ERR_NO_MEMORY : 0;
 }
 
 static bool has_check(const struct det_check *check)
@@ -136,13 +163,21 @@ bool det_body_is_needed(const struct det_task_spec *spec)
 
 static int fill(struct det_task *task, const struct det_task_spec *spec, struct det_error *reterr)
 {
+    struct det_process_spec process = { .argv = NULL };
     struct body *body = task->body;
     bool failed = false;
 
+    if (spec->process) {
+        process = *spec->process;
+        process.has_notify |= spec->readiness.by == DET_READY_BY_NOTIFY;
+    }
     if (spec->process)
-        copy_process(body, spec->process, spec->readiness.by == DET_READY_BY_NOTIFY, &failed);
-    if (spec->depends_on_count > 0)
-        copy_dependencies(body, spec->depends_on, spec->depends_on_count, &failed);
+        body->process = copy_process(&body->arena, &process, &failed);
+    if (spec->depends_on_count > 0) {
+        body->depends_on =
+            copy_dependencies(&body->arena, spec->depends_on, spec->depends_on_count, &failed);
+        body->depends_on_count = spec->depends_on_count;
+    }
     if (has_readiness(&spec->readiness))
         copy_readiness(body, &spec->readiness, &failed);
     if (failed)

@@ -13,4 +13,8 @@ DET_MUST_CHECK int det_body_open(
     struct det_task *task, const struct det_task_spec *spec, struct det_error *reterr);
 void det_body_close(struct det_task *task);
 
+/* Everything that the spec points to, but for its argument. DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int det_task_spec_copy(
+    struct det_arena *arena, const struct det_task_spec *spec, struct det_task_spec *ret);
+
 #endif

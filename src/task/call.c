@@ -15,6 +15,7 @@
  *      woken by it. Conditions are used again. */
 #include "base/memory.h"
 #include "os/loan.h"
+#include "task/body.h"
 #include "task/registry.h"
 
 bool det_tasks_is_waiting_for_itself(const struct det_tasks *tasks)
@@ -228,4 +229,79 @@ int det_tasks_post(struct det_tasks *tasks, struct det_posted_call *call)
     call->post = (struct det_post){ .run = run_posted, .argument = call };
     det_loop_post(tasks->loop, &call->post);
     return 0;
+}
+
+static void free_posted(struct det_posted_task *posted)
+{
+    const struct det_allocator *allocator = posted->arena.allocator;
+
+    det_arena_deinit(&posted->arena);
+    DET_DELETE(allocator, posted);
+}
+
+static int copy_posted(
+    struct det_posted_task *posted, const struct det_task_spec *spec, const char *slot)
+{
+    int r;
+
+    r = det_task_spec_copy(&posted->arena, spec, &posted->spec);
+    if (r < 0 || !slot)
+        return r;
+    posted->slot = det_arena_copy(&posted->arena, slot);
+    return posted->slot ? 0 : DET_ERR_NO_MEMORY;
+}
+
+static int make_posted(
+    struct det_tasks *tasks, const struct det_task_spec *spec, const char *slot,
+    struct det_posted_task **ret)
+{
+    struct det_posted_task *posted;
+    int r;
+
+    r = det_tasks_wait_for_subscribers(tasks, false, NULL);
+    if (r < 0)
+        return r;
+    posted = DET_NEW(tasks->allocator, struct det_posted_task);
+    if (!posted)
+        return DET_ERR_NO_MEMORY;
+    det_arena_init(&posted->arena, tasks->allocator);
+    r = copy_posted(posted, spec, slot);
+    if (r < 0)
+        free_posted(posted);
+    else
+        *ret = posted;
+    return r;
+}
+
+int det_tasks_post_task(
+    struct det_tasks *tasks, const struct det_task_spec *spec, const char *slot, int admission,
+    const struct det_answer *answer,
+    void (*run)(struct det_tasks *tasks, struct det_posted_call *call))
+{
+    struct det_posted_task *posted;
+    int r;
+
+    r = make_posted(tasks, spec, slot, &posted);
+    if (r == 0) {
+        posted->admission = admission;
+        posted->call.run = run;
+        if (answer)
+            posted->answer = *answer;
+        r = det_tasks_post(tasks, &posted->call);
+        if (r < 0)
+            free_posted(posted);
+    }
+    if (r < 0 && spec->release)
+        spec->release(spec->argument);
+    return r;
+}
+
+void det_posted_task_end(
+    struct det_posted_task *posted, int result, det_task_id id, const struct det_error *error)
+{
+    if (result < 0 && posted->spec.release)
+        posted->spec.release(posted->spec.argument);
+    if (posted->answer.run)
+        posted->answer.run(posted->answer.user, result, id, result < 0 ? error : NULL);
+    free_posted(posted);
 }

@@ -267,6 +267,23 @@ struct det_posted_call {
 /* Any thread: `run` is called on the loop, later. DET_ERR_BUSY: the intake is full, nothing was
  * done. */
 DET_MUST_CHECK int det_tasks_post(struct det_tasks *tasks, struct det_posted_call *call);
+/* A posted add or submission: the copies that it takes, and who is told. */
+struct det_posted_task {
+    struct det_posted_call call;
+    struct det_arena arena;
+    struct det_task_spec spec;
+    const char *slot; /* NULL: none, or the task's own */
+    int admission;
+    struct det_answer answer; /* without `run`: nobody */
+};
+/* Copies and posts. After a failure `release` was called. */
+DET_MUST_CHECK int det_tasks_post_task(
+    struct det_tasks *tasks, const struct det_task_spec *spec, const char *slot, int admission,
+    const struct det_answer *answer,
+    void (*run)(struct det_tasks *tasks, struct det_posted_call *call));
+/* On the loop, at the end of `run`: gives the answer and frees it. */
+void det_posted_task_end(
+    struct det_posted_task *posted, int result, det_task_id id, const struct det_error *error);
 /* Any thread: whether it is the loop's own, on which to wait for what the loop does is in vain. */
 bool det_tasks_is_waiting_for_itself(const struct det_tasks *tasks);
 /* A condition for one who waits, under the mutex. NULL, for want of memory: that of all. */

@@ -123,6 +123,48 @@ int det_slot_try_submit(
     return submit_call(tasks, false, &submit);
 }
 
+/* What the slot itself has not published. */
+static void publish_rejection(
+    struct det_tasks *tasks, const struct det_submission *what, int code,
+    const struct det_error *error)
+{
+    const char *name = what->slot ? what->slot : what->task->name;
+    struct det_task_event event = { .kind = DET_EVENT_SLOT_REJECTED,
+                                    .rejection = (uint8_t)det_rejection_of(code) };
+
+    det_event_set_text(event.name, sizeof event.name, name ? name : "");
+    det_event_set_text(event.reason, sizeof event.reason, error->text);
+    det_tasks_publish(tasks, &event);
+}
+
+static void run_posted_submit(struct det_tasks *tasks, struct det_posted_call *call)
+{
+    struct det_posted_task *posted = DET_CONTAINER(call, struct det_posted_task, call);
+    struct det_admitted admitted = { .id = 0 };
+    struct det_error error = { .code = 0 };
+    struct submit submit = {
+        { posted->slot, (enum det_admission)posted->admission, &posted->spec },
+        NULL,
+        &admitted,
+        &error,
+    };
+    int r;
+
+    r = submit_one(tasks, &submit);
+    if (r < 0 && admitted.rejection == DET_REJECTION_NONE && !posted->answer.run)
+        publish_rejection(tasks, &submit.what, r, &error);
+    det_posted_task_end(posted, r, admitted.id, &error);
+}
+
+int det_slot_post_submit(
+    struct det_tasks *tasks, const struct det_submission *submission,
+    const struct det_answer *answer)
+{
+    return det_tasks_post_task(
+        tasks, submission->task, submission->slot, (int)submission->admission, answer,
+        run_posted_submit);
+}
+
 /* Configuring. */
 
 struct configure {

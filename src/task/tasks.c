@@ -157,7 +157,8 @@ void det_tasks_close(struct det_tasks *tasks)
     if (tasks->own_loop)
         det_loop_stop(tasks->own_loop);
     /* A loop that is not ours outlives us, and a message to it cannot be called back. */
-    while (!tasks->own_loop && tasks->settle_posted && det_loop_turn(tasks->loop, 0) >= 0)
+    while (!tasks->own_loop && (tasks->settle_posted || atomic_load(&tasks->posted) > 0) &&
+           det_loop_turn(tasks->loop, 0) >= 0)
         continue;
     free_parts(tasks);
 }
