@@ -28,17 +28,17 @@ static uint32_t checksum_of(const struct det_guard_record *record)
     return det_crc32c(sum, record->cgroup, sizeof record->cgroup);
 }
 
-static int read_boot(char target[DET_GUARD_ID_SIZE])
+/* Empty where it cannot be read: a service may see nothing of /proc but processes. */
+static void read_boot(char target[DET_GUARD_ID_SIZE])
 {
     int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t size;
 
     memset(target, 0, DET_GUARD_ID_SIZE);
     if (file < 0)
-        return DET_ERR_UNSUPPORTED;
-    size = read(file, target, 36);
+        return;
+    if (read(file, target, 36) != 36)
+        memset(target, 0, DET_GUARD_ID_SIZE);
     close(file);
-    return size == 36 ? 0 : DET_ERR_UNSUPPORTED;
 }
 
 int det_guard_record_grow(struct det_guard *guard, uint32_t count)
@@ -58,7 +58,7 @@ int det_guard_record_grow(struct det_guard *guard, uint32_t count)
 
 static int fill_header(struct det_guard_record *record, const char *run, int *ret_cgroup)
 {
-    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct det_guard_seen self;
     bool is_seen = proc >= 0 && det_guard_look(proc, getpid(), &self);
 
@@ -66,9 +66,7 @@ static int fill_header(struct det_guard_record *record, const char *run, int *re
         close(proc);
     if (!is_seen)
         return DET_ERR_UNSUPPORTED;
-    r = read_boot(record->boot);
-    if (r < 0)
-        return r;
+    read_boot(record->boot);
     (void)snprintf(record->run, sizeof record->run, "%s", run);
     record->owner = (uint32_t)self.number;
     record->session = (uint32_t)self.session;
@@ -154,27 +152,32 @@ static bool is_valid(const struct det_guard_record *record)
            !record->cgroup[DET_GUARD_CGROUP_SIZE - 1];
 }
 
+/* Where one of them is not known, the time of the file says it. */
+static bool is_same_boot(const struct det_guard_record *record, const struct stat *status)
+{
+    char boot[DET_GUARD_ID_SIZE];
+
+    read_boot(boot);
+    return *boot && *record->boot ? strcmp(record->boot, boot) == 0 : !is_of_another_boot(status);
+}
+
 static int load_file(
     int file, const struct stat *status, struct det_guard_record **ret, size_t *ret_size)
 {
     size_t size = (size_t)status->st_size;
-    char boot[DET_GUARD_ID_SIZE];
     struct det_guard_record *record;
-    int r;
+    int r = 0;
 
     if (size == 0)
         return 0;
     if (!S_ISREG(status->st_mode) || size < sizeof *record)
         return is_of_another_boot(status) ? 0 : DET_ERR_CORRUPT;
-    r = read_boot(boot);
-    if (r < 0)
-        return r;
     record = mmap(NULL, size, PROT_READ, MAP_SHARED, file, 0);
     if (record == MAP_FAILED)
         return det_real_error(errno);
     if (!is_valid(record))
         r = is_of_another_boot(status) ? 0 : DET_ERR_CORRUPT;
-    else if (strcmp(record->boot, boot) == 0) {
+    else if (is_same_boot(record, status)) {
         *ret = record;
         *ret_size = size;
         return 0;

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "os/os.h"
 #include "os/real_guard.h"
 
@@ -242,6 +243,43 @@ static void one_that_was_kept_is_ended_by_the_next_program(void **state)
     det_guard_close(guard);
 }
 
+/* As in a service that sees nothing of /proc but processes. */
+static void forget_boot(void)
+{
+    struct det_guard_record *record;
+    size_t size = 0;
+    FILE *file;
+
+    record = (struct det_guard_record *)(void *)det_test_read_file(path, &size);
+    memset(record->boot, 0, sizeof record->boot);
+    record->checksum = det_crc32c(0, record, offsetof(struct det_guard_record, checksum));
+    record->checksum = det_crc32c(record->checksum, record->cgroup, sizeof record->cgroup);
+    file = fopen(path, "r+e");
+    assert_non_null(file);
+    assert_int_equal(1, fwrite(record, sizeof *record, 1, file));
+    assert_int_equal(0, fclose(file));
+    free(record);
+}
+
+static void without_a_boot_id_the_time_of_the_file_counts(void **state)
+{
+    struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+    int one = run_and_die(sleeper, false, true);
+
+    (void)state;
+    forget_boot();
+    assert_int_equal(0, utimensat(AT_FDCWD, path, old, 0));
+    det_guard_close(begin(DET_SECOND));
+    assert_false(is_over(one, 0));
+    (void)pidfd_send_signal(one, SIGKILL, NULL, 0);
+    close(one);
+    one = run_and_die(sleeper, false, true);
+    forget_boot();
+    det_guard_close(begin(DET_SECOND));
+    assert_true(is_over(one, 0));
+    close(one);
+}
+
 static void one_that_ignores_the_signal_is_killed(void **state)
 {
     const char *const argv[] = { "/bin/sh", "-c", "trap : TERM; while :; do sleep 600; done",
@@ -365,6 +403,7 @@ int main(void)
         CASE(there_is_room_for_as_many_as_the_format_says),
         CASE(it_dies_with_its_program),
         CASE(one_that_was_kept_is_ended_by_the_next_program),
+        CASE(without_a_boot_id_the_time_of_the_file_counts),
         CASE(one_that_ignores_the_signal_is_killed),
         CASE(the_helper_is_known_and_replaced),
         CASE(what_is_damaged_is_refused),
