@@ -17,6 +17,7 @@
 #define EFFECT_FAILS   200000
 #define EFFECT_IS_MUTE 150000
 #define EFFECT_IS_SLOW 500000
+#define EFFECT_IS_LATE 200000 /* of the slow ones */
 #define EFFECT_IS_LED  500000 /* to what was not taken yet */
 #define SLOW_MAX_MS    2000
 
@@ -82,10 +83,14 @@ static void answer_fill(void *context, unsigned index, const struct det_move *mo
     fill_event(context, det_event_kind(event), event);
 }
 
+/* Some answers come when nobody waits for them any more: after the timeout of the state. */
 static void dawdle(struct walk *walk)
 {
     det_time span = (det_time)det_sim_random_below(walk->stage.sim, SLOW_MAX_MS) * DET_MILLISECOND;
+    det_time timeout = walk->machine->states[walk->model.state].timeout.after;
 
+    if (timeout > 0 && det_sim_chance(walk->stage.sim, EFFECT_IS_LATE))
+        span += timeout;
     det_mutex_lock(walk->stage.world, walk->stage.mutex);
     cli_stage_spend(&walk->stage, span);
     det_mutex_unlock(walk->stage.world, walk->stage.mutex);

@@ -102,13 +102,8 @@ static void walks_reach_every_state(void **state)
     cli_coverage_deinit(&coverage, NULL);
 }
 
-/* Ten digits open it, and any other leads back; what is behind the door is never left, and is met
- * by an effect whose one answer of four leads on. By chance alone that takes ages. */
-static void walks_lead_to_what_was_not_taken_yet(void **state)
+static void expect_all_taken(const char *text, size_t size)
 {
-    static const char digits[] = "ABCD";
-    char text[8192];
-    size_t used = 0;
     struct det_spec *spec;
     struct cli_coverage coverage;
     struct cli_coverage_counts counts;
@@ -116,6 +111,27 @@ static void walks_lead_to_what_was_not_taken_yet(void **state)
         .seed = 1, .steps = 5000, .coverage = &coverage, .is_stopped = never
     };
     struct walk_result result;
+
+    assert_int_equal(det_spec_read("all.fsm", text, size, NULL, &spec), 0);
+    assert_non_null(det_spec_machine(spec));
+    assert_int_equal(cli_stubs_bind(det_spec_machine(spec), NULL), 0);
+    assert_int_equal(cli_coverage_init(&coverage, det_spec_machine(spec), NULL), 0);
+    assert_int_equal(walk_machine(det_spec_machine(spec), &options, &result), 0);
+    assert_string_equal(result.violation, "");
+    counts = cli_coverage_count(&coverage);
+    assert_int_equal(counts.states_visited, counts.states);
+    assert_int_equal(counts.transitions_taken, counts.transitions);
+    cli_coverage_deinit(&coverage, NULL);
+    det_spec_close(spec);
+}
+
+/* Ten digits open it, and any other leads back; what is behind the door is never left, and is met
+ * by an effect whose one answer of four leads on. By chance alone that takes ages. */
+static void walks_lead_to_what_was_not_taken_yet(void **state)
+{
+    static const char digits[] = "ABCD";
+    char text[8192];
+    size_t used = 0;
 
     (void)state;
 #define SAY(...) used += (size_t)snprintf(text + used, sizeof text - used, __VA_ARGS__)
@@ -138,17 +154,25 @@ static void walks_lead_to_what_was_not_taken_yet(void **state)
     SAY("ON(ASKING, ANY(P, Q, R), LOST) ON(ASKING, T, FOUND) STAY(LOST, A) STAY(FOUND, A)\n");
     SAY("AFTER(FOUND, DAYS(30), LATE) ON(FOUND, LATE, OLD) STAY(OLD, ANY(A, B, C, D))\n");
 #undef SAY
-    assert_int_equal(det_spec_read("safe.fsm", text, used, NULL, &spec), 0);
-    assert_non_null(det_spec_machine(spec));
-    assert_int_equal(cli_stubs_bind(det_spec_machine(spec), NULL), 0);
-    assert_int_equal(cli_coverage_init(&coverage, det_spec_machine(spec), NULL), 0);
-    assert_int_equal(walk_machine(det_spec_machine(spec), &options, &result), 0);
-    assert_string_equal(result.violation, "");
-    counts = cli_coverage_count(&coverage);
-    assert_int_equal(counts.states_visited, counts.states);
-    assert_int_equal(counts.transitions_taken, counts.transitions);
-    cli_coverage_deinit(&coverage, NULL);
-    det_spec_close(spec);
+    expect_all_taken(text, used);
+}
+
+/* A yes of the bank that comes after its time is over, and even after the order was cancelled. */
+static void walks_meet_answers_that_come_too_late(void **state)
+{
+    static const char text[] =
+        "#define FSM_NAME order\n#define FSM_PREFIX ORDER\n"
+        "STATE(PENDING, pending, INITIAL) STATE(CHARGING, charging) STATE(PAID, paid)\n"
+        "STATE(CANCELLED, cancelled) STATE(REFUNDING, refunding)\n"
+        "EVENT(PAY, pay) EVENT(CANCEL, cancel) INTERNAL(YES, yes) INTERNAL(NO, no)\n"
+        "INTERNAL(BACK, back) EFFECT(charge, YES, NO) EFFECT(refund, BACK)\n"
+        "ON(PENDING, PAY, CHARGING, DO(charge)) ON(ANY(PENDING, CHARGING), YES, PAID)\n"
+        "ON(CHARGING, NO, PENDING) AFTER(CHARGING, MINUTES(5), NO) STAY(PENDING, NO)\n"
+        "ON(PENDING, CANCEL, CANCELLED) ON(CANCELLED, YES, REFUNDING, DO(refund))\n"
+        "ON(REFUNDING, BACK, CANCELLED) STAY(CANCELLED, NO) STAY(PAID, CANCEL)\n";
+
+    (void)state;
+    expect_all_taken(text, sizeof text - 1);
 }
 
 /* The model alone, fed with notes that a broken runtime might give. */
@@ -278,6 +302,7 @@ int main(void)
         cmocka_unit_test(every_seed_holds_and_is_the_same_twice),
         cmocka_unit_test(walks_reach_every_state),
         cmocka_unit_test(walks_lead_to_what_was_not_taken_yet),
+        cmocka_unit_test(walks_meet_answers_that_come_too_late),
         cmocka_unit_test(the_model_finds_what_is_wrong),
         cmocka_unit_test(random_records_are_valid_and_differ),
         cmocka_unit_test(coverage_survives_every_failed_allocation),
