@@ -235,8 +235,8 @@ const struct cli_command cli_command_sim = {
     .summary = "walk a machine at random in a simulated world",
     .about =
         "Starts instances and sends them events at random, legal and not, with random payloads;\n"
-        "lets time pass; effects, guards and hooks answer by chance. Half of the steps lead to the\n"
-        "nearest transition that this walk has not taken yet. After each step it compares\n"
+        "lets time pass; effects, guards and hooks answer by chance. Half of the steps lead to\n"
+        "the nearest transition that this walk has not taken yet. After each step it compares\n"
         "the instance with what its events lead to. Each seed is walked twice and must give the\n"
         "same run. On a violation it prints the seed and the command that repeats it, and exits 1.",
     .operand = { .form = "FILE", .least = 1, .most = 1, .suffix = ".fsm" },
