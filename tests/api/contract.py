@@ -10,7 +10,6 @@ without a word here but its good calls.
 """
 import json
 import re
-import sqlite3
 import sys
 import time
 import urllib.parse
@@ -18,6 +17,7 @@ import urllib.parse
 import yaml
 
 import shop
+import checksums
 from openapi import FILE, METHODS, failure_problems, operations, strict
 from shop import (ORDER, PAY, SOCKET, Daemon, Gone, Stream, Wire, check, equal, project, start,
                   wait_until)
@@ -246,9 +246,10 @@ def jobs_stand(wire):
 
 def lock_by_hand(identity):
     """A lock that another program holds; in a store of SQLite only a row can say so."""
-    store = sqlite3.connect("shop.db", timeout=30, isolation_level=None)
+    store = checksums.connect("shop.db", timeout=30)
     store.execute("UPDATE instances SET lock_owner = 'somebody', lock_until = ?, fence = 7 "
                   "WHERE id = ?", (time.time_ns() + 3600 * 10**9, identity))
+    checksums.sum_locks(store)
     store.close()
 
 

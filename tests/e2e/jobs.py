@@ -20,6 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import checksums
 import up
 import patience
 from machines import Follower, detent, fail_syncs, objects, run
@@ -269,9 +270,10 @@ def test_a_disk_that_fails_ends_it_with_74():
 
 def move_schedule(days):
     """The store as if it had not been open for so many days."""
-    with sqlite3.connect("detent.db") as database:
+    with checksums.connect("detent.db") as database:
         database.execute("UPDATE schedules SET next_at = next_at - ?1, last_at = last_at - ?1",
                          (days * DAY,))
+        checksums.sum_rows(database, "schedules")
     database.close()
 
 

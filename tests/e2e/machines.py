@@ -20,6 +20,7 @@ import sys
 import time
 from pathlib import Path
 
+import checksums
 import up
 from up import DETENT, PATIENCE, SANITIZER, check, environment, equal, wait_until
 
@@ -112,7 +113,7 @@ def shop(*ids):
 
 
 def database(path="orders.db"):
-    return sqlite3.connect(path, isolation_level=None)
+    return checksums.connect(path)
 
 
 class Follower:
@@ -472,6 +473,7 @@ def bury():
         data.execute("UPDATE outbox SET attempts = 8, last_error = -12")
         data.execute(f"INSERT INTO dead_letters ({names}, dead_at) SELECT {names}, 1 FROM outbox")
         data.execute("DELETE FROM outbox")
+        checksums.sum_rows(data, "dead_letters")
 
 
 def test_retry_brings_dead_effects_back():
@@ -589,9 +591,9 @@ def test_a_store_of_an_older_schema_is_upgraded_by_who_writes():
     data.close()
     place = ("--store", "sqlite:old.db")
     detent("store", "info", *place, code=1, err="detent store upgrade")
-    equal(one("store", "upgrade", *place)["schema"], 5)
+    equal(one("store", "upgrade", *place)["schema"], 6)
     equal(one("store", "info", *place)["instances"], 2)
-    detent("store", "info", *place, out="schema 5, 2 instances")
+    detent("store", "info", *place, out="schema 6, 2 instances")
     detent("store", "verify", *place)
     detent("get", "p", *place, out="pad p is")
 
@@ -680,6 +682,7 @@ def test_a_lock_is_told_with_its_holder():
     with database() as data:
         data.execute("UPDATE instances SET lock_owner = 'node-7', lock_until = ?, fence = 1",
                      (int(time.time() + 600) * 10**9,))
+        checksums.sum_locks(data)
     detent("why", "o-1", *STORE, out="lock       held by node-7, lapses in 9m")
     lock = one("why", "o-1", *STORE)["lock"]
     equal((lock["owner"], lock["fence"]), ("node-7", 1))
@@ -697,7 +700,8 @@ def test_a_lock_is_told_with_its_holder():
 def test_a_timer_that_is_due_is_not_overtaken():
     shop("o-1", "o-2", "o-3")
     with database() as data:
-        data.execute("UPDATE timers SET due = 1")
+        data.execute("UPDATE timers SET due = 1, next_at = 1")
+        checksums.sum_rows(data, "timers")
     detent("send", "o-1", "pay", *STORE, *PAY, code=6)
     detent("cancel", "o-2", *STORE)
     for name in ("o-1", "o-2"):
@@ -715,7 +719,8 @@ def test_why_says_that_nobody_serves_the_store():
     check(nobody not in detent("why", "o-1", *STORE).stdout)
     detent("send", "o-1", "pay", *STORE, *PAY)
     with database() as data:
-        data.execute("UPDATE timers SET due = 1")
+        data.execute("UPDATE timers SET due = 1, next_at = 1")
+        checksums.sum_rows(data, "timers")
     for name in ("o-1", "o-2"):
         detent("why", name, *STORE, out=f"so         {nobody}")
     with open("orders.db.lock", "r+") as lock:
@@ -873,6 +878,7 @@ def test_what_cannot_be_written_can_be_read():
     for name in ("orders.db", "a%20b#.db"):
         os.chmod(name, 0o444)
     os.unlink("orders.db.lock")
+    os.unlink("orders.db.mark")
     who = {"strace": somebody()}
     try:
         detent("get", "o-1", *STORE, out="order o-1 is pending", **who)
