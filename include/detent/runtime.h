@@ -70,10 +70,12 @@ struct det_note {
 };
 
 /* Things that were not done, told to the observer so that nothing is dropped in silence. What an
- * instance does not take because the state has no use for it, a guard says no, or the definition
- * names a function that nobody bound, is over: the timer is gone, the effect a dead letter. When a
- * hook failed, a limit was reached, or the store failed, it is tried again like an effect, and each
- * failure is told; a hook or a limit at the last attempt ends it too.
+ * instance does not take because a guard says no, or the definition names a function that nobody
+ * bound, is a dead letter: an effect or a timer that is kept, and that det_runtime_retry() tries
+ * again. When the state has no use for it, the effect is a dead letter, and the timer is gone. When
+ * a hook failed, a limit was reached, or the store failed, it is tried again like an effect, and
+ * each failure is told; a hook or a limit at the last attempt makes it a dead letter too. The
+ * attempts of a timer are in the store, and go on after a restart.
  *
  * Where the store could not say whether a commit happened, the instance is loaded again, and what
  * had happened is counted and told as what it is. Not told are then deferred events that it made
@@ -100,6 +102,7 @@ struct det_trouble {
     uint32_t attempt; /* of the effect: the one that failed or produced; of the timer: how often its
                          event has been sent; 0 for an event */
     int code;         /* the error */
+    bool is_dead;     /* of a timer: it is a dead letter from now on, and not tried again */
     const char *text; /* all of it as a sentence for people; never NULL */
 };
 
@@ -265,7 +268,8 @@ struct det_sent {
 #define DET_EXPECT_NO_EVENT UINT64_MAX
 
 struct det_send_options {
-    const char *event_id;    /* NULL: none. Sending an id again gives the first answer */
+    const char *event_id;    /* NULL: none. Sending an id again gives the first answer; with another
+                                event or payload DET_ERR_CONFLICT */
     uint64_t expected;       /* commit only if the instance stands at this sequence; 0: any;
                                 DET_EXPECT_NO_EVENT: if it has had no event yet. Else
                                 DET_ERR_CONFLICT with expected and actual */
@@ -293,7 +297,8 @@ DET_API int det_runtime_start(
  *   DET_ERR_ACTION_FAILED  a hook failed (error.action, error.cause)
  *   DET_ERR_TIMEOUT        guards and hooks took too long (error.action is the last one), or the
  *                          instance was busy too long (error.waited)
- *   DET_ERR_CONFLICT       `expected` or `visit` did not match (error.expected, error.actual)
+ *   DET_ERR_CONFLICT       `expected` or `visit` did not match (error.expected, error.actual), or
+ *                          the event id was used for another request (error.is_id_used)
  *   DET_ERR_CONTENTION     other processes changed it during each attempt, for as long as a send
  *                          may wait (send_deadline)
  *   DET_ERR_INVALID        not an event of this machine, an internal event, an invalid payload or
@@ -385,6 +390,7 @@ struct det_glance {
         uint16_t event;
         uint64_t visit;
         det_time due; /* wall */
+        bool is_dead; /* a dead letter: it does not fire until it is retried */
     } timers[DET_GLANCE_TIMERS];
     size_t timer_count; /* all that are armed; those beyond DET_GLANCE_TIMERS are not shown */
     size_t effects_dead;
@@ -417,8 +423,13 @@ DET_API int det_runtime_events(
 struct det_timer_record {
     const char *name; /* "" for the state's own */
     uint16_t event;
-    uint64_t visit; /* in which it was armed */
-    det_time due;   /* wall */
+    uint64_t visit;    /* in which it was armed */
+    det_time due;      /* wall */
+    det_time next;     /* wall: when it fires; `due`, or later after an attempt that failed */
+    uint32_t attempts; /* that failed */
+    int last_error;
+    const char *reason; /* what the last attempt said of that; NULL: nothing */
+    bool is_dead;       /* given up: a dead letter, which det_runtime_retry() arms again */
 };
 DET_API int det_runtime_timers(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
@@ -443,8 +454,9 @@ DET_API int det_runtime_effects(
     int (*visit)(void *context, const struct det_pending_effect *row),
     void *context) DET_MUST_CHECK;
 
-/* A dead letter is tried again from the first attempt; `key` is the effect's. DET_ERR_NOT_FOUND
- * when the instance has no dead effect of that key. */
+/* A dead letter is tried again from the first attempt. `key` is that of the effect, or its last
+ * parts, "1/0"; or "timer/" and the name of a timer, "timer/" alone for the state's own: it fires
+ * now. DET_ERR_NOT_FOUND when the instance has no such dead letter. */
 DET_API int det_runtime_retry(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const char *key, struct det_error *reterr) DET_MUST_CHECK;

@@ -343,7 +343,8 @@ void api_fail_with(struct api_call *call, int code, const struct det_error *erro
 
     det_buffer_clear(&call->line.text);
     call->line.needs_comma = false;
-    call->status = api_status_of(code);
+    /* A key that was used for something else is a mistake in the request. */
+    call->status = code == DET_ERR_CONFLICT && error->is_id_used ? 422 : api_status_of(code);
     call->type = NULL;
     line_open(&call->line, NULL, '{');
     api_error_line(&call->line, code, &shown);

@@ -169,6 +169,22 @@ static void put_effect(
     paging->last = *place;
 }
 
+static void put_dead_timer(
+    struct paging *paging, const struct det_machine *machine, const struct pending_place *place,
+    const struct det_store_timer *row)
+{
+    struct line *line = &paging->call->line;
+
+    line_open(line, NULL, '{');
+    line_text(line, "type", "timer");
+    line_text(line, "machine", machine->name);
+    line_text(line, "id", place->id);
+    instance_dead_timer_line(line, machine, place->id, row);
+    line_close(line, '}');
+    paging->count++;
+    paging->last = *place;
+}
+
 static void put_timer(struct paging *paging, const struct pending *timer)
 {
     pending_timer_line(&paging->call->line, timer);
@@ -216,6 +232,21 @@ void api_list_timers(struct api_call *call)
         end_paging(&paging, put_alive(&paging));
 }
 
+/* Before the effects of the same instance: an effect has a sequence, and no timer. */
+static void put_dead_timers(
+    struct paging *paging, const struct det_machine *machine, const struct instance *instance,
+    struct pending_place place)
+{
+    for (const struct instance_timer *t = instance->timers; t && !paging->has_more; t = t->next) {
+        place.index = t->row.timer == DET_STATE_TIMER ? 0 : t->row.timer + 1u;
+        if (!t->row.is_dead || pending_place_compare(&place, &paging->after) <= 0)
+            continue;
+        paging->has_more = is_full(paging);
+        if (!paging->has_more)
+            put_dead_timer(paging, machine, &place, &t->row);
+    }
+}
+
 /* Those of an instance. One that has gone has none; one that is damaged is told of where it is
  * asked for. */
 static int put_dead(void *context, struct det_machine *machine, const char *id)
@@ -233,6 +264,7 @@ static int put_dead(void *context, struct det_machine *machine, const char *id)
         return CLI_OK;
     if (r < 0)
         return instance_complain(store, machine->name, id, r);
+    put_dead_timers(paging, machine, &instance, place);
     for (struct instance_effect *e = instance.effects; e && !paging->has_more; e = e->next) {
         place.sequence = e->row.sequence;
         place.index = e->row.index;

@@ -127,12 +127,40 @@ static void write_workers(struct api_call *call, json_t *summary)
     api_put_json(call, "workers", json_object_get(summary, "workers"));
 }
 
+/* An effect or a timer that was given up. */
+struct letter {
+    const char *name;
+    uint32_t attempts;
+    int last_error;
+    const char *reason;
+};
+
+/* How many there are; `ret` is one of them, an effect if there is one. */
+static size_t find_last(const struct instance *instance, struct letter *ret)
+{
+    const struct det_machine *machine = instance->machine;
+
+    for (const struct instance_timer *t = instance->timers; t; t = t->next) {
+        const char *name = instance_timer_name(machine, t->row.timer);
+
+        if (t->row.is_dead)
+            *ret = (struct letter){ *name ? name : machine->events[t->row.event].name,
+                                    t->row.attempts, t->row.last_error, t->row.reason };
+    }
+    for (const struct instance_effect *e = instance->effects; e; e = e->next) {
+        if (e->row.is_dead)
+            *ret = (struct letter){ machine->effects[e->row.effect].name, e->row.attempts,
+                                    e->row.last_error, e->row.reason };
+    }
+    return instance_effect_count(instance, true) + instance_timer_count(instance, true);
+}
+
 /* On the pool. */
 static int take_dead(void *context, struct det_machine *machine, const char *id)
 {
     struct api_call *call = context;
     struct overview *overview = call->own;
-    const struct det_store_effect *last = NULL;
+    struct letter last = { .name = NULL };
     char why[INSTANCE_WHY_TEXT + 96], text[INSTANCE_WHY_TEXT], more[32] = "";
     struct instance instance;
     size_t count;
@@ -141,19 +169,16 @@ static int take_dead(void *context, struct det_machine *machine, const char *id)
         return CLI_INTERRUPTED;
     if (instance_load(&call->reader->store, machine, id, &instance) < 0)
         return CLI_OK;
-    for (const struct instance_effect *e = instance.effects; e; e = e->next)
-        last = e->row.is_dead ? &e->row : last;
-    count = instance_effect_count(&instance, true);
+    count = find_last(&instance, &last);
     if (count > 1)
         snprintf(more, sizeof more, " (%zu of them)", count);
-    if (last) {
+    if (last.name) {
         overview->dead_left--;
         overview->dead += count;
         snprintf(
-            why, sizeof why, "given up after %u attempt%s%s: %s", last->attempts,
-            det_plural(last->attempts), more, instance_why(last, text));
-        add_stuck(
-            overview, "effect", machine->effects[last->effect].name, machine->name, id, count, why);
+            why, sizeof why, "given up after %u attempt%s%s: %s", last.attempts,
+            det_plural(last.attempts), more, instance_why(last.last_error, last.reason, text));
+        add_stuck(overview, "effect", last.name, machine->name, id, count, why);
     }
     instance_close(&instance);
     return CLI_OK;

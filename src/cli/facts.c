@@ -80,19 +80,50 @@ void facts_head(struct cli *cli, const struct instance *instance)
         facts_print(cli, "end", "this state is final: nothing comes after it");
 }
 
-void facts_timers(struct cli *cli, const struct instance *instance)
+static void print_dead_timers(struct cli *cli, const struct instance *instance)
 {
+    const char *word = "dead";
+
     for (const struct instance_timer *t = instance->timers; t; t = t->next) {
         const char *name = instance_timer_name(instance->machine, t->row.timer);
-        char time[INSTANCE_TIME_TEXT], when[INSTANCE_WHEN_TEXT];
-        bool is_due = t->row.due <= instance->now;
+        char key[INSTANCE_KEY_TEXT], why[INSTANCE_WHY_TEXT];
 
+        if (!t->row.is_dead)
+            continue;
         facts_print(
-            cli, t == instance->timers ? "timers" : NULL, "%s%s%s%s, %s (%s)",
-            instance->machine->events[t->row.event].name, *name ? " by " : "", name,
-            is_due ? " is due" : "", instance_when(t->row.due, instance->now, when),
-            instance_time(t->row.due, time));
+            cli, word, "%s%s%s was given up after %u attempt%s: %s",
+            instance->machine->events[t->row.event].name, *name ? " by " : " by the timeout", name,
+            t->row.attempts, det_plural(t->row.attempts),
+            instance_why(t->row.last_error, t->row.reason, why));
+        facts_print(
+            cli, NULL, "detent retry %s %s", instance->id,
+            instance_timer_key(instance->machine, instance->id, &t->row, key));
+        word = NULL;
     }
+}
+
+void facts_timers(struct cli *cli, const struct instance *instance)
+{
+    const char *word = "timers";
+
+    for (const struct instance_timer *t = instance->timers; t; t = t->next) {
+        const char *name = instance_timer_name(instance->machine, t->row.timer);
+        char time[INSTANCE_TIME_TEXT], when[INSTANCE_WHEN_TEXT], why[INSTANCE_WHY_TEXT];
+        bool is_due = t->row.next <= instance->now;
+
+        if (t->row.is_dead)
+            continue;
+        facts_print(
+            cli, word, "%s%s%s%s, %s (%s)", instance->machine->events[t->row.event].name,
+            *name ? " by " : "", name, is_due ? " is due" : "",
+            instance_when(t->row.next, instance->now, when), instance_time(t->row.next, time));
+        if (t->row.attempts)
+            facts_print(
+                cli, NULL, "attempt %u was not taken: %s", t->row.attempts,
+                instance_why(t->row.last_error, t->row.reason, why));
+        word = NULL;
+    }
+    print_dead_timers(cli, instance);
 }
 
 /* How often the project lets it be tried; 0: somebody else runs it, and knows. */
@@ -148,12 +179,12 @@ static void print_waiting(
     else if (row->next <= instance->now)
         facts_print(
             cli, word, "%s is due, after attempt %s failed: %s", name,
-            count_text(instance, row, count), instance_why(row, why));
+            count_text(instance, row, count), instance_why(row->last_error, row->reason, why));
     else
         facts_print(
             cli, word, "%s is tried again %s, after attempt %s failed: %s", name,
             instance_when(row->next, instance->now, when), count_text(instance, row, count),
-            instance_why(row, why));
+            instance_why(row->last_error, row->reason, why));
 }
 
 static void print_dead(
@@ -165,7 +196,7 @@ static void print_dead(
     facts_print(
         cli, word, "%s was given up after %u attempt%s: %s",
         instance->machine->effects[row->effect].name, row->attempts, det_plural(row->attempts),
-        instance_why(row, why));
+        instance_why(row->last_error, row->reason, why));
     facts_print(
         cli, NULL, "detent retry %s %s", instance->id,
         instance_key(instance->store->store, instance->machine, instance->id, row, key));

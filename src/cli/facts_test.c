@@ -90,6 +90,30 @@ static void effects_tell_their_failures(void **state)
     shop_close(&shop);
 }
 
+static void timers_tell_their_failures(void **state)
+{
+    struct shop shop;
+
+    (void)state;
+    shop_open(&shop);
+    shop_start(&shop, shop.order, "o-1");
+    shop_send(&shop, "o-1", "pay");
+    det_runtime_close(shop.runtime);
+    shop.runtime = NULL;
+    shop_fail_timer(&shop, "o-1", 1, DET_ERR_ACTION_FAILED, "ask failed", false);
+    print_all(&shop, "o-1");
+    assert_non_null(strstr(
+        shop_said(&shop), "timers     remind by reminder, in 4s (2026-01-01T00:00:04Z)\n"
+                          "           attempt 1 was not taken: ACTION_FAILED: ask failed\n"));
+    shop_fail_timer(&shop, "o-1", 8, DET_ERR_ACTION_FAILED, "ask failed", true);
+    print_all(&shop, "o-1");
+    assert_non_null(strstr(
+        shop_said(&shop), "dead       remind by reminder was given up after 8 attempts: "
+                          "ACTION_FAILED: ask failed\n"
+                          "           detent retry o-1 order/o-1/timer/reminder\n"));
+    shop_close(&shop);
+}
+
 /* It may be running, or its process is gone. */
 static void an_attempt_without_an_end_is_not_told_as_failed(void **state)
 {
@@ -272,6 +296,7 @@ int main(void)
         cmocka_unit_test(what_is_pending_is_told_in_words),
         cmocka_unit_test(an_end_is_told_as_one),
         cmocka_unit_test(effects_tell_their_failures),
+        cmocka_unit_test(timers_tell_their_failures),
         cmocka_unit_test(an_attempt_without_an_end_is_not_told_as_failed),
         cmocka_unit_test(an_instance_is_one_object),
         cmocka_unit_test(events_are_lines_without_what_is_sensitive),

@@ -38,6 +38,11 @@ static int take_timer(void *context, const struct det_store_timer *row)
     if (!timer)
         return DET_ERR_NO_MEMORY;
     timer->row = *row;
+    if (row->reason) {
+        timer->row.reason = det_arena_copy(&instance->arena, row->reason);
+        if (!timer->row.reason)
+            return DET_ERR_NO_MEMORY;
+    }
     if (!copy_value(instance, &timer->row.value, instance->machine->event_size))
         return DET_ERR_NO_MEMORY;
     *loading->timer = timer;
@@ -194,6 +199,15 @@ const char *instance_state(const struct instance *instance)
 bool instance_is_final(const struct instance *instance)
 {
     return instance->machine->states[instance->loaded.head.state].flags & DET_STATE_FINAL;
+}
+
+size_t instance_timer_count(const struct instance *instance, bool is_dead)
+{
+    size_t count = 0;
+
+    for (const struct instance_timer *t = instance->timers; t; t = t->next)
+        count += t->row.is_dead == is_dead;
+    return count;
 }
 
 size_t instance_effect_count(const struct instance *instance, bool is_dead)

@@ -57,6 +57,7 @@ int instance_complain_damaged(struct cli_store *store, const char *machine, cons
 const char *instance_state(const struct instance *instance);
 bool instance_is_final(const struct instance *instance);
 /* Effects that are dead, or that are not. */
+size_t instance_timer_count(const struct instance *instance, bool is_dead);
 size_t instance_effect_count(const struct instance *instance, bool is_dead);
 
 /* Names; `timer` is "" for the state's own. */
@@ -66,16 +67,26 @@ const char *instance_timer_name(const struct det_machine *machine, uint16_t time
 const char *instance_key(
     const struct det_store *store, const struct det_machine *machine, const char *id,
     const struct det_store_effect *row, char target[INSTANCE_KEY_TEXT]);
+/* That of a dead timer: "order/order-42/timer/reminder". */
+const char *instance_timer_key(
+    const struct det_machine *machine, const char *id, const struct det_store_timer *row,
+    char target[INSTANCE_KEY_TEXT]);
 /* "IO" where it is one of ours, else the number. */
 const char *instance_error_text(int code, char target[24]);
 /* Why the last attempt of an effect failed: "ACTION_FAILED: exit code 1", or the error alone. */
 #define INSTANCE_WHY_TEXT (DET_REASON_MAX + 32)
-const char *instance_why(const struct det_store_effect *row, char target[INSTANCE_WHY_TEXT]);
+const char *instance_why(int last_error, const char *reason, char target[INSTANCE_WHY_TEXT]);
 
 /* As members of an object that is open. */
 void instance_line(struct line *line, const struct instance *instance);
 void instance_timer_line(
     struct line *line, const struct det_machine *machine, const struct det_store_timer *row);
+/* What became of its attempts, where there were any. */
+void instance_attempts_line(struct line *line, const struct det_store_timer *row);
+/* A dead timer, with the members of an effect. */
+void instance_dead_timer_line(
+    struct line *line, const struct det_machine *machine, const char *id,
+    const struct det_store_timer *row);
 void instance_effect_line(
     struct line *line, const struct det_store *store, const struct det_machine *machine,
     const char *id, const struct det_store_effect *row);

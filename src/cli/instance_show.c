@@ -23,6 +23,16 @@ const char *instance_key(
     return target;
 }
 
+const char *instance_timer_key(
+    const struct det_machine *machine, const char *id, const struct det_store_timer *row,
+    char target[INSTANCE_KEY_TEXT])
+{
+    snprintf(
+        target, INSTANCE_KEY_TEXT, "%s/%s/timer/%s", machine->name, id,
+        instance_timer_name(machine, row->timer));
+    return target;
+}
+
 const char *instance_error_text(int code, char target[24])
 {
     const char *name = det_error_name(code);
@@ -34,13 +44,13 @@ const char *instance_error_text(int code, char target[24])
     return target;
 }
 
-const char *instance_why(const struct det_store_effect *row, char target[INSTANCE_WHY_TEXT])
+const char *instance_why(int last_error, const char *reason, char target[INSTANCE_WHY_TEXT])
 {
     char error[24];
 
     snprintf(
-        target, INSTANCE_WHY_TEXT, "%s%s%s", instance_error_text(row->last_error, error),
-        row->reason ? ": " : "", row->reason ? row->reason : "");
+        target, INSTANCE_WHY_TEXT, "%s%s%s", instance_error_text(last_error, error),
+        reason ? ": " : "", reason ? reason : "");
     return target;
 }
 
@@ -69,6 +79,7 @@ static void pending_lines(struct line *line, const struct instance *instance)
     for (const struct instance_timer *t = instance->timers; t; t = t->next) {
         line_open(line, NULL, '{');
         instance_timer_line(line, machine, &t->row);
+        instance_attempts_line(line, &t->row);
         line_close(line, '}');
     }
     line_close(line, ']');
@@ -135,6 +146,33 @@ void instance_timer_line(
     line_text(line, "event", machine->events[row->event].name);
     line_time(line, "due", row->due);
     line_number(line, "visit", row->visit);
+}
+
+void instance_attempts_line(struct line *line, const struct det_store_timer *row)
+{
+    char error[24];
+
+    if (!row->attempts && !row->is_dead)
+        return;
+    line_bool(line, "dead", row->is_dead);
+    line_number(line, "attempts", row->attempts);
+    line_text(line, "last_error", instance_error_text(row->last_error, error));
+    line_text(line, "reason", row->reason);
+    if (!row->is_dead)
+        line_time(line, "next_at", row->next);
+}
+
+void instance_dead_timer_line(
+    struct line *line, const struct det_machine *machine, const char *id,
+    const struct det_store_timer *row)
+{
+    const char *name = instance_timer_name(machine, row->timer);
+    char key[INSTANCE_KEY_TEXT];
+
+    line_text(line, "effect", *name ? name : machine->events[row->event].name);
+    line_text(line, "key", instance_timer_key(machine, id, row, key));
+    instance_attempts_line(line, row);
+    line_time(line, "asked_at", row->due);
 }
 
 void instance_effect_line(

@@ -76,13 +76,20 @@ static void add_timers(struct pending_list *list, const struct instance *instanc
 
     for (const struct instance_timer *t = instance->timers; t; t = t->next) {
         struct pending timer = {
-            .place = { t->row.due, machine->name, id, instance_timer_name(machine, t->row.timer), 0,
-                       0 },
+            .place = { t->row.next, machine->name, id, instance_timer_name(machine, t->row.timer),
+                       0, 0 },
             .machine = machine,
             .event = machine->events[t->row.event].name,
             .visit = t->row.visit,
+            .timer = t->row,
         };
 
+        if (t->row.is_dead != list->is_dead)
+            continue;
+        timer.timer.value = NULL;
+        /* For people: without memory for it, it is left out. */
+        if (t->row.reason)
+            timer.timer.reason = det_arena_copy(&list->arena, t->row.reason);
         det_buffer_append(&list->found, &timer, sizeof timer);
     }
 }
@@ -221,6 +228,7 @@ void pending_timer_line(struct line *line, const struct pending *timer)
     line_text(line, "event", timer->event);
     line_time(line, "due", timer->place.due);
     line_number(line, "visit", timer->visit);
+    instance_attempts_line(line, &timer->timer);
     line_close(line, '}');
 }
 

@@ -27,11 +27,13 @@ struct pending {
     const char *event;              /* of a timer */
     uint64_t visit;                 /* of a timer */
     struct det_store_effect effect; /* without data and event */
+    struct det_store_timer timer;   /* without its value */
 };
 
 struct pending_list {
     struct cli_store *store;
     enum det_store_due_kind kind; /* of the one or of the other */
+    bool is_dead;                 /* timers that were given up, in place of those that are armed */
     size_t limit;
     struct pending_place after; /* only what stands behind it */
     struct det_arena arena;

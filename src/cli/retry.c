@@ -51,12 +51,41 @@ static void show_letter(
         instance_key(letters->store.store, instance->machine, instance->id, row, key));
     table_add(&letters->table, CLI_PLAIN, "%s", instance->machine->effects[row->effect].name);
     table_add(&letters->table, CLI_PLAIN, "%u", row->attempts);
-    table_add(&letters->table, CLI_RED, "%s", instance_why(row, why));
+    table_add(&letters->table, CLI_RED, "%s", instance_why(row->last_error, row->reason, why));
     table_add(&letters->table, CLI_PLAIN, "%s", instance_when(row->at, instance->now, when));
+}
+
+static void show_timer(
+    struct letters *letters, const struct instance *instance, const struct det_store_timer *row)
+{
+    const struct det_machine *machine = instance->machine;
+    const char *name = instance_timer_name(machine, row->timer);
+    char key[INSTANCE_KEY_TEXT], why[INSTANCE_WHY_TEXT], when[INSTANCE_WHEN_TEXT];
+
+    letters->count++;
+    if (letters->store.cli->is_json) {
+        line_open(&letters->line, NULL, '{');
+        line_text(&letters->line, "type", "timer");
+        line_text(&letters->line, "machine", machine->name);
+        line_text(&letters->line, "id", instance->id);
+        instance_dead_timer_line(&letters->line, machine, instance->id, row);
+        line_close(&letters->line, '}');
+        line_print(&letters->line, letters->store.cli);
+        return;
+    }
+    table_add(&letters->table, CLI_BOLD, "%s", instance_timer_key(machine, instance->id, row, key));
+    table_add(&letters->table, CLI_PLAIN, "%s", *name ? name : machine->events[row->event].name);
+    table_add(&letters->table, CLI_PLAIN, "%u", row->attempts);
+    table_add(&letters->table, CLI_RED, "%s", instance_why(row->last_error, row->reason, why));
+    table_add(&letters->table, CLI_PLAIN, "%s", instance_when(row->due, instance->now, when));
 }
 
 static void show_letters(struct letters *letters, const struct instance *instance)
 {
+    for (const struct instance_timer *t = instance->timers; t; t = t->next) {
+        if (t->row.is_dead)
+            show_timer(letters, instance, &t->row);
+    }
     for (const struct instance_effect *e = instance->effects; e; e = e->next) {
         if (e->row.is_dead)
             show_letter(letters, instance, &e->row);
@@ -101,7 +130,7 @@ static int show(struct letters *letters, const struct cli_args *args)
     if (letters->count)
         table_print(&letters->table, 0);
     else
-        cli_say(letters->store.cli, "No effect was given up.\n");
+        cli_say(letters->store.cli, "No effect or timer was given up.\n");
     return code;
 }
 
@@ -164,6 +193,15 @@ static int retry_all(struct act *act, const struct instance *instance, const cha
     int code = CLI_OK;
     size_t count = 0;
 
+    for (const struct instance_timer *t = instance->timers; t && code == CLI_OK; t = t->next) {
+        const char *name = instance_timer_name(act->machine, t->row.timer);
+
+        if (!t->row.is_dead ||
+            !is_meant(instance_timer_key(act->machine, act->id, &t->row, key), wanted))
+            continue;
+        code = revive(act, *name ? name : act->machine->events[t->row.event].name, key);
+        count++;
+    }
     for (const struct instance_effect *e = instance->effects; e && code == CLI_OK; e = e->next) {
         if (!e->row.is_dead ||
             !is_meant(instance_key(act->store.store, act->machine, act->id, &e->row, key), wanted))
@@ -176,10 +214,10 @@ static int retry_all(struct act *act, const struct instance *instance, const cha
     if (wanted)
         cli_complain(
             act->store.cli,
-            "%s has no dead effect '%s'; 'detent retry --list %s' shows those it has", act->id,
+            "%s has no dead letter '%s'; 'detent retry --list %s' shows those it has", act->id,
             wanted, act->id);
     else
-        cli_complain(act->store.cli, "no effect of %s was given up", act->id);
+        cli_complain(act->store.cli, "no effect or timer of %s was given up", act->id);
     return CLI_NOT_FOUND;
 }
 

@@ -176,6 +176,33 @@ static inline void shop_send(struct shop *shop, const char *id, const char *name
 }
 
 /* Changes the one effect of an instance as an attempt would. */
+/* The first timer of the instance, as the store has them. */
+static inline void shop_fail_timer(
+    struct shop *shop, const char *id, uint32_t attempts, int error, const char *reason,
+    bool is_dead)
+{
+    struct det_store_timer_change change = { .kind = DET_STORE_UPDATE };
+    struct det_store_commit commit = { .machine = shop->order,
+                                       .id = id,
+                                       .timers = &change,
+                                       .timer_count = 1 },
+                            *one = &commit;
+    struct instance instance;
+
+    assert_int_equal(instance_find(&shop->store, id, &instance), CLI_OK);
+    change.timer = instance.timers->row;
+    change.timer.attempts = attempts;
+    change.timer.last_error = error;
+    change.timer.reason = reason;
+    change.timer.next = instance.now + 4 * DET_SECOND;
+    change.timer.is_dead = is_dead;
+    commit.instance = instance.loaded.instance;
+    commit.head = &instance.loaded.head;
+    assert_int_equal(shop->store.ops->commit(shop->store.store, &one, 1), 0);
+    assert_int_equal(commit.result, 0);
+    instance_close(&instance);
+}
+
 static inline void shop_fail_effect(
     struct shop *shop, const char *id, uint32_t attempts, int error, const char *reason,
     bool is_dead)

@@ -27,9 +27,12 @@ static void add_row(struct table *table, const struct pending *armed, det_time n
 
     table_add(table, CLI_BOLD, "%s", armed->place.id);
     table_add(table, CLI_PLAIN, "%s", armed->place.machine);
-    table_add(
-        table, armed->place.due <= now ? CLI_YELLOW : CLI_PLAIN, "%s",
-        instance_when(armed->place.due, now, when));
+    if (armed->timer.is_dead)
+        table_add(table, CLI_RED, "given up");
+    else
+        table_add(
+            table, armed->place.due <= now ? CLI_YELLOW : CLI_PLAIN, "%s",
+            instance_when(armed->place.due, now, when));
     table_add(table, CLI_PLAIN, "%s", armed->event);
     table_add(table, CLI_PLAIN, "%s", armed->place.timer);
     table_add(table, CLI_PLAIN, "%s", instance_time(armed->place.due, time));
@@ -73,17 +76,50 @@ static int print(struct pending_list *timers)
     return CLI_OK;
 }
 
+static void find_both(struct pending_list *timers, const struct instance *instance)
+{
+    pending_of(timers, instance);
+    timers->is_dead = true;
+    pending_of(timers, instance);
+    timers->is_dead = false;
+}
+
+static int find_dead(void *context, struct det_machine *machine, const char *id)
+{
+    struct pending_list *timers = context;
+    struct instance instance;
+
+    if (instance_load(timers->store, machine, id, &instance) < 0)
+        return CLI_OK;
+    pending_of(timers, &instance);
+    instance_close(&instance);
+    return CLI_OK;
+}
+
+static int find_of_machine(void *context, struct det_machine *machine)
+{
+    static const struct det_store_query query = { .has_dead = true };
+    struct pending_list *timers = context;
+    int code = pending_of_machine(timers, machine);
+
+    timers->is_dead = true;
+    if (code == CLI_OK)
+        code = cli_store_instances(timers->store, machine, &query, find_dead, timers);
+    timers->is_dead = false;
+    return code;
+}
+
 static int find(struct pending_list *timers, const struct cli_args *args)
 {
     struct instance instance;
     int code;
 
     if (args->operand_count == 0)
-        return cli_store_each(timers->store, pending_of_machine, timers);
+        return cli_store_each(timers->store, find_of_machine, timers);
     code = instance_find(timers->store, args->operands[0], &instance);
     if (code != CLI_OK)
         return code;
-    pending_of(timers, &instance);
+    find_both(timers, &instance);
     instance_close(&instance);
     return CLI_OK;
 }
@@ -117,7 +153,9 @@ const struct cli_command cli_command_timers = {
     .summary = "show the timers that are armed",
     .about = "The timers of an instance, or those of the whole store, the first due first. One "
              "that is due\n"
-             "and stays fires as soon as a program serves the store.",
+             "and stays fires as soon as a program serves the store. One that was given up is a "
+             "dead letter:\n"
+             "'detent retry' makes it due again.",
     .operand = { .form = "[ID]", .least = 0, .most = 1 },
     .options = option_table,
     .run = run_command,

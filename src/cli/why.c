@@ -124,7 +124,7 @@ static void print_lock(struct cli *cli, const struct instance *instance)
 static bool has_work(const struct instance *instance)
 {
     for (const struct instance_timer *t = instance->timers; t; t = t->next) {
-        if (t->row.due <= instance->now)
+        if (!t->row.is_dead && t->row.next <= instance->now)
             return true;
     }
     return instance_effect_count(instance, false) > 0;
@@ -134,7 +134,8 @@ static bool has_work(const struct instance *instance)
 static void print_verdict(struct cli *cli, const struct instance *instance)
 {
     bool is_over = instance->loaded.head.is_stopped || instance_is_final(instance);
-    bool is_moving = instance->timers || instance_effect_count(instance, false);
+    bool is_moving =
+        instance_timer_count(instance, false) || instance_effect_count(instance, false);
 
     if (has_work(instance) && cli_store_is_unserved(instance->store))
         facts_print(cli, "so", "nobody serves this store: start 'detent up', or your program");
@@ -145,6 +146,10 @@ static void print_verdict(struct cli *cli, const struct instance *instance)
             cli, "so",
             "nothing moves it by itself: an effect was given up; retry it, or send an "
             "event");
+    else if (instance_timer_count(instance, true))
+        facts_print(
+            cli, "so",
+            "nothing moves it by itself: a timer was given up; retry it, or send an event");
     else
         facts_print(cli, "so", "nothing moves it by itself: it waits for an event to be sent");
 }

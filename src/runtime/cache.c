@@ -24,10 +24,10 @@
 
 static bool is_tried_again(const struct det_armed *armed)
 {
-    return armed && det_armed_is_set(armed) && armed->attempts;
+    return armed && det_armed_is_set(armed) && armed->tries;
 }
 
-/* How often a timer was tried is not in the store. */
+/* How often the store failed a timer is not in the store. */
 static bool has_attempts(const struct det_resident *resident)
 {
     const struct det_resident_more *more = resident->more;

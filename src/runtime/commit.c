@@ -58,8 +58,10 @@ static int collect_timers(struct det_turn *turn, struct det_store_commit *commit
     if (r < 0)
         return r;
     if (det_turn_fired(turn))
-        draft->timer_changes[commit->timer_count++] =
-            (struct det_store_timer_change){ DET_STORE_TAKE, armed_row(turn->timer) };
+        draft->timer_changes[commit->timer_count++] = (struct det_store_timer_change){
+            turn->timer_change,
+            turn->timer_change == DET_STORE_UPDATE ? turn->timer_row : armed_row(turn->timer)
+        };
     for (size_t i = 0; draft->has_timers && i < slots; i++) {
         if (draft->timers[i].is_touched)
             collect_slot(turn, i, commit);
@@ -278,6 +280,18 @@ static bool is_nothing(const struct det_store_commit *commit)
            !commit->effect_count && !commit->deferred_count;
 }
 
+static int collect_request(struct det_turn *turn, struct det_store_commit *commit)
+{
+    int r;
+
+    r = det_turn_request(turn);
+    commit->answer.request = turn->request;
+    commit->answer.event = turn->event_count
+                               ? (uint16_t)det_event_kind(turn->events[turn->event_count - 1])
+                               : UINT16_MAX;
+    return r;
+}
+
 int det_turn_collect(struct det_turn *turn, struct det_store_commit *commit, struct det_sent *ret)
 {
     int r;
@@ -291,6 +305,8 @@ int det_turn_collect(struct det_turn *turn, struct det_store_commit *commit, str
                                                 .state = (uint16_t)ret->state,
                                                 .sequence = ret->sequence,
                                                 .visit = ret->visit };
+    if (r == 0 && commit->event_id)
+        r = collect_request(turn, commit);
     if (r == 0)
         r = prepare(turn, count_due(turn));
     if (r < 0)

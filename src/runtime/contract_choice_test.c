@@ -133,7 +133,7 @@ static void all_guards_of_a_choice_have_one_deadline(void **unused)
     lab.nap = 3 * DET_SECOND;
     lab.yes = "is_two";
     assert_int_equal(pick_send_with(lab.runtime, "a", go(), &options, NULL), DET_ERR_TIMEOUT);
-    assert_string_equal(error.action, "enter_right");
+    assert_string_equal(error.action, "is_two");
     assert_int_equal(get(&lab, &data).sequence, 0);
     lab.nap = 2 * DET_SECOND;
     send(&lab, "is_two", go());
@@ -201,7 +201,7 @@ static void a_timeout_chooses(void **unused)
     close_lab(&lab);
 }
 
-static void a_timeout_that_nothing_fits_is_told_and_gone(void **unused)
+static void a_timeout_that_nothing_fits_is_told_and_a_dead_letter(void **unused)
 {
     struct pick_data data;
     struct lab lab;
@@ -213,7 +213,11 @@ static void a_timeout_that_nothing_fits_is_told_and_gone(void **unused)
     assert_int_equal(det_sim_advance(lab.sim, 10 * DET_SECOND), 0);
     assert_int_equal(lab.trouble_code, DET_ERR_REFUSED);
     assert_int_equal(get(&lab, &data).state, PICK_LEFT);
-    assert_timers(&lab, "[bell]");
+    assert_timers(&lab, "[][bell]");
+    lab.yes = "is_one";
+    assert_int_equal(det_runtime_retry(lab.runtime, &pick_machine, "a", "timer/", NULL), 0);
+    assert_int_equal(det_sim_settle(lab.sim), 0);
+    assert_int_not_equal(get(&lab, &data).state, PICK_LEFT);
     close_lab(&lab);
 }
 
@@ -433,7 +437,7 @@ int main(void)
         cmocka_unit_test(a_deferred_event_chooses_when_its_time_has_come),
         cmocka_unit_test(a_deferred_event_that_nothing_fits_is_a_dead_letter),
         cmocka_unit_test(a_timeout_chooses),
-        cmocka_unit_test(a_timeout_that_nothing_fits_is_told_and_gone),
+        cmocka_unit_test(a_timeout_that_nothing_fits_is_told_and_a_dead_letter),
         cmocka_unit_test(the_product_of_an_effect_chooses),
         cmocka_unit_test(every_event_of_a_batch_chooses),
         cmocka_unit_test(a_guard_that_nobody_bound_is_missed_only_when_it_is_asked),

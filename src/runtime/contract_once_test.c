@@ -58,9 +58,56 @@ static void an_id_is_known_to_the_next_runtime_on_the_store(void **unused)
     assert_same_answer(&first, &again);
     lab_reopen(lab);
     lab_send(lab, "a", probe_back());
-    assert_int_equal(send_as(lab, "a", probe_touch(), "go-1", &again), 0);
+    assert_int_equal(send_as(lab, "a", lab_go(), "go-1", &again), 0);
     assert_same_answer(&first, &again);
     assert_int_equal(lab_get(lab, "a").sequence, 2);
+    lab_close(lab);
+}
+
+/* The first use is named; and nothing has happened. */
+static void assert_used(struct lab *lab, struct probe_event event, const char *use)
+{
+    struct det_error error = { 0 };
+    struct det_send_options options = { .event_id = "go-1", .error = &error };
+    uint64_t before = lab_get(lab, "a").sequence;
+
+    assert_int_equal(probe_send_with(lab->runtime, "a", event, &options, NULL), DET_ERR_CONFLICT);
+    assert_true(error.is_id_used);
+    assert_non_null(strstr(error.text, "the event id go-1 was used for another request: "));
+    assert_non_null(strstr(error.text, use));
+    assert_int_equal(lab_get(lab, "a").sequence, before);
+}
+
+static void an_id_with_another_request_is_a_conflict_that_names_the_first_use(void **unused)
+{
+    struct lab *lab = lab_open();
+    struct probe_event other = lab_go();
+    struct det_send_options options = { .event_id = "go-1" };
+    struct det_sent first;
+    struct probe_data data = { .amount = 3 };
+
+    (void)unused;
+    lab_start(lab, "a");
+    assert_int_equal(send_as(lab, "a", lab_go(), "go-1", &first), 0);
+    other.go.amount++;
+    for (int i = 0; i < 2; i++) {
+        assert_used(lab, probe_touch(), "go, event 1");
+        assert_used(lab, other, "go, event 1");
+        assert_int_equal(
+            det_runtime_stop(lab->runtime, &probe_machine, "a", "no", &options, NULL),
+            DET_ERR_CONFLICT);
+        assert_int_equal(
+            probe_instance_start_with(lab->runtime, "a", data, &options, NULL), DET_ERR_CONFLICT);
+        lab_reopen(lab);
+    }
+    /* A start too. */
+    assert_int_equal(probe_instance_start_with(lab->runtime, "b", data, &options, NULL), 0);
+    assert_int_equal(probe_instance_start_with(lab->runtime, "b", data, &options, NULL), 0);
+    data.amount++;
+    assert_int_equal(
+        probe_instance_start_with(lab->runtime, "b", data, &options, NULL), DET_ERR_CONFLICT);
+    assert_int_equal(
+        probe_send_with(lab->runtime, "b", probe_touch(), &options, NULL), DET_ERR_CONFLICT);
     lab_close(lab);
 }
 
@@ -130,6 +177,8 @@ static void a_stop_by_hand_sent_again_gives_the_first_answer(void **unused)
     assert_int_equal(r, 0);
     lab_reopen(lab);
     r = det_runtime_stop(lab->runtime, &probe_machine, "a", "second", &options, &again);
+    assert_int_equal(r, DET_ERR_CONFLICT);
+    r = det_runtime_stop(lab->runtime, &probe_machine, "a", "first", &options, &again);
     assert_int_equal(r, 0);
     assert_same_answer(&first, &again);
     assert_string_equal(lab_get(lab, "a").reason, "first");
@@ -275,7 +324,7 @@ static void a_batch_is_one_commit_with_the_answer_of_the_last(void **unused)
     assert_int_equal(lab_data(lab, "a").count, 2);
     assert_int_equal(lab_data(lab, "a").amount, 9);
     lab_settle(lab);
-    assert_string_equal(lab->calls[0].key, "probe/a/3/0");
+    assert_string_equal(lab->calls[0].key + 17, "probe/a/3/0");
     lab_advance(lab, DET_MINUTE);
     assert_int_equal(lab_get(lab, "a").sequence, 4);
     lab_close(lab);
@@ -402,6 +451,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_id_sent_again_gives_the_first_answer_and_changes_nothing),
         cmocka_unit_test(an_id_is_known_to_the_next_runtime_on_the_store),
+        cmocka_unit_test(an_id_with_another_request_is_a_conflict_that_names_the_first_use),
         cmocka_unit_test(an_id_belongs_to_its_instance),
         cmocka_unit_test(a_given_id_makes_a_start_idempotent),
         cmocka_unit_test(a_stop_sent_again_gives_the_first_answer),

@@ -87,8 +87,23 @@ void det_due_tell_rejected(const struct det_turn *turn, uint32_t attempt, int co
             .kind = DET_TROUBLE_TIMEOUT_REJECTED,
             .name = armed->timer == DET_STATE_TIMER ? "" : machine->timers[armed->timer].name,
             .attempt = attempt,
+            .is_dead =
+                turn->rejected && turn->timer_change == DET_STORE_UPDATE && turn->timer_row.is_dead,
             .code = code },
         turn->error);
+}
+
+bool det_due_is_tried_again(const struct det_turn *turn)
+{
+    return turn->rejected && turn->timer_change == DET_STORE_UPDATE && !turn->timer_row.is_dead;
+}
+
+void det_due_count(const struct det_turn *turn, struct det_runtime_counts *counts)
+{
+    if (turn->rejected)
+        counts->timeouts_rejected++;
+    else
+        counts->timeouts_fired++;
 }
 
 /* A copy of the event struct of a timer, which outlives the timer; NULL when there is no memory. */
@@ -121,7 +136,7 @@ void det_due_fire_later(struct det_turn *turn, int r)
     if (det_turn_met_others(r))
         span = det_errand_backoff(turn->runtime, policy, 1, 0);
     else if (r != DET_ERR_EARLY)
-        span = det_errand_backoff(turn->runtime, policy, ++armed->attempts, 0);
+        span = det_errand_backoff(turn->runtime, policy, ++armed->tries, 0);
     armed->when = det_add_time(turn->now, span);
 }
 
@@ -142,15 +157,13 @@ static void fired(struct det_batch_item *item)
     if (code < 0 && code != DET_ERR_NOT_FOUND && code != DET_ERR_EARLY &&
         !det_turn_met_others(code))
         det_due_tell_rejected(turn, item->of.attempt, code);
-    if (r == 0)
+    if (r == 0 && !det_due_is_tried_again(turn))
         det_meter_timeout(turn);
     det_shard_lock(turn->runtime, turn->shard);
     if (r < 0)
         det_due_fire_later(turn, r);
-    else if (turn->rejected)
-        counts->timeouts_rejected++;
-    else
-        counts->timeouts_fired++;
+    else if (!det_due_is_tried_again(turn))
+        det_due_count(turn, counts);
     det_due_let_go(turn->shard, turn->timer);
     turn->resident->pins--;
     det_shard_unlock(turn->runtime, turn->shard);
@@ -174,12 +187,11 @@ static void fire(
         return;
     }
     item->ended = fired;
-    item->of.attempt = armed->attempts + 1;
+    item->of.attempt = armed->attempts + armed->tries + 1;
     det_turn_init(turn, runtime, resident->served, resident->hash);
     turn->resident = resident;
     turn->error = &item->error;
     turn->is_internal = true;
-    turn->is_last_attempt = item->of.attempt >= runtime->options.effects.attempts_max;
     turn->timer = armed;
     turn->timer_visit = armed->visit;
     turn->timer_deadline = armed->deadline;

@@ -104,8 +104,7 @@ static void step(struct det_errand *errand, enum errand_event_kind event)
     errand->state = state;
 }
 
-/* As people and every store can read it; NULL: nothing, or no memory. */
-static char *clean_copy(const struct det_allocator *allocator, const char *text)
+char *det_reason_copy(const struct det_allocator *allocator, const char *text)
 {
     char clean[DET_REASON_MAX + 1];
     size_t size, at;
@@ -126,7 +125,7 @@ static char *clean_copy(const struct det_allocator *allocator, const char *text)
 void det_errand_explain(
     const struct det_runtime *runtime, struct det_errand *errand, const char *text)
 {
-    char *copy = clean_copy(runtime->allocator, text);
+    char *copy = det_reason_copy(runtime->allocator, text);
 
     det_free_string(runtime->allocator, errand->reason);
     errand->reason = copy;
@@ -240,7 +239,7 @@ static int run_effect(const struct det_runtime *runtime, struct det_errand *erra
     errand->call.reason = NULL;
     text[DET_REASON_MAX] = '\0';
     if (r < 0 || r == DET_POSTPONED)
-        errand->said = clean_copy(runtime->allocator, text);
+        errand->said = det_reason_copy(runtime->allocator, text);
     return r;
 }
 

@@ -245,11 +245,70 @@ static int revive(struct det_turn *turn, struct det_errand *errand)
     return r;
 }
 
+/* What stands behind "timer/", at the end of a key; the state's own has no name. NULL: no timer. */
+static const char *timer_name_in(const char *key)
+{
+    static const char mark[] = "timer/";
+    const char *slash = strrchr(key, '/');
+    size_t before = slash ? (size_t)(slash + 1 - key) : 0, size = sizeof mark - 1;
+
+    if (before < size || memcmp(slash + 1 - size, mark, size) != 0)
+        return NULL;
+    return before == size || slash[-(ptrdiff_t)size] == '/' ? slash + 1 : NULL;
+}
+
+static struct det_armed *find_dead_timer(struct det_turn *turn, const char *key)
+{
+    const struct det_machine *machine = turn->served->machine;
+    const char *name = timer_name_in(key);
+
+    if (!name)
+        return NULL;
+    for (size_t i = 0; i <= machine->timer_count; i++) {
+        struct det_armed *armed = det_resident_timer(turn->resident, det_turn_timer_number(i));
+
+        if (armed && det_armed_is_set(armed) && armed->is_dead &&
+            strcmp(i ? machine->timers[i - 1].name : "", name) == 0)
+            return armed;
+    }
+    return NULL;
+}
+
+/* Its place in the heap is there as long as the resident. */
+static int rearm(struct det_turn *turn, struct det_armed *armed)
+{
+    struct det_runtime *runtime = turn->runtime;
+    struct det_store_timer_change change = { DET_STORE_UPDATE,
+                                             { .timer = armed->timer,
+                                               .event = armed->event,
+                                               .visit = armed->visit,
+                                               .due = armed->deadline,
+                                               .value = armed->value,
+                                               .next = runtime->ops->now(runtime->store) } };
+    struct det_store_commit commit = { .timers = &change, .timer_count = 1 };
+    int r;
+
+    r = det_keep_commit(turn, &commit);
+    if (r < 0)
+        return r;
+    det_shard_lock(runtime, turn->shard);
+    det_armed_fail(runtime, armed, &change.timer, NULL);
+    armed->is_foreign = false;
+    if (det_heap_contains(&armed->due.node))
+        det_heap_rekey(&turn->shard->due, &armed->due.node, armed->when);
+    else if (!armed->due.is_held)
+        det_due_insert(turn->shard, &armed->due, armed->when);
+    det_shard_unlock(runtime, turn->shard);
+    det_due_kick(runtime, change.timer.next);
+    return 0;
+}
+
 int det_runtime_retry(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const char *key, struct det_error *reterr)
 {
     struct det_errand *errand;
+    struct det_armed *armed;
     struct det_turn turn;
     int r;
 
@@ -257,7 +316,10 @@ int det_runtime_retry(
     if (r < 0)
         return r;
     errand = find_dead(turn.resident, key);
-    if (!errand)
+    armed = errand ? NULL : find_dead_timer(&turn, key);
+    if (armed)
+        r = fail(&turn, "the dead letter stays one", rearm(&turn, armed), reterr);
+    else if (!errand)
         r = det_error_set(
             reterr, DET_ERR_NOT_FOUND, "%s %s has no dead letter %s", machine->name, instance, key);
     else

@@ -111,7 +111,7 @@ static void an_effect_that_is_asked_for_while_closing_waits_for_the_next_runtime
     advance(f, DET_MINUTE);
     assert_int_equal(f->control.effects, 2);
     assert_int_equal(f->control.attempt, 1);
-    assert_string_equal(f->control.key, "bell/b/2/0");
+    assert_key(f->control.key, "bell/b/2/0");
     assert_int_equal(get(f, "b").sequence, 3);
     assert_int_equal(get(f, "b").effects_pending, 0);
     fixture_close(f);

@@ -40,6 +40,11 @@ static int read_timer(void *context, const struct det_store_timer *row)
         .event = row->event,
         .visit = row->visit,
         .due = row->due,
+        .is_dead = row->is_dead,
+        .attempts = row->attempts,
+        .last_error = row->last_error,
+        .next = row->next,
+        .reason = det_reason_copy(image->runtime->allocator, row->reason),
     };
     image->has_foreign = image->has_foreign || row->is_foreign;
     image->due++;
@@ -107,6 +112,7 @@ static void image_deinit(struct image *image)
     for (size_t i = 0; image->timers && i <= image->machine->timer_count; i++) {
         if (image->timers[i].value)
             det_free(allocator, image->timers[i].value, image->machine->event_size);
+        det_free_string(allocator, image->timers[i].reason);
     }
     if (image->timers)
         DET_DELETE_ARRAY(allocator, image->timers, (size_t)image->machine->timer_count + 1);
@@ -147,13 +153,18 @@ static void install_timer(struct image *image, struct det_shard *shard, size_t s
         &(struct det_store_timer){ .event = timer->event,
                                    .visit = timer->visit,
                                    .due = timer->due,
+                                   .next = timer->next,
+                                   .attempts = timer->attempts,
+                                   .last_error = timer->last_error,
+                                   .is_dead = timer->is_dead,
                                    .is_foreign = timer->is_foreign });
     armed->value = timer->value;
-    timer->value = NULL;
-    /* What was tried in vain goes on where it was: loading is no new beginning. */
+    armed->reason = timer->reason;
+    timer->value = timer->reason = NULL;
+    /* What the store failed goes on where it was: loading is no new beginning. */
     if (det_armed_is_set(&before) && before.visit == armed->visit &&
-        before.deadline == armed->deadline) {
-        armed->attempts = before.attempts;
+        before.deadline == armed->deadline && before.next == armed->next) {
+        armed->tries = before.tries;
         armed->when = before.when;
     }
 }

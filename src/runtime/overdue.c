@@ -54,15 +54,13 @@ static void fired(struct det_turn *turn, uint32_t attempt, int r)
 
     if (det_turn_may_pass_later(code) || (r == 0 && code < 0))
         det_due_tell_rejected(turn, attempt, code);
-    if (r == 0)
+    if (r == 0 && !det_due_is_tried_again(turn))
         det_meter_timeout(turn);
     det_shard_lock(turn->runtime, turn->shard);
     if (is_its_own(r))
         det_due_fire_later(turn, r);
-    else if (r == 0 && turn->rejected)
-        counts->timeouts_rejected++;
-    else if (r == 0)
-        counts->timeouts_fired++;
+    else if (r == 0 && !det_due_is_tried_again(turn))
+        det_due_count(turn, counts);
     det_due_let_go(turn->shard, turn->timer);
     turn->resident->pins--;
     det_shard_unlock(turn->runtime, turn->shard);
@@ -72,14 +70,13 @@ static void fired(struct det_turn *turn, uint32_t attempt, int r)
  * heap, as with the loop: its own firing cannot cancel it. */
 static int fire(struct det_turn *turn, struct det_armed *armed, const void *event)
 {
-    uint32_t attempt = armed->attempts + 1;
+    uint32_t attempt = armed->attempts + armed->tries + 1;
     struct det_error error = { 0 }, *reterr = turn->error;
     struct det_sent sent;
     int r;
 
     turn->error = &error;
     turn->is_internal = true;
-    turn->is_last_attempt = attempt >= turn->runtime->options.effects.attempts_max;
     turn->timer = armed;
     turn->timer_visit = armed->visit;
     turn->timer_deadline = armed->deadline;

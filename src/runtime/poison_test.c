@@ -138,7 +138,7 @@ static int send_bare(struct fixture *f, unsigned kind)
     return det_runtime_send(f->runtime, f->order, "o-1", &event, NULL, &f->sent);
 }
 
-static void a_timer_whose_hook_is_only_a_name_is_over_at_once(void **state)
+static void a_timer_whose_hook_is_only_a_name_is_a_dead_letter_at_once(void **state)
 {
     struct fixture *f = poison_open();
 
@@ -147,8 +147,9 @@ static void a_timer_whose_hook_is_only_a_name_is_over_at_once(void **state)
     assert_int_equal(f->control.troubles, 1);
     assert_int_equal(f->control.trouble.kind, DET_TROUBLE_TIMEOUT_REJECTED);
     assert_int_equal(f->control.trouble.code, DET_ERR_UNBOUND);
+    assert_true(f->control.trouble.is_dead);
     assert_int_equal(counts(f).timeouts_rejected, 1);
-    assert_int_equal(timers(f, "o-1")->count, 0);
+    assert_int_equal(timers(f, "o-1")->count, 1);
     poison_close(f);
 }
 
@@ -159,7 +160,7 @@ static void fill_deferred(struct fixture *f)
         assert_int_equal(send_bare(f, LATER), 0);
 }
 
-static void a_timer_that_meets_a_limit_is_over_after_the_last_attempt(void **state)
+static void a_timer_that_meets_a_limit_is_a_dead_letter_after_the_last_attempt(void **state)
 {
     struct fixture *f = poison_open();
 
@@ -175,9 +176,10 @@ static void a_timer_that_meets_a_limit_is_over_after_the_last_attempt(void **sta
     assert_int_equal(f->control.trouble.code, DET_ERR_LIMIT);
     assert_string_equal(
         f->control.trouble_text,
-        "timer late of poison o-1 is not taken: poison o-1 has 16 deferred events already");
+        "timer late of poison o-1 is not taken, and a dead letter: poison o-1 has 16 deferred "
+        "events already");
     assert_int_equal(counts(f).timeouts_rejected, 1);
-    assert_int_equal(timers(f, "o-1")->count, 0);
+    assert_int_equal(timers(f, "o-1")->count, 1);
     poison_close(f);
 }
 
@@ -278,8 +280,8 @@ static void a_deferred_event_that_meets_a_limit_is_a_dead_letter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_timer_whose_hook_is_only_a_name_is_over_at_once),
-        cmocka_unit_test(a_timer_that_meets_a_limit_is_over_after_the_last_attempt),
+        cmocka_unit_test(a_timer_whose_hook_is_only_a_name_is_a_dead_letter_at_once),
+        cmocka_unit_test(a_timer_that_meets_a_limit_is_a_dead_letter_after_the_last_attempt),
         cmocka_unit_test(a_product_whose_hook_is_only_a_name_is_a_dead_letter_at_once),
         cmocka_unit_test(a_product_that_meets_a_limit_is_a_dead_letter_after_the_last_attempt),
         cmocka_unit_test(a_deferred_event_whose_hook_is_only_a_name_is_a_dead_letter),

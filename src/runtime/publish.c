@@ -32,8 +32,12 @@ static void publish_slot(struct det_turn *turn, size_t slot)
 
 static void publish_timers(struct det_turn *turn)
 {
-    if (det_turn_fired(turn))
+    if (det_turn_fired(turn) && turn->timer_change == DET_STORE_UPDATE) {
+        det_armed_fail(turn->runtime, turn->timer, &turn->timer_row, turn->timer_reason);
+        turn->timer_reason = NULL;
+    } else if (det_turn_fired(turn)) {
         det_armed_disarm(turn->runtime, turn->timer);
+    }
     for (size_t i = 0; turn->draft->has_timers && i <= turn->served->machine->timer_count; i++) {
         if (turn->draft->timers[i].is_touched)
             publish_slot(turn, i);

@@ -69,7 +69,9 @@ static void *send_at_random(void *argument)
 
         snprintf(id, sizeof id, "o-%d", (int)(det_test_random(&seed) % INSTANCES));
         if (i % 16 == 0) {
-            snprintf(event_id, sizeof event_id, "e-%d", (int)(det_test_random(&seed) % 1000));
+            snprintf(
+                event_id, sizeof event_id, "e-%d-%u", (int)(det_test_random(&seed) % 300),
+                event.kind);
             options.event_id = event_id;
         }
         r = det_runtime_send(race->runtime, race->machine, id, &event, &options, &sent);

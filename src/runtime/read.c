@@ -87,6 +87,7 @@ static void glance_at(
             .event = armed->event,
             .visit = armed->visit,
             .due = armed->deadline,
+            .is_dead = armed->is_dead,
         };
     ret->timer_count++;
 }
@@ -250,6 +251,11 @@ static int visit_timer(
             .event = armed->event,
             .visit = armed->visit,
             .due = armed->deadline,
+            .next = armed->next,
+            .attempts = armed->attempts,
+            .last_error = armed->last_error,
+            .reason = armed->reason,
+            .is_dead = armed->is_dead,
         });
 }
 

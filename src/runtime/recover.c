@@ -68,7 +68,7 @@ static int list(struct det_served *served, det_time before, size_t limit, det_ti
 
 static bool knows_timer(const struct det_armed *armed, det_time due)
 {
-    return armed && det_armed_is_ours(armed) && armed->deadline == due;
+    return armed && det_armed_is_ours(armed) && armed->next == due;
 }
 
 /* Whether what is due is known here as this node's, and so in the heap or in somebody's hands. */

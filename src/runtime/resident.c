@@ -61,6 +61,8 @@ static void close_armed(
 {
     if (armed && armed->value)
         det_free(runtime->allocator, armed->value, machine->event_size);
+    if (armed)
+        det_free_string(runtime->allocator, armed->reason);
 }
 
 static void close_more(
@@ -254,24 +256,43 @@ void det_armed_disarm(struct det_runtime *runtime, struct det_armed *armed)
         det_free(
             runtime->allocator, armed->value, armed->due.resident->served->machine->event_size);
     armed->value = NULL;
+    det_free_string(runtime->allocator, armed->reason);
+    armed->reason = NULL;
+}
+
+void det_armed_fail(
+    struct det_runtime *runtime, struct det_armed *armed, const struct det_store_timer *row,
+    char *reason_take)
+{
+    det_free_string(runtime->allocator, armed->reason);
+    armed->reason = reason_take;
+    armed->attempts = row->attempts;
+    armed->tries = 0;
+    armed->last_error = row->last_error;
+    armed->next = armed->when = row->next;
+    armed->is_dead = row->is_dead;
 }
 
 void det_armed_arm(
     struct det_shard *shard, struct det_armed *armed, const struct det_store_timer *row)
 {
-    det_assert(armed->has_place && !armed->value);
+    det_assert(armed->has_place && !armed->value && !armed->reason);
     step(armed, ARMED_ARM);
-    armed->attempts = 0;
+    armed->attempts = row->attempts;
+    armed->tries = 0;
+    armed->last_error = row->last_error;
     armed->event = row->event;
     armed->visit = row->visit;
-    armed->deadline = armed->when = row->due;
+    armed->deadline = row->due;
+    armed->next = armed->when = row->next ? row->next : row->due;
     armed->is_foreign = row->is_foreign;
-    if (row->is_foreign)
+    armed->is_dead = row->is_dead;
+    if (!det_armed_is_ours(armed))
         return;
     if (!det_heap_contains(&armed->due.node))
-        det_due_insert(shard, &armed->due, row->due);
-    else if (armed->due.node.key > row->due)
-        det_heap_rekey(&shard->due, &armed->due.node, row->due);
+        det_due_insert(shard, &armed->due, armed->when);
+    else if (armed->due.node.key > armed->when)
+        det_heap_rekey(&shard->due, &armed->due.node, armed->when);
 }
 
 static size_t kept_size(const struct det_machine *machine)

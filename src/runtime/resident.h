@@ -21,7 +21,7 @@
  *      loop or of the pool. A timer in the heap may have been disarmed, or be one that fires, which
  *      a load has put there: neither counts when its time comes. Each timer that was ever
  *      armed, and each such errand, has its place in the heap reserved (det_shard.promised).
- *      Those of another node (is_foreign) are none of these: they are only known.
+ *      Those of another node (is_foreign) and dead ones are none of these: they are only known.
  *   4. A state's own timer is armed for the visit that lasts: its visit is the head's.
  *   5. A resident stays while it is claimed, stale or pinned: by an effect that runs or ends, and
  *      by a turn of the loop until its end was told. Any other may leave memory (cache.c), but on a
@@ -71,13 +71,18 @@ struct det_armed {
     struct det_due due; /* its key is not later than `when` */
     uint64_t visit;
     det_time deadline;
-    det_time when; /* the deadline, or later when it is tried again */
+    det_time next; /* as the store has it: the deadline, or later after an attempt that failed */
+    det_time when; /* `next`, or later when the store failed */
     void *value;   /* the event struct; NULL: its payload is zero */
+    char *reason;  /* what the last attempt said; NULL: nothing */
     uint16_t timer, event;
     enum det_armed_state state;
-    bool is_foreign; /* another node's, which fires it; it is not in the heap, or by chance */
-    bool has_place;  /* one is reserved for it in the heap, for good */
-    uint32_t attempts;
+    bool is_foreign;   /* another node's, which fires it; it is not in the heap, or by chance */
+    bool is_dead;      /* a dead letter: it does not fire; it is not in the heap, or by chance */
+    bool has_place;    /* one is reserved for it in the heap, for good */
+    uint32_t attempts; /* that failed, as the store has it */
+    uint32_t tries;    /* that the store failed, since */
+    int last_error;
 };
 
 /*             commit, load
@@ -174,7 +179,7 @@ static inline bool det_armed_is_set(const struct det_armed *armed)
 /* Whether this node is to fire it. */
 static inline bool det_armed_is_ours(const struct det_armed *armed)
 {
-    return det_armed_is_set(armed) && !armed->is_foreign;
+    return det_armed_is_set(armed) && !armed->is_foreign && !armed->is_dead;
 }
 
 static inline struct det_errand *det_errand_of(struct det_due *due)

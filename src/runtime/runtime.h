@@ -216,6 +216,10 @@ void det_armed_disarm(struct det_runtime *runtime, struct det_armed *armed);
 /* The value is given by the caller afterwards. */
 void det_armed_arm(
     struct det_shard *shard, struct det_armed *armed, const struct det_store_timer *row);
+/* Committed: an attempt to fire it failed; or, with none, a dead one is armed again. */
+void det_armed_fail(
+    struct det_runtime *runtime, struct det_armed *armed, const struct det_store_timer *row,
+    char *reason_take);
 /* The loop's: a turn is about it from now on; its end is told. */
 void det_armed_fire(struct det_armed *armed);
 void det_armed_told(struct det_armed *armed);
@@ -261,6 +265,8 @@ bool det_due_is_settled(struct det_runtime *runtime);
 struct det_errand *det_errand_open(
     struct det_runtime *runtime, struct det_resident *resident, const struct det_store_effect *row);
 void det_errand_close(struct det_runtime *runtime, struct det_errand *errand);
+/* A text as people and every store can read it; NULL: nothing, or no memory. */
+char *det_reason_copy(const struct det_allocator *allocator, const char *text);
 /* With the claim: why its last attempt failed, for people; NULL: nothing. */
 void det_errand_explain(
     const struct det_runtime *runtime, struct det_errand *errand, const char *text);

@@ -329,6 +329,7 @@ static int start(struct call *call, const void *data, struct det_sent *ret)
     int r;
 
     turn->start_data = data;
+    turn->is_start = true;
     det_shard_lock(turn->runtime, turn->shard);
     r = det_turn_take(turn, call->instance, NULL);
     if (r == 0)

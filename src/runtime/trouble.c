@@ -48,9 +48,9 @@ static void say(char *text, const struct det_trouble *trouble, const char *why)
         break;
     case DET_TROUBLE_TIMEOUT_REJECTED:
         snprintf(
-            text, TEXT_MAX, "%s%s of %s %s is not taken: %s",
+            text, TEXT_MAX, "%s%s of %s %s is not taken%s: %s",
             *trouble->name ? "timer " : "the timeout", trouble->name, machine, trouble->instance,
-            reason);
+            trouble->is_dead ? ", and a dead letter" : "", reason);
         break;
     case DET_TROUBLE_EVENT_DEAD:
         snprintf(

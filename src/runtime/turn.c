@@ -12,6 +12,8 @@
  * did has happened when it cannot be done again. */
 #include "runtime/turn.h"
 #include "base/assert.h"
+#include "base/checked.h"
+#include "base/memory.h"
 #include "base/unset.h"
 
 /* 1 and the first answer when the event id is known. */
@@ -28,6 +30,9 @@ static int answer_again(struct det_turn *turn, struct det_sent *ret)
         return 0;
     if (r < 0)
         return det_error_set(turn->error, r, "the event id cannot be looked up");
+    r = det_turn_compare(turn, &first);
+    if (r < 0)
+        return r;
     *ret = (struct det_sent){
         .outcome = (enum det_outcome)first.outcome,
         .state = first.state,
@@ -98,8 +103,9 @@ static bool is_rejection(const struct det_turn *turn, int r)
 {
     if (!turn->is_internal)
         return false;
+    /* Of a timer each attempt is recorded. */
     if (det_turn_may_pass_later(r))
-        return turn->is_last_attempt;
+        return turn->timer || turn->is_last_attempt;
     /* What a tool has not bound, a runtime that acts may have. */
     if (r == DET_ERR_UNBOUND)
         return !turn->runtime->options.is_passive;
@@ -107,14 +113,47 @@ static bool is_rejection(const struct det_turn *turn, int r)
            r == DET_ERR_STOPPED || r == DET_ERR_CONFLICT;
 }
 
-/* The event of a timer or an effect that is not taken: the timer is over all the same, and the
- * effect a dead letter, unless the visit that could take it is over. */
+/* The timer fires again later, or is a dead letter. */
+static void reject_timer(struct det_turn *turn, int r)
+{
+    const struct det_effect_policy *policy = &turn->runtime->options.effects;
+    const struct det_armed *armed = turn->timer;
+    uint32_t attempts = armed->attempts + 1;
+
+    det_free_string(turn->runtime->allocator, turn->timer_reason);
+    turn->timer_reason = det_reason_copy(
+        turn->runtime->allocator, turn->error && turn->error->code == r ? turn->error->text : NULL);
+    turn->timer_change = DET_STORE_UPDATE;
+    turn->timer_row = (struct det_store_timer){
+        .timer = armed->timer,
+        .event = armed->event,
+        .visit = armed->visit,
+        .due = armed->deadline,
+        .value = armed->value,
+        .attempts = attempts,
+        .last_error = r,
+        .reason = turn->timer_reason,
+        .next = det_add_time(turn->now, det_errand_backoff(turn->runtime, policy, attempts, 0)),
+        .is_dead = !det_turn_may_pass_later(r) || attempts >= policy->attempts_max,
+    };
+}
+
+/* Whether a timer whose event is not taken so is over: the state has no use for it. */
+static bool is_over(int r)
+{
+    return r == DET_ERR_UNHANDLED || r == DET_ERR_STOPPED;
+}
+
+/* The event of a timer or an effect that is not taken: it is tried again, or a dead letter, unless
+ * the visit that could take it is over. */
 static int reject(struct det_turn *turn, int r)
 {
     det_draft_discard(turn);
     turn->rejected = r;
     if (r == DET_ERR_CONFLICT) {
         det_error_set(turn->error, r, "the visit that asked for it is over");
+    } else if (turn->timer && !is_over(r)) {
+        reject_timer(turn, r);
     } else if (turn->errand) {
         turn->errand_change = DET_STORE_UPDATE;
         turn->errand->row.is_dead = true;
@@ -291,18 +330,22 @@ static bool is_found_done(const struct det_turn *turn, int failure)
 /* One look at what happened, after which it may be in doubt again. */
 static int resolve_once(struct det_turn *turn, int failure, struct det_sent *ret)
 {
-    int r = failure;
+    int answered;
 
-    if (turn->kind != DET_TURN_START && (r == DET_ERR_CONFLICT || r == DET_ERR_EXISTS)) {
-        r = carry_out_again(turn, ret);
-    } else if (answer_again(turn, ret) > 0) {
-        ret->is_duplicate = r == DET_ERR_EXISTS;
-        r = 0;
-    } else if (is_found_done(turn, r)) {
-        turn->is_found_done = true;
-        r = 0;
+    if (turn->kind != DET_TURN_START && (failure == DET_ERR_CONFLICT || failure == DET_ERR_EXISTS))
+        return carry_out_again(turn, ret);
+    answered = answer_again(turn, ret);
+    if (answered > 0) {
+        ret->is_duplicate = failure == DET_ERR_EXISTS;
+        return 0;
     }
-    return r;
+    if (answered == DET_ERR_CONFLICT)
+        return answered;
+    if (is_found_done(turn, failure)) {
+        turn->is_found_done = true;
+        return 0;
+    }
+    return failure;
 }
 
 /* A commit failed and nobody knows, or somebody else was there first. Returns what the sender gets
@@ -410,6 +453,8 @@ int det_turn_end(
         det_shard_lock(turn->runtime, turn->shard);
     end_claim(turn);
     count_up(turn);
+    det_free_string(turn->runtime->allocator, turn->timer_reason);
+    turn->timer_reason = NULL;
     if (turn->draft)
         det_draft_give(turn->shard, turn->draft);
     leave(turn);

@@ -26,6 +26,12 @@ struct det_draft_timer {
     uint64_t visit;
     det_time due;
     void *value;
+    /* After a load. */
+    bool is_dead;
+    uint32_t attempts;
+    int last_error;
+    det_time next;
+    char *reason;
 };
 
 /* An instance as it would be; used again and again. The slot 0 of the timers is the state's own,
@@ -80,6 +86,8 @@ struct det_turn {
     const void *const *events; /* SEND */
     size_t event_count;
     const void *start_data;  /* START: NULL: all zero */
+    bool is_start;           /* it was to be one, also when it finds that there is an instance */
+    uint64_t request;        /* a hash of all that, for its event id; 0: not made yet */
     const char *stop_reason; /* STOP */
     det_time now;            /* by the store's clock */
     const char *action;      /* the last guard or hook that ran; NULL: none */
@@ -94,12 +102,16 @@ struct det_turn {
     size_t promised; /* places in the heap, for what the commit that is ready sets */
     /* A turn of the loop. */
     bool is_internal;
-    bool is_last_attempt;    /* a hook that fails now is a rejection */
+    bool is_last_attempt;    /* of a product: a hook that fails now is a rejection */
     int rejected;            /* why the event was not taken, which has been committed */
     bool is_found_done;      /* its commit had an unknown outcome, and it had happened */
     struct det_armed *timer; /* the one that fires */
     uint64_t timer_visit;
     det_time timer_deadline;
+    enum det_store_change_kind
+        timer_change; /* TAKE; or UPDATE: it was not taken, as timer_row says */
+    struct det_store_timer timer_row;
+    char *timer_reason;                       /* ours, until it is published */
     struct det_trace_context timer_trace;     /* of its event, where there is one */
     struct det_trace_context armed_by;        /* a trace id of zero: not known */
     struct det_errand *errand;                /* the one that ends or changes */
@@ -235,6 +247,10 @@ void det_turn_retry_deferred(struct det_turn *turn);
 
 /* due.c: after a turn that fired a timer. */
 void det_due_tell_rejected(const struct det_turn *turn, uint32_t attempt, int code);
+/* An attempt failed, which is recorded, and there is another one. */
+bool det_due_is_tried_again(const struct det_turn *turn);
+/* It is over: taken, or not. Lock held. */
+void det_due_count(const struct det_turn *turn, struct det_runtime_counts *counts);
 /* It was not taken, for a reason that may pass: again later, if it still is what was armed. When
  * the store's clock says that it is too early, or somebody has a lock, that was no attempt. Lock
  * held. */
@@ -269,6 +285,13 @@ static inline bool det_turn_may_pass_later(int r)
 {
     return r == DET_ERR_ACTION_FAILED || r == DET_ERR_TIMEOUT || r == DET_ERR_LIMIT;
 }
+
+/* request.c */
+/* Makes the hash of what is asked for. DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int det_turn_request(struct det_turn *turn);
+/* Whether the first use of the event id was the same request. DET_ERR_CONFLICT; DET_ERR_NO_MEMORY.
+ */
+DET_MUST_CHECK int det_turn_compare(struct det_turn *turn, const struct det_store_answer *first);
 
 /* contention.c: a turn that met other writers, until it commits or gives up. */
 struct det_contention {

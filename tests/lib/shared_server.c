@@ -84,7 +84,7 @@ static void apply_timer(
 {
     struct row *row = timer_row(node->shared, commit, &change->timer);
 
-    if (change->kind != DET_STORE_SET) {
+    if (change->kind != DET_STORE_SET && change->kind != DET_STORE_UPDATE) {
         remove_row(row);
         return;
     }
@@ -92,7 +92,9 @@ static void apply_timer(
         row = add_row(node->shared, commit);
     row->is_timer = true;
     row->number = change->timer.timer;
-    row->due = change->timer.due;
+    row->armed = change->timer.due;
+    row->due = change->timer.next ? change->timer.next : change->timer.due;
+    row->is_dead = change->timer.is_dead;
     row->visit = change->timer.visit;
     det_shared_own(row, node);
 }
@@ -188,12 +190,16 @@ static int check_taken(const struct node *node, const struct det_store_commit *c
     for (size_t i = 0; i < commit->timer_count; i++) {
         const struct row *row = timer_row(shared, commit, &commit->timers[i].timer);
 
-        if (commit->timers[i].kind != DET_STORE_TAKE)
+        bool is_update = commit->timers[i].kind == DET_STORE_UPDATE;
+
+        if (commit->timers[i].kind != DET_STORE_TAKE && !is_update)
             continue;
-        if (!row || strcmp(row->owner, node->store.owner) != 0 ||
-            row->due != commit->timers[i].timer.due || row->visit != commit->timers[i].timer.visit)
+        if (!row || (row->is_dead && !is_update) ||
+            (!row->is_dead && strcmp(row->owner, node->store.owner) != 0) ||
+            row->armed != commit->timers[i].timer.due ||
+            row->visit != commit->timers[i].timer.visit)
             return DET_ERR_NOT_FOUND;
-        if (row->due > det_shared_now(shared))
+        if (!is_update && row->due > det_shared_now(shared))
             return DET_ERR_EARLY;
     }
     for (size_t i = 0; i < commit->effect_count; i++) {

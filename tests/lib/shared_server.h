@@ -19,6 +19,7 @@ struct row {
     uint64_t sequence; /* of an effect */
     uint16_t number;   /* of an effect, or of a timer */
     uint64_t visit;    /* of a timer */
+    det_time armed;    /* of a timer: when it was to fire first */
     det_time due;
     char owner[33];
 };

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* dead_timer_test.c - a timer whose event is not taken has attempts, which the store counts, and is
+ * a dead letter after the last of them, until it is retried; in every store.
+ *
+ *     A --T after a second, asks a hook and a guard--> B */
+#include "lib/shared_store.h"
+#include "runtime/runtime_test.h"
+
+#define ATTEMPTS 8
+
+enum { T, LEAVE };
+
+struct bench {
+    struct fixture *f;
+    struct det_shared *shared;
+    char *folder;
+};
+
+static int ask(const struct det_move *move, const void *data, const void *event)
+{
+    struct order_control *control = move->user;
+
+    (void)data;
+    (void)event;
+    control->hooks++;
+    return control->hook_result;
+}
+
+static bool may(const struct det_move *move, const void *data, const void *event)
+{
+    (void)data;
+    (void)event;
+    return !((struct order_control *)move->user)->guard_says_no;
+}
+
+static struct det_machine *asking_machine(void)
+{
+    struct det_machine_builder *b;
+
+    assert_int_equal(det_machine_builder_open("asking", NULL, &b), 0);
+    det_machine_builder_state(
+        b, &(struct det_state_row){ .name = "A", .flags = DET_STATE_INITIAL });
+    det_machine_builder_state(b, &(struct det_state_row){ .name = "B" });
+    det_machine_builder_event(b, &(struct det_event_row){ .name = "T" });
+    det_machine_builder_event(b, &(struct det_event_row){ .name = "LEAVE" });
+    det_machine_builder_hook(b, "ask", ask);
+    det_machine_builder_guard(b, "may", may);
+    det_machine_builder_on(
+        b, &(struct det_on_row){ .from = DET_LIST("A"),
+                                 .events = DET_LIST("T"),
+                                 .outcome = DET_GOTO,
+                                 .to = "B",
+                                 .guard = "may",
+                                 .hook = "ask" });
+    det_machine_builder_on(
+        b,
+        &(struct det_on_row){
+            .from = DET_LIST("A"), .events = DET_LIST("LEAVE"), .outcome = DET_GOTO, .to = "B" });
+    det_machine_builder_after(
+        b, DET_LIST("A"), &(struct det_timeout_row){ .after = DET_SECOND, .event = "T" });
+    return built(b);
+}
+
+static const struct det_runtime_options options = { .effects = { .jitter_percent = UINT32_MAX } };
+
+static void open_sqlite(struct bench *bench)
+{
+    char url[600];
+
+    bench->folder = det_test_folder();
+    snprintf(url, sizeof url, "sqlite:%s/asking.db", bench->folder);
+    assert_int_equal(
+        det_store_open_with(
+            url, &(struct det_store_options){ .world = det_sim_world(bench->f->sim) },
+            &bench->f->store, &bench->f->error),
+        0);
+}
+
+static void bench_open(struct bench *bench, const char *kind)
+{
+    struct fixture *f = fixture_open(options);
+
+    *bench = (struct bench){ .f = f };
+    if (strcmp(kind, "memory") != 0) {
+        det_runtime_close(f->runtime);
+        f->runtime = NULL;
+        det_store_close(f->store);
+        if (strcmp(kind, "sqlite") == 0) {
+            open_sqlite(bench);
+        } else {
+            bench->shared = det_shared_open(f->sim, NULL);
+            f->store = det_shared_node(bench->shared);
+        }
+        fixture_reopen(f, options);
+    }
+    det_machine_close(f->order);
+    f->order = asking_machine();
+    assert_int_equal(start(f, "o-1"), 0);
+}
+
+static void bench_close(struct bench *bench)
+{
+    det_runtime_close(bench->f->runtime);
+    bench->f->runtime = NULL;
+    if (bench->shared) {
+        det_store_close(bench->f->store);
+        bench->f->store = NULL;
+        det_shared_close(bench->shared);
+    }
+    fixture_close(bench->f);
+    if (bench->folder)
+        det_test_folder_remove(bench->folder);
+}
+
+static struct det_timer_record record;
+static char reason[DET_REASON_MAX + 1];
+
+static int take_record(void *context, const struct det_timer_record *row)
+{
+    (void)context;
+    record = *row;
+    snprintf(reason, sizeof reason, "%s", row->reason ? row->reason : "");
+    return 1;
+}
+
+/* False: there is none. */
+static bool look(struct fixture *f)
+{
+    memset(&record, 0, sizeof record);
+    return det_runtime_timers(f->runtime, f->order, "o-1", take_record, NULL) == 1;
+}
+
+static void assert_dead(struct fixture *f, uint32_t attempts, int code)
+{
+    assert_true(look(f));
+    assert_true(record.is_dead);
+    assert_int_equal(record.attempts, attempts);
+    assert_int_equal(record.last_error, code);
+    assert_int_equal(get(f, "o-1").state, 0);
+}
+
+/* The case of a poison timer: the hook fails for 20 seconds. */
+static void fail_and_come_back(const char *kind)
+{
+    struct bench bench;
+    struct fixture *f;
+
+    bench_open(&bench, kind);
+    f = bench.f;
+    f->control.hook_result = DET_ERR_IO;
+    advance(f, 21 * DET_SECOND);
+    assert_int_equal(f->control.hooks, ATTEMPTS);
+    assert_dead(f, ATTEMPTS, DET_ERR_ACTION_FAILED);
+    assert_string_equal(reason, "asking o-1: ask failed with IO");
+    assert_true(f->control.trouble.is_dead);
+    assert_int_equal(f->control.trouble.attempt, ATTEMPTS);
+    assert_int_equal(counts(f).timeouts_rejected, 1);
+    /* What it depends on is there again, but nobody tries by himself, also not after a restart. */
+    f->control.hook_result = 0;
+    advance(f, DET_DAY);
+    fixture_reopen(f, options);
+    assert_int_equal(det_runtime_serve(f->runtime, f->order, &f->error), 0);
+    advance(f, DET_DAY);
+    assert_int_equal(f->control.hooks, ATTEMPTS);
+    assert_dead(f, ATTEMPTS, DET_ERR_ACTION_FAILED);
+    assert_int_equal(
+        det_runtime_retry(f->runtime, f->order, "o-1", "timer/none", &f->error), DET_ERR_NOT_FOUND);
+    assert_int_equal(det_runtime_retry(f->runtime, f->order, "o-1", "timer/", &f->error), 0);
+    settle(f);
+    assert_int_equal(get(f, "o-1").state, 1);
+    assert_false(look(f));
+    assert_int_equal(counts(f).timeouts_fired, 1);
+    bench_close(&bench);
+}
+
+static void a_timer_whose_hook_fails_is_a_dead_letter_and_can_be_retried(void **state)
+{
+    (void)state;
+    fail_and_come_back("memory");
+    fail_and_come_back("sqlite");
+    fail_and_come_back("shared");
+}
+
+static void count_on(const char *kind)
+{
+    struct bench bench;
+    struct fixture *f;
+
+    bench_open(&bench, kind);
+    f = bench.f;
+    f->control.hook_result = DET_ERR_IO;
+    advance(f, DET_SECOND);
+    advance(f, 350 * DET_MILLISECOND);
+    assert_int_equal(f->control.hooks, 3);
+    fixture_reopen(f, options);
+    assert_int_equal(det_runtime_serve(f->runtime, f->order, &f->error), 0);
+    assert_true(look(f));
+    assert_int_equal(record.attempts, 3);
+    assert_int_equal(record.last_error, DET_ERR_ACTION_FAILED);
+    assert_true(record.next > record.due);
+    advance(f, DET_HOUR);
+    assert_int_equal(f->control.hooks, ATTEMPTS);
+    assert_dead(f, ATTEMPTS, DET_ERR_ACTION_FAILED);
+    bench_close(&bench);
+}
+
+static void attempts_go_on_after_a_restart(void **state)
+{
+    (void)state;
+    count_on("memory");
+    count_on("sqlite");
+    count_on("shared");
+}
+
+static void refuse(const char *kind)
+{
+    struct bench bench;
+    struct fixture *f;
+
+    bench_open(&bench, kind);
+    f = bench.f;
+    f->control.guard_says_no = true;
+    advance(f, DET_HOUR);
+    assert_int_equal(f->control.troubles, 1);
+    assert_dead(f, 1, DET_ERR_REFUSED);
+    f->control.guard_says_no = false;
+    assert_int_equal(
+        det_runtime_retry(f->runtime, f->order, "o-1", "asking/o-1/timer/", &f->error), 0);
+    settle(f);
+    assert_int_equal(get(f, "o-1").state, 1);
+    bench_close(&bench);
+}
+
+static void a_timer_that_a_guard_refuses_is_a_dead_letter(void **state)
+{
+    (void)state;
+    refuse("memory");
+    refuse("sqlite");
+    refuse("shared");
+}
+
+static void leave(const char *kind)
+{
+    struct bench bench;
+    struct fixture *f;
+
+    bench_open(&bench, kind);
+    f = bench.f;
+    f->control.guard_says_no = true;
+    advance(f, DET_HOUR);
+    assert_dead(f, 1, DET_ERR_REFUSED);
+    assert_int_equal(send_kind(f, "o-1", LEAVE), 0);
+    assert_false(look(f));
+    fixture_reopen(f, options);
+    assert_int_equal(det_runtime_serve(f->runtime, f->order, &f->error), 0);
+    assert_false(look(f));
+    assert_int_equal(
+        det_runtime_retry(f->runtime, f->order, "o-1", "timer/", &f->error), DET_ERR_NOT_FOUND);
+    bench_close(&bench);
+}
+
+static void a_dead_timer_goes_with_its_visit(void **state)
+{
+    (void)state;
+    leave("memory");
+    leave("sqlite");
+    leave("shared");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_timer_whose_hook_fails_is_a_dead_letter_and_can_be_retried),
+        cmocka_unit_test(attempts_go_on_after_a_restart),
+        cmocka_unit_test(a_timer_that_a_guard_refuses_is_a_dead_letter),
+        cmocka_unit_test(a_dead_timer_goes_with_its_visit),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

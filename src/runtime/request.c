@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* request.c - what an event id was used for: a hash of the request, which is kept with its answer,
+ * so that the same id with other content is told from the same request again.
+ *
+ * It is over names and encoded records, and so the same in every process, whatever ids a definition
+ * has. Fields that a later version of a record adds do not change it as long as they are zero. */
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "record/binary.h"
+#include "runtime/turn.h"
+
+#define SMALL_SIZE 512
+#define SEED       UINT64_C(0x64657465)
+
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+    return det_hash_mix(hash, det_hash64(text, strlen(text), SEED));
+}
+
+static size_t skip_varint(const uint8_t *bytes, size_t at)
+{
+    while (bytes[at] & 0x80)
+        at++;
+    return at + 1;
+}
+
+/* The body without its frame and without zeroes at its end. */
+static uint64_t mix_body(uint64_t hash, const uint8_t *bytes, size_t size)
+{
+    size_t begin = skip_varint(bytes, skip_varint(bytes, 1)), end = size - DET_RECORD_CHECKSUM_SIZE;
+
+    while (end > begin && bytes[end - 1] == 0)
+        end--;
+    return det_hash_mix(hash, det_hash64(bytes + begin, end - begin, SEED));
+}
+
+/* NULL as the record: there is nothing in it. */
+static int mix_record(
+    const struct det_runtime *runtime, const struct det_record *record, const void *value,
+    uint64_t *hash)
+{
+    uint8_t small[SMALL_SIZE], *bytes = small;
+    size_t capacity = sizeof small;
+    int64_t size;
+
+    if (!record)
+        return 0;
+    size = det_record_encode(record, value, small, sizeof small, NULL);
+    if (size == DET_ERR_LIMIT) {
+        capacity = det_record_encoded_max(record);
+        bytes = det_alloc(runtime->allocator, capacity);
+        if (!bytes)
+            return DET_ERR_NO_MEMORY;
+        size = det_record_encode(record, value, bytes, capacity, NULL);
+    }
+    if (size > 0)
+        *hash = mix_body(*hash, bytes, (size_t)size);
+    if (bytes != small)
+        det_free(runtime->allocator, bytes, capacity);
+    return size < 0 ? (int)size : 0;
+}
+
+static int mix_start(const struct det_turn *turn, uint64_t *hash)
+{
+    const struct det_served *served = turn->served;
+    void *zero = NULL;
+    int r;
+
+    if (!turn->start_data) {
+        zero = det_alloc_zero(turn->runtime->allocator, served->data_size);
+        if (!zero)
+            return DET_ERR_NO_MEMORY;
+    }
+    *hash = mix_text(*hash, "start");
+    r = mix_record(
+        turn->runtime, det_machine_data(served->machine), zero ? zero : turn->start_data, hash);
+    if (zero)
+        det_free(turn->runtime->allocator, zero, served->data_size);
+    return r;
+}
+
+static int mix_event(const struct det_turn *turn, const void *event, uint64_t *hash)
+{
+    const struct det_machine *machine = turn->served->machine;
+    const struct det_event_def *def = &machine->events[det_event_kind(event)];
+
+    *hash = mix_text(*hash, def->name);
+    return mix_record(
+        turn->runtime, det_record_of(def->payload), (const char *)event + def->payload_offset,
+        hash);
+}
+
+int det_turn_request(struct det_turn *turn)
+{
+    uint64_t hash = SEED;
+    int r = 0;
+
+    if (turn->request)
+        return 0;
+    if (turn->is_start)
+        r = mix_start(turn, &hash);
+    else if (turn->kind == DET_TURN_STOP)
+        hash = mix_text(mix_text(hash, "stop"), turn->stop_reason ? turn->stop_reason : "");
+    for (size_t i = 0; r == 0 && i < turn->event_count; i++)
+        r = mix_event(turn, turn->events[i], &hash);
+    if (r < 0)
+        return r;
+    /* Numbers in stores are below 2^63, and 0 says that it is not known. */
+    turn->request = hash >> 1 ? hash >> 1 : 1;
+    return 0;
+}
+
+/* What the id was used for, for people. */
+static const char *first_use(const struct det_turn *turn, const struct det_store_answer *first)
+{
+    if (first->event < turn->served->machine->event_count)
+        return turn->served->machine->events[first->event].name;
+    return first->sequence ? "a stop by hand" : "the start";
+}
+
+int det_turn_compare(struct det_turn *turn, const struct det_store_answer *first)
+{
+    int r;
+
+    if (!first->request)
+        return 0;
+    r = det_turn_request(turn);
+    if (r < 0 || first->request == turn->request)
+        return r;
+    det_error_set(
+        turn->error, DET_ERR_CONFLICT,
+        "%s %s: the event id %s was used for another request: %s, event %llu; use a new id",
+        turn->served->machine->name, turn->resident->id, turn->event_id, first_use(turn, first),
+        (unsigned long long)first->sequence);
+    if (turn->error)
+        turn->error->is_id_used = true;
+    return DET_ERR_CONFLICT;
+}
