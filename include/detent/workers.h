@@ -193,9 +193,17 @@ DET_API int det_workers_each(
  * in it. DET_ERR_NOT_FOUND. */
 DET_API int det_workers_show(
     struct det_workers *workers, const char *id, char **ret, size_t *ret_size) DET_MUST_CHECK;
-/* The newest ends of actions and changes of state of a worker, newest first, as JSON lines. */
+/* The newest ends of actions and changes of state of a worker, newest first, as JSON lines: at most
+ * 256 of this run. Each has its `sequence`, from 1. */
 DET_API int det_workers_history(
     struct det_workers *workers, const char *id, char **ret, size_t *ret_size) DET_MUST_CHECK;
+/* Drains it: what came after the sequence `after` (0: all), oldest first. Call it again with the
+ * sequence of the last line. `ret_lost`, which may be NULL, is how many of them are not remembered
+ * any more: 0 when it is drained at least once in 256 rows. A worker that was removed and made anew
+ * begins at 1. */
+DET_API int det_workers_history_after(
+    struct det_workers *workers, const char *id, uint64_t after, char **ret, size_t *ret_size,
+    uint64_t *ret_lost) DET_MUST_CHECK;
 
 /* Asks a worker to begin anew, or to stop and rest, or to run again. That it is to rest is recorded
  * when this returns 0, and counts for the next run of the program, too, until it is to run again or

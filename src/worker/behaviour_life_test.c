@@ -4,6 +4,8 @@
 /* behaviour_life_test.c - workers come, go and begin anew. */
 #include <detent/documents.h>
 
+#include <stdlib.h>
+
 #include "worker/behaviour_test.h"
 
 #define TWO_LINKS                                                    \
@@ -409,9 +411,63 @@ SENTENCE(one_that_cannot_be_opened_is_tried_again_after_growing_delays_and_says_
     lab_close(&lab);
 }
 
+/* Reads a history from its cursor, and says how many lines there were. */
+static uint32_t drain(struct lab *lab, uint64_t *cursor, uint64_t *ret_lost)
+{
+    uint32_t count = 0;
+    char *text;
+    size_t size;
+
+    assert_int_equal(
+        det_workers_history_after(lab->workers, "lab/p", *cursor, &text, &size, ret_lost), 0);
+    *cursor += *ret_lost;
+    for (const char *at = text; (at = strstr(at, "\"sequence\":")); count++) {
+        at += strlen("\"sequence\":");
+        assert_int_equal(strtoull(at, NULL, 10), ++*cursor);
+    }
+    det_free(NULL, text, size + 1);
+    return count;
+}
+
+static struct det_next swing(const struct det_worker_view *view)
+{
+    if (view->stop_wanted)
+        return puppet_walk(view);
+    return (struct det_next){ DET_NEXT_GOTO,
+                              view->state == PUPPET_WORKING ? PUPPET_ILL : PUPPET_WORKING,
+                              "to and fro" };
+}
+
+SENTENCE(a_history_is_drained_without_gaps_and_what_was_lost_is_counted)
+{
+    struct lab_options options = behaviour_options(seed);
+    struct lab lab;
+    uint64_t cursor = 0, lost;
+    uint32_t drained = 0;
+
+    options.watch = NULL;
+    lab_open(&lab, options);
+    puppet.next = swing;
+    lab_apply(&lab, LAB_PUPPET);
+    for (int i = 0; i < 20; i++) {
+        lab_run(&lab, 10 * DET_SECOND);
+        drained += drain(&lab, &cursor, &lost);
+        assert_int_equal(lost, 0);
+    }
+    assert_true(drained > 300);
+    assert_int_equal(cursor, lab_status(&lab, "lab/p").counts.transitions);
+    assert_int_equal(drain(&lab, &cursor, &lost), 0);
+    lab_run(&lab, DET_MINUTE);
+    assert_int_equal(drain(&lab, &cursor, &lost), 256);
+    assert_int_equal(cursor, lab_status(&lab, "lab/p").counts.transitions);
+    assert_true(lost > 200);
+    lab_close(&lab);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_history_is_drained_without_gaps_and_what_was_lost_is_counted),
         cmocka_unit_test(before_the_first_tick_a_worker_is_in_its_initial_state),
         cmocka_unit_test(two_workers_of_one_name_are_refused_and_the_first_stays),
         cmocka_unit_test(a_worker_that_goes_is_not_observed_any_more_and_others_do_not_notice),

@@ -25,9 +25,32 @@ void det_history_free(struct det_worker *worker)
 {
     if (!worker->history)
         return;
-    for (size_t i = 0; i < DET_HISTORY_KEPT; i++)
+    for (size_t i = 0; i < worker->history->room; i++)
         free_row(worker, worker->history->rows[i]);
+    if (worker->history->rows)
+        DET_DELETE_ARRAY(worker->workers->allocator, worker->history->rows, worker->history->room);
     DET_DELETE(worker->workers->allocator, worker->history);
+}
+
+/* A ring that is full for the first time is in order, so it can grow. Without memory it stays. */
+static void grow(struct det_worker *worker)
+{
+    const struct det_allocator *allocator = worker->workers->allocator;
+    struct det_history *history = worker->history;
+    uint32_t room = history->room ? 2 * history->room : DET_HISTORY_FIRST;
+    struct det_happened **rows;
+
+    if (history->count != history->room || room > DET_HISTORY_KEPT)
+        return;
+    rows = DET_NEW_ARRAY(allocator, room, struct det_happened *);
+    if (!rows)
+        return;
+    if (history->rows) {
+        memcpy(rows, history->rows, history->room * sizeof *rows);
+        DET_DELETE_ARRAY(allocator, history->rows, history->room);
+    }
+    history->rows = rows;
+    history->room = room;
 }
 
 /* In the place of the oldest; NULL: there is no memory, and then it is not remembered. */
@@ -40,10 +63,13 @@ static struct det_happened *next_row(struct det_worker *worker, const char *reas
         worker->history = DET_NEW(workers->allocator, struct det_history);
     if (!worker->history)
         return NULL;
+    grow(worker);
+    if (!worker->history->room)
+        return NULL;
     row = det_alloc_zero(workers->allocator, size_of(reason));
     if (!row)
         return NULL;
-    place = &worker->history->rows[worker->history->count++ % DET_HISTORY_KEPT];
+    place = &worker->history->rows[worker->history->count++ % worker->history->room];
     free_row(worker, *place);
     *place = row;
     memcpy(row->reason, reason, strlen(reason) + 1);
@@ -73,11 +99,13 @@ void det_history_action(
     row->took = took;
 }
 
-static void write_row(struct det_buffer *buffer, const struct det_happened *row)
+static void write_row(struct det_buffer *buffer, const struct det_history *history, uint64_t number)
 {
+    const struct det_happened *row = history->rows[(number - 1) % history->room];
     struct det_page page;
 
     det_page_open(&page, buffer->allocator, 0);
+    det_page_number(&page, "sequence", number);
     det_page_time(&page, "at", row->wall);
     if (row->action) {
         det_page_text(&page, "action", row->action);
@@ -97,14 +125,35 @@ static void write_row(struct det_buffer *buffer, const struct det_happened *row)
     det_buffer_deinit(&page.text);
 }
 
+/* The number of the oldest that is remembered. */
+static uint64_t oldest(const struct det_history *history)
+{
+    return history->count > history->room ? history->count - history->room + 1 : 1;
+}
+
 void det_history_write(const struct det_worker *worker, struct det_buffer *buffer)
 {
     const struct det_history *history = worker->history;
-    uint32_t kept =
-        history && history->count < DET_HISTORY_KEPT ? history->count : DET_HISTORY_KEPT;
 
-    for (uint32_t i = 0; history && i < kept; i++)
-        write_row(buffer, history->rows[(history->count - 1 - i) % DET_HISTORY_KEPT]);
+    for (uint64_t i = history ? history->count : 0; i && i >= oldest(history); i--)
+        write_row(buffer, history, i);
+}
+
+void det_history_write_after(
+    const struct det_worker *worker, uint64_t after, struct det_buffer *buffer, uint64_t *ret_lost)
+{
+    const struct det_history *history = worker->history;
+    uint64_t first = after + 1;
+
+    *ret_lost = 0;
+    if (!history || after >= history->count)
+        return;
+    if (first < oldest(history)) {
+        *ret_lost = oldest(history) - first;
+        first = oldest(history);
+    }
+    for (uint64_t i = first; i <= history->count; i++)
+        write_row(buffer, history, i);
 }
 
 /* Metrics. */

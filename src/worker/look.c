@@ -304,6 +304,7 @@ struct showing {
     const char *id;
     void (*write)(const struct det_worker *worker, struct det_buffer *buffer);
     struct det_buffer buffer;
+    uint64_t after, lost; /* of a history that is drained */
     int r;
 };
 
@@ -315,8 +316,10 @@ static void show(void *argument)
     det_buffer_init(&showing->buffer, showing->workers->allocator);
     if (!worker)
         showing->r = DET_ERR_NOT_FOUND;
-    else
+    else if (showing->write)
         showing->write(worker, &showing->buffer);
+    else
+        det_history_write_after(worker, showing->after, &showing->buffer, &showing->lost);
 }
 
 /* In a block of its size + 1. */
@@ -355,6 +358,21 @@ int det_workers_history(struct det_workers *workers, const char *id, char **ret,
 
     r = det_workers_call(workers, show, &showing);
     return r < 0 ? r : hand_over(&showing, ret, ret_size);
+}
+
+int det_workers_history_after(
+    struct det_workers *workers, const char *id, uint64_t after, char **ret, size_t *ret_size,
+    uint64_t *ret_lost)
+{
+    struct showing showing = { .workers = workers, .id = id, .after = after };
+    int r;
+
+    r = det_workers_call(workers, show, &showing);
+    if (r == 0)
+        r = hand_over(&showing, ret, ret_size);
+    if (r == 0 && ret_lost)
+        *ret_lost = showing.lost;
+    return r;
 }
 
 struct summing {

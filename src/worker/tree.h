@@ -154,7 +154,8 @@ struct det_metric {
 };
 
 /* What happened to a worker, for det_workers_history(). */
-#define DET_HISTORY_KEPT 16
+#define DET_HISTORY_FIRST 16
+#define DET_HISTORY_KEPT  256
 struct det_happened {
     det_time wall;
     det_time took;
@@ -164,8 +165,9 @@ struct det_happened {
     char reason[]; /* may be "" */
 };
 struct det_history {
-    uint32_t count;                              /* ever */
-    struct det_happened *rows[DET_HISTORY_KEPT]; /* a ring; each in memory of its own size */
+    uint64_t count;             /* ever; the number of the newest, as the first is 1 */
+    uint32_t room;              /* grows to DET_HISTORY_KEPT */
+    struct det_happened **rows; /* a ring; each in memory of its own size */
 };
 
 /* What rarely happens to a worker; made when it does. */
@@ -649,6 +651,9 @@ void det_history_action(
     struct det_worker *worker, const char *action, int code, det_time took, const char *text);
 void det_history_free(struct det_worker *worker);
 void det_history_write(const struct det_worker *worker, struct det_buffer *buffer);
+/* The oldest first, from the one after `after`; how many of those are not remembered any more. */
+void det_history_write_after(
+    const struct det_worker *worker, uint64_t after, struct det_buffer *buffer, uint64_t *ret_lost);
 void det_metrics_take(struct det_worker *worker, struct det_run *run);
 
 #endif
