@@ -78,6 +78,41 @@ static void on_event(void *user, const struct det_worker_event *event)
         workers->is_over = true;
 }
 
+/* What the relay of a communicator has for us. */
+static void print_message(struct up *up, const struct channel_message *message)
+{
+    det_time wall = det_world_now(up->cli->world, DET_CLOCK_WALL);
+    struct det_log_line line;
+
+    if (up->log) {
+        det_log_line_begin(up->log, &line, DET_LOG_INFO, "worker", "message_received");
+        det_log_line_text(&line, "instance", message->text.instance);
+        det_log_line_text(&line, "trace_id", message->text.trace_id);
+        det_log_line_text(&line, "content", message->text.content);
+        det_log_line_end(&line);
+    } else if (up->cli->is_json)
+        cli_json(
+            up->cli, json_pack(
+                         "{s:s, s:o, s:s, s:s, s:s}", "kind", "worker_message", "at",
+                         up_json_time(wall), "instance", message->text.instance, "trace_id",
+                         message->text.trace_id, "content", message->text.content));
+    else
+        prefix_note(
+            &up->prefix, LOG_NAME, wall, "message_received content=%s", message->text.content);
+}
+
+/* As long as there is room for the lines: what is not received stays with the relay. */
+static void receive_messages(struct up_workers *workers)
+{
+    struct channel_message *message;
+
+    while (up_output_has_room(&workers->up->output) &&
+           channel_receive(workers->channel, 0, &message) == 0) {
+        print_message(workers->up, message);
+        channel_message_close(message);
+    }
+}
+
 /* Figures are taken here and not when somebody reads them: that is another thread, which the loop
  * may be waiting for. */
 static void look(void *argument)
@@ -86,6 +121,7 @@ static void look(void *argument)
     struct up *up = workers->up;
 
     det_monitor_workers(up->observe->metrics, workers->workers);
+    receive_messages(workers);
     /* Without memory they stand still. */
     (void)!det_loop_timer_set(up->loop, &workers->look, det_loop_now(up->loop) + LOOK_EVERY);
 }
@@ -196,6 +232,12 @@ static int supervise(
     struct up_workers *workers, const struct config_workers *config, struct det_error *reterr)
 {
     struct up *up = workers->up;
+    /* For workers of the kinds persistence and communicator. */
+    const struct det_provided provided[] = {
+        { "documents", up->shared },
+        { CHANNEL_NAME, workers->channel },
+        { NULL, NULL },
+    };
     const struct det_workers_options options = {
         .world = up->cli->world,
         .allocator = up->output.outer->allocator,
@@ -203,6 +245,7 @@ static int supervise(
         .store = up->shared,
         .name = workers->name,
         .kinds = workers->kinds,
+        .provided = provided,
         .globals = config->globals,
         .limits = config->limits,
         .on_event = on_event,
@@ -240,6 +283,10 @@ int up_workers_open(struct up *up, struct det_error *reterr)
     if (r == 0)
         r = check(up, config, reterr);
     if (r == 0 && det_pool_open(up->cli->world, allocator, ASKS, &workers->pool) < 0)
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (r == 0 && channel_open(
+                      &(struct channel_options){ .world = up->cli->world, .allocator = allocator },
+                      &workers->channel) < 0)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0)
         r = supervise(workers, config, reterr);
@@ -327,6 +374,8 @@ void up_workers_close(struct up *up)
     if (workers->pool)
         det_pool_close(workers->pool);
     det_workers_close(workers->workers);
+    if (workers->channel)
+        channel_close(workers->channel);
     modules_close(&workers->modules);
     if (workers->kinds)
         DET_DELETE_ARRAY(allocator, workers->kinds, workers->kind_room);

@@ -25,6 +25,7 @@
 #include "cli/module.h"
 #include "cli/up.h"
 #include "cli/up_verbs.h"
+#include "kinds/channel.h"
 #include "os/pool.h"
 
 struct up_workers {
@@ -35,6 +36,7 @@ struct up_workers {
     const struct det_worker_kind **kinds; /* NULL at the end */
     size_t kind_count, kind_room;
     char name[DET_WORKER_NAME_MAX + 1]; /* of the root */
+    struct channel *channel;            /* of communicators */
     struct det_pool *pool;              /* of what is asked; NULL: nothing is taken any more */
     size_t asks;                        /* on their way */
     struct det_timer look;              /* for figures */

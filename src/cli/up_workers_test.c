@@ -36,6 +36,27 @@ static void a_tree_comes_up_and_is_told(void **state)
     close_stage(&stage);
 }
 
+static void what_built_in_kinds_inherit_is_provided(void **state)
+{
+    struct stage stage;
+    json_t *list;
+
+    (void)state;
+    open_stage(
+        &stage, HEAD "  children:\n"
+                     "    - {name: compact, kind: persistence}\n"
+                     "    - name: relay\n"
+                     "      kind: communicator\n"
+                     "      config: {relay_url: \"http://127.0.0.1:1\", auth_token: abc}\n");
+    spend(&stage, 5 * DET_SECOND);
+    list = ask(&stage, "workers-list", NULL);
+    assert_int_equal(json_array_size(list), 3);
+    assert_string_equal(text_of(list, 1, "state"), "running");
+    assert_string_equal(text_of(list, 2, "state"), "authenticating");
+    json_decref(list);
+    close_stage(&stage);
+}
+
 static void figures_are_taken_by_the_loop(void **state)
 {
     struct stage stage;
@@ -335,6 +356,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tree_comes_up_and_is_told),
+        cmocka_unit_test(what_built_in_kinds_inherit_is_provided),
         cmocka_unit_test(figures_are_taken_by_the_loop),
         cmocka_unit_test(workers_are_put_and_taken_away),
         cmocka_unit_test(orders_are_given),

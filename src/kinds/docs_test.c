@@ -4,8 +4,10 @@
 /* docs_test.c - docs/kinds.md says of each kind what its records say, field by field, and its
  * examples are run. */
 #include <detent/sim.h>
+#include <detent/store.h>
 #include <detent/workers.h>
 
+#include "kinds/channel.h"
 #include "kinds/kinds.h"
 #include "lib/test.h"
 
@@ -106,7 +108,8 @@ static void compare_all(const char *section, const struct det_worker_kind *kind)
             fail_msg("docs/kinds.md, %s: no state %s", kind->name, kind->states[i].name);
 }
 
-static const char *const documented[] = { "process", "file", "http_check", "mqtt_link" };
+static const char *const documented[] = { "process",   "file",        "http_check",
+                                          "mqtt_link", "persistence", "communicator" };
 
 static void every_field_has_its_row(void **state)
 {
@@ -145,10 +148,22 @@ static void run_example(const char *yaml)
     struct det_workers *workers;
     struct det_error error = { 0 };
     struct det_sim *sim;
+    struct det_provided provided[] = { { "documents", NULL },
+                                       { CHANNEL_NAME, NULL },
+                                       { NULL, NULL } };
+    struct channel_options channel_options = { 0 };
+    struct channel *channel;
+    struct det_store *store;
     uint32_t count = 0;
 
     assert_int_equal(det_sim_open(NULL, &sim, NULL), 0);
-    options.world = det_sim_world(sim);
+    options.world = channel_options.world = det_sim_world(sim);
+    /* As `detent up` does. */
+    assert_int_equal(det_store_open("memory:", &store, NULL), 0);
+    assert_int_equal(channel_open(&channel_options, &channel), 0);
+    provided[0].thing = store;
+    provided[1].thing = channel;
+    options.provided = provided;
     assert_int_equal(det_workers_open(&options, &workers, &error), 0);
     if (det_workers_apply(workers, yaml, &error) < 0)
         fail_msg("docs/kinds.md: %s\n%s", error.text, yaml);
@@ -157,6 +172,8 @@ static void run_example(const char *yaml)
     assert_true(count > 1);
     assert_int_equal(det_workers_stop(workers, NULL), 0);
     det_workers_close(workers);
+    channel_close(channel);
+    det_store_close(store);
     det_sim_close(sim);
 }
 
@@ -177,7 +194,7 @@ static void every_example_runs(void **state)
         run_example(yaml);
         free(yaml);
     }
-    assert_int_equal(count, 5);
+    assert_int_equal(count, 7);
 }
 
 int main(void)
