@@ -16,6 +16,9 @@
  * was stopped as a whole, that is up to a second late; what is written elsewhere then can be told
  * from the next attempt by the number of the attempt.)
  *
+ * Claims, renewals and ends go to the store in batches, as many at a time as the queue is wide; a
+ * process that is killed loses the claims of all that it had.
+ *
  * On a shared store any number of processes may open the same queue: its width holds across all of
  * them. On a SQLite file there is one, and what ran in the one before it runs again at once.
  *
@@ -77,7 +80,8 @@ struct det_durable_options {
     const struct det_durable_schedule *schedules;
     size_t schedule_count;
     det_time lease; /* 0: 30 s */
-    det_time poll;  /* what other processes put is seen within this; 0: 1 s */
+    det_time poll;  /* what other processes put is seen within this, or at once where the store
+                       notifies (PostgreSQL); 0: 1 s */
     det_time kept;  /* how long an ended one, and so its id, is remembered; 0: 7 days */
     /* So many that nobody has ended, since their process died or was cut off: then it has failed.
      * What was stopped with its process, or is not known here, does not count. 0: 20 */
@@ -94,14 +98,18 @@ DET_API void det_durable_close(struct det_durable *durable);
 DET_SCOPED_CLOSE(durable)
 
 struct det_durable_submission {
-    const char *id; /* 1 to DET_ID_MAX bytes [A-Za-z0-9._:-]; submitted again it is the same one */
+    /* 1 to DET_ID_MAX bytes [A-Za-z0-9._:-]; submitted again it is the same one, with another work
+     * or body a conflict. */
+    const char *id;
     const char *work; /* need not be known here */
     const void *body;
     size_t size;
     det_time run_at; /* wall: not before this; 0: at once */
 };
 /* When this returns 0 it is durable. `ret_is_new` (may be NULL): false when the id was there.
- * Blocks for the store. DET_ERR_INVALID, DET_ERR_IO: it may be durable; submit it again. */
+ * Blocks for the store; calls of several threads share a transaction. DET_ERR_INVALID;
+ * DET_ERR_CONFLICT: the id was submitted with other content; DET_ERR_IO: it may be durable; submit
+ * it again. */
 DET_API int det_durable_submit(
     struct det_durable *durable, const struct det_durable_submission *submission, bool *ret_is_new,
     struct det_error *reterr) DET_MUST_CHECK;

@@ -8,6 +8,7 @@
 #include "cli/race_test.h"
 #include "cli/seal.h"
 #include "cli/store_verbs.h"
+#include "store/jobs.h"
 
 static struct shop *shop_of_all;
 
@@ -252,16 +253,16 @@ static void fill_jobs(struct det_store *store)
     struct det_job_end how;
     det_time next;
 
-    assert_int_equal(ops->put(store, &put, &place), 0);
-    assert_int_equal(ops->claim(store, &claim, end_it, &how, &next), 0);
-    assert_int_equal(ops->end(store, &how), 0);
+    assert_int_equal(det_jobs_put(store, &put, &place), 0);
+    assert_int_equal(det_jobs_claim(store, &claim, end_it, &how, &next), 0);
+    assert_int_equal(det_jobs_end(store, "q", &how), 0);
     put.id = "runs";
-    assert_int_equal(ops->put(store, &put, &place), 0);
-    assert_int_equal(ops->claim(store, &claim, end_it, &how, &next), 0);
+    assert_int_equal(det_jobs_put(store, &put, &place), 0);
+    assert_int_equal(det_jobs_claim(store, &claim, end_it, &how, &next), 0);
     put = (struct det_job_put){ "q", "late", "work", "\0\xff\n\"", 4, DET_DAY * 40000 };
-    assert_int_equal(ops->put(store, &put, &place), 0);
+    assert_int_equal(det_jobs_put(store, &put, &place), 0);
     put = (struct det_job_put){ "other", "runs", "work", NULL, 0, 0 };
-    assert_int_equal(ops->put(store, &put, &place), 0);
+    assert_int_equal(det_jobs_put(store, &put, &place), 0);
     assert_int_equal(ops->fire(store, &(struct det_job_firing){ "a", 0, 10, 5, NULL }), 0);
     assert_int_equal(ops->fire(store, &(struct det_job_firing){ "b", 0, DET_NEVER, 0, NULL }), 0);
 }
@@ -313,7 +314,7 @@ static void put_back(struct det_store *store)
 {
     struct det_job_end how = { .key = 2, .token = 1, .state = DET_JOB_DELAYED };
 
-    assert_int_equal(store->ops->jobs->end(store, &how), 0);
+    assert_int_equal(det_jobs_end(store, "q", &how), 0);
 }
 
 static void jobs_and_schedules_go_through_an_export(void **state)
@@ -360,7 +361,7 @@ static void more_jobs_than_a_page_go_through_an_export(void **state)
     for (int i = 0; i < 200; i++) {
         snprintf(id, sizeof id, "j%d", i);
         assert_int_equal(
-            shop.store.ops->jobs->put(
+            det_jobs_put(
                 shop.store.store, &(struct det_job_put){ "q", id, "work", "x", 1, 0 }, &place),
             0);
     }

@@ -9,6 +9,7 @@
 
 #include "cli/args.h"
 #include "cli/store_test.h"
+#include "store/jobs.h"
 
 struct place {
     char *folder;
@@ -63,10 +64,10 @@ static void put_jobs(const char *url)
     struct det_error error;
 
     assert_int_equal(det_store_open(url, &store, &error), 0);
-    assert_int_equal(store->ops->jobs->put(store, &put, &place), 0);
+    assert_int_equal(det_jobs_put(store, &put, &place), 0);
     assert_int_equal(store->ops->jobs->change(store, &cancel), 0);
     put.id = "waits";
-    assert_int_equal(store->ops->jobs->put(store, &put, &place), 0);
+    assert_int_equal(det_jobs_put(store, &put, &place), 0);
     det_store_close(store);
 }
 

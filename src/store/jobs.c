@@ -73,26 +73,56 @@ int det_jobs_check_restored(const struct det_job_row *job, struct det_job_row *r
                : DET_ERR_INVALID;
 }
 
-int det_jobs_check_claim(const struct det_job_claim *claim)
-{
-    if (claim->capacity == 0 || claim->span <= 0)
-        return DET_ERR_INVALID;
-    return det_jobs_check_name(claim->queue);
-}
-
-int det_jobs_check_end(const struct det_job_end *end)
+static int check_end(const struct det_job_end *end)
 {
     switch (end->state) {
     case DET_JOB_DONE:
     case DET_JOB_FAILED:
-        break;
+        return end->token && !end->is_unbegun ? 0 : DET_ERR_INVALID;
     case DET_JOB_DELAYED:
         return end->token && end->run_at >= 0 && end->run_at != DET_NEVER ? 0 : DET_ERR_INVALID;
     case DET_JOB_QUEUED:
     case DET_JOB_RUNNING:
-        return DET_ERR_INVALID;
+        break;
     }
-    return end->token ? 0 : DET_ERR_INVALID;
+    return DET_ERR_INVALID;
+}
+
+int det_jobs_check_batch(struct det_job_batch *batch)
+{
+    int r;
+
+    batch->claimed = 0;
+    batch->next = DET_NEVER;
+    r = det_jobs_check_name(batch->queue);
+    if (batch->wanted && (batch->capacity == 0 || batch->span <= 0))
+        r = DET_ERR_INVALID;
+    if (batch->renewal_count && batch->span <= 0)
+        r = DET_ERR_INVALID;
+    for (size_t i = 0; r == 0 && i < batch->end_count; i++)
+        r = check_end(&batch->ends[i]);
+    for (size_t i = 0; i < batch->end_count; i++)
+        batch->ends[i].result = DET_ERR_LOCK_LOST;
+    for (size_t i = 0; i < batch->renewal_count; i++)
+        batch->renewals[i].result = DET_ERR_LOCK_LOST;
+    return r;
+}
+
+bool det_jobs_check_puts(const struct det_job_put *jobs, size_t count, struct det_job_place *ret)
+{
+    bool is_any = false;
+
+    for (size_t i = 0; i < count; i++) {
+        ret[i] = (struct det_job_place){ .result = det_jobs_check_put(&jobs[i]) };
+        is_any = is_any || ret[i].result == 0;
+    }
+    return is_any;
+}
+
+bool det_jobs_is_same(const struct det_job_put *job, const struct det_job_row *row)
+{
+    return strcmp(job->task, row->task) == 0 && job->body_size == row->body_size &&
+           (!job->body_size || memcmp(job->body, row->body, job->body_size) == 0);
 }
 
 int det_jobs_check_change(const struct det_job_change *change)

@@ -9,6 +9,7 @@
 #include <detent/driver/jobs.h>
 
 #include "base/text.h"
+#include "store/store.h"
 
 /* Others come between two of these. */
 #define DET_JOBS_FORGOTTEN_AT_ONCE 500
@@ -16,8 +17,12 @@
 /* 0 or DET_ERR_INVALID. */
 DET_MUST_CHECK int det_jobs_check_name(const char *name);
 DET_MUST_CHECK int det_jobs_check_put(const struct det_job_put *job);
-DET_MUST_CHECK int det_jobs_check_claim(const struct det_job_claim *claim);
-DET_MUST_CHECK int det_jobs_check_end(const struct det_job_end *end);
+/* Sets the results of all to 0 or DET_ERR_INVALID; whether one of them is 0. */
+bool det_jobs_check_puts(const struct det_job_put *jobs, size_t count, struct det_job_place *ret);
+/* Whether it asks for what the row has: the task and the body. */
+bool det_jobs_is_same(const struct det_job_put *job, const struct det_job_row *row);
+/* Also sets the results of its parts, and what it claims, to nothing. */
+DET_MUST_CHECK int det_jobs_check_batch(struct det_job_batch *batch);
 DET_MUST_CHECK int det_jobs_check_change(const struct det_job_change *change);
 DET_MUST_CHECK int det_jobs_check_firing(const struct det_job_firing *firing);
 /* Also what it is when it comes into another store. */
@@ -26,6 +31,59 @@ DET_MUST_CHECK int det_jobs_check_restored(const struct det_job_row *job, struct
 const char *det_jobs_state_name(enum det_job_state state);
 /* DET_ERR_CORRUPT. */
 DET_MUST_CHECK int det_jobs_state_find(const char *name, enum det_job_state *ret);
+
+/* One job: what the batches of a store do with one. */
+static inline int det_jobs_put(
+    struct det_store *store, const struct det_job_put *job, struct det_job_place *ret)
+{
+    int r = store->ops->jobs->put(store, job, 1, ret);
+
+    return r < 0 ? r : ret->result;
+}
+
+struct det_job_claim {
+    const char *queue;
+    uint32_t capacity;
+    det_time span;
+};
+/* DET_ERR_NOT_FOUND: nothing to run, or no place for it. */
+static inline int det_jobs_claim(
+    struct det_store *store, const struct det_job_claim *claim,
+    int (*visit)(void *context, const struct det_job_row *job), void *context, det_time *ret_next)
+{
+    struct det_job_batch batch = { .queue = claim->queue,
+                                   .capacity = claim->capacity,
+                                   .span = claim->span,
+                                   .wanted = 1,
+                                   .visit = visit,
+                                   .context = context };
+    int r = store->ops->jobs->apply(store, &batch);
+
+    *ret_next = batch.next;
+    return r == 0 && !batch.claimed ? DET_ERR_NOT_FOUND : r;
+}
+
+static inline int det_jobs_renew(
+    struct det_store *store, const char *queue, uint64_t key, uint32_t token, det_time span)
+{
+    struct det_job_renewal renewal = { .key = key, .token = token };
+    struct det_job_batch batch = {
+        .queue = queue, .renewals = &renewal, .renewal_count = 1, .span = span
+    };
+    int r = store->ops->jobs->apply(store, &batch);
+
+    return r < 0 ? r : renewal.result;
+}
+
+static inline int det_jobs_end(
+    struct det_store *store, const char *queue, const struct det_job_end *end)
+{
+    struct det_job_end copy = *end;
+    struct det_job_batch batch = { .queue = queue, .ends = &copy, .end_count = 1 };
+    int r = store->ops->jobs->apply(store, &batch);
+
+    return r < 0 ? r : copy.result;
+}
 
 /* A moment after another one, which may be DET_NEVER. */
 static inline det_time det_jobs_after(det_time now, det_time span)

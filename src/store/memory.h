@@ -29,6 +29,7 @@
 
 #include <detent/driver/store.h>
 
+#include "base/id_map.h"
 #include "base/list.h"
 #include "base/map.h"
 
@@ -182,6 +183,8 @@ struct memory_store {
     struct det_map machines, leases;
     struct det_list jobs;             /* in the order of their keys */
     struct det_map job_of, schedules; /* the same by queue and id; by name */
+    struct det_map queues;            /* of jobs, by name */
+    struct det_id_map job_keys;
     uint64_t last_job;
     struct memory_documents documents;
     uint64_t seed;

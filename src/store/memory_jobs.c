@@ -4,13 +4,15 @@
 /* memory_jobs.c - jobs and schedules in the memory store: gone with the process, and so for tests
  * and for what need not outlive it.
  *
- *     jobs:  a list in the order of their keys        ids: the same by queue and id
+ *     jobs:    a list in the order of their keys; the same by key, and by queue and id
+ *     queues:  heaps of what is queued, delayed and running
  *
- * What is done to them by hand is in memory_jobs_keep.c.
+ * What is claimed is in memory_jobs_claim.c, what is done by hand in memory_jobs_keep.c.
  *
  * Invariants, under the store's mutex
- *   1. What is in the list is in the map, and the other way round.
- *   2. A key is never used twice. */
+ *   1. What is in the list is in the maps, and the other way round.
+ *   2. A key is never used twice.
+ *   3. A job is in the heap of its state; one that has ended is in none. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -68,6 +70,7 @@ static struct memory_job *job_open(
     job->row.body_size = put->body_size;
     job->row.owner = "";
     job->row.reason = job->reason;
+    det_heap_node_init(&job->place);
     return job;
 }
 
@@ -76,14 +79,86 @@ static void job_close(struct memory_store *store, struct memory_job *job)
     det_free(store->store.allocator, job, job->size);
 }
 
-static struct memory_job *find_key(struct memory_store *store, uint64_t key)
+/* Queues. */
+
+static void queue_close(struct memory_store *store, struct memory_queue *queue)
 {
-    DET_LIST_EACH(node, &store->jobs)
-    {
-        if (memory_job_at(node)->row.key == key)
-            return memory_job_at(node);
+    det_heap_deinit(&queue->queued);
+    det_heap_deinit(&queue->delayed);
+    det_heap_deinit(&queue->running);
+    det_free(store->store.allocator, queue, sizeof *queue + strlen(queue->name) + 1);
+}
+
+static struct memory_queue *queue_open(struct memory_store *store, const char *name)
+{
+    const struct det_allocator *allocator = store->store.allocator;
+    size_t length = strlen(name);
+    struct memory_queue *queue = det_alloc_zero(allocator, sizeof *queue + length + 1);
+
+    if (!queue)
+        return NULL;
+    queue->name = memcpy(queue + 1, name, length + 1);
+    det_heap_init(&queue->queued, allocator);
+    det_heap_init(&queue->delayed, allocator);
+    det_heap_init(&queue->running, allocator);
+    if (det_map_put(&store->queues, queue) == 0)
+        return queue;
+    queue_close(store, queue);
+    return NULL;
+}
+
+/* Room for one more, whatever its states will be. */
+static int queue_reserve(struct memory_queue *queue)
+{
+    size_t count = queue->count + 1;
+    int r;
+
+    r = det_heap_reserve(&queue->queued, count);
+    if (r == 0)
+        r = det_heap_reserve(&queue->delayed, count);
+    if (r == 0)
+        r = det_heap_reserve(&queue->running, count);
+    return r;
+}
+
+/* NULL: one that has ended. */
+static struct det_heap *heap_of(struct memory_job *job)
+{
+    switch (job->row.state) {
+    case DET_JOB_QUEUED:
+        return &job->queue->queued;
+    case DET_JOB_DELAYED:
+        return &job->queue->delayed;
+    case DET_JOB_RUNNING:
+        return &job->queue->running;
+    case DET_JOB_DONE:
+    case DET_JOB_FAILED:
+        break;
     }
     return NULL;
+}
+
+void det_memory_job_set_state(struct memory_job *job, enum det_job_state state, det_time due_at)
+{
+    struct det_heap *heap;
+    int r = 0;
+
+    if (det_heap_contains(&job->place))
+        det_heap_remove(heap_of(job), &job->place);
+    job->row.state = state;
+    job->row.due_at = due_at;
+    heap = heap_of(job);
+    if (heap)
+        r = det_heap_insert(
+            heap, &job->place, state == DET_JOB_QUEUED ? (int64_t)job->row.key : due_at);
+    det_assert(r == 0);
+}
+
+struct memory_job *det_memory_job_of_key(struct memory_store *store, uint64_t key)
+{
+    struct det_id_node *node = det_id_map_get(&store->job_keys, key);
+
+    return node ? DET_CONTAINER(node, struct memory_job, by_key) : NULL;
 }
 
 struct memory_job *det_memory_job_find(
@@ -97,16 +172,62 @@ struct memory_job *det_memory_job_find(
 
 void det_memory_job_remove(struct memory_store *store, struct memory_job *job)
 {
+    if (det_heap_contains(&job->place))
+        det_heap_remove(heap_of(job), &job->place);
+    job->queue->count--;
     det_list_remove(&job->node);
+    det_id_map_remove(&store->job_keys, &job->by_key);
     det_map_remove(&store->job_of, job->name);
     job_close(store, job);
 }
 
-void det_memory_job_wait(struct det_job_row *row, det_time run_at, det_time now)
+void det_memory_job_wait(struct memory_job *job, det_time run_at, det_time now)
 {
-    row->state = run_at > now ? DET_JOB_DELAYED : DET_JOB_QUEUED;
-    row->due_at = run_at > now ? run_at : 0;
-    row->owner = "";
+    bool is_later = run_at > now;
+
+    det_memory_job_set_state(
+        job, is_later ? DET_JOB_DELAYED : DET_JOB_QUEUED, is_later ? run_at : 0);
+}
+
+void det_memory_job_set_last(struct memory_store *store, struct memory_job *job)
+{
+    if (job->row.key) {
+        det_list_remove(&job->node);
+        det_id_map_remove(&store->job_keys, &job->by_key);
+    }
+    job->row.key = job->by_key.id = ++store->last_job;
+    det_list_append(&store->jobs, &job->node);
+    det_id_map_put(&store->job_keys, &job->by_key);
+}
+
+static int add_job(
+    struct memory_store *store, const struct det_job_put *put, const char *name,
+    struct memory_job **ret)
+{
+    struct memory_queue *queue = det_map_get(&store->queues, put->queue);
+    struct memory_job *job;
+    int r;
+
+    if (!queue)
+        queue = queue_open(store, put->queue);
+    r = queue ? queue_reserve(queue) : DET_ERR_NO_MEMORY;
+    if (r == 0)
+        r = det_id_map_reserve(&store->job_keys);
+    if (r < 0)
+        return r;
+    job = job_open(store, put, name);
+    if (!job)
+        return DET_ERR_NO_MEMORY;
+    r = det_map_put(&store->job_of, job);
+    if (r < 0) {
+        job_close(store, job);
+        return r;
+    }
+    job->queue = queue;
+    queue->count++;
+    det_memory_job_set_last(store, job);
+    *ret = job;
+    return 0;
 }
 
 int det_memory_job_put(
@@ -120,161 +241,57 @@ int det_memory_job_put(
     make_name(put->queue, put->id, name);
     job = det_map_get(&store->job_of, name);
     if (job) {
-        *ret = (struct det_job_place){ .key = job->row.key };
+        *ret = (struct det_job_place){ .key = job->row.key, .submitted_at = job->row.submitted_at };
+        if (!det_jobs_is_same(put, &job->row))
+            ret->result = DET_ERR_CONFLICT;
         return 0;
     }
-    job = job_open(store, put, name);
-    if (!job)
-        return DET_ERR_NO_MEMORY;
-    r = det_map_put(&store->job_of, job);
-    if (r < 0) {
-        job_close(store, job);
+    r = add_job(store, put, name, &job);
+    if (r < 0)
         return r;
-    }
-    job->row.key = ++store->last_job;
     job->row.submitted_at = now;
-    det_memory_job_wait(&job->row, put->run_at, now);
-    det_list_append(&store->jobs, &job->node);
-    *ret = (struct det_job_place){ .key = job->row.key, .is_new = true };
+    det_memory_job_wait(job, put->run_at, now);
+    *ret = (struct det_job_place){ .key = job->row.key, .is_new = true, .submitted_at = now };
+    return 0;
+}
+
+/* Those that were new, when there is no memory for one after them. */
+static void take_back(struct memory_store *store, const struct det_job_place *places, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (places[i].result == 0 && places[i].is_new)
+            det_memory_job_remove(store, det_memory_job_of_key(store, places[i].key));
+    }
+}
+
+static int put_locked(
+    struct memory_store *store, const struct det_job_put *jobs, size_t count,
+    struct det_job_place *ret)
+{
+    int r;
+
+    for (size_t i = 0; i < count; i++) {
+        if (ret[i].result < 0)
+            continue;
+        r = det_memory_job_put(store, &jobs[i], &ret[i]);
+        if (r < 0) {
+            take_back(store, ret, i);
+            return r;
+        }
+    }
     return 0;
 }
 
 static int memory_put(
-    struct det_store *base, const struct det_job_put *put, struct det_job_place *ret)
+    struct det_store *base, const struct det_job_put *jobs, size_t count, struct det_job_place *ret)
 {
     struct memory_store *store = memory_store_of(base);
     int r;
 
-    r = det_jobs_check_put(put);
-    if (r < 0)
-        return r;
-    det_mutex_lock(base->world, store->mutex);
-    r = det_memory_job_put(store, put, ret);
-    det_mutex_unlock(base->world, store->mutex);
-    return r;
-}
-
-static bool is_held(const struct det_job_row *row)
-{
-    return row->state == DET_JOB_RUNNING || row->state == DET_JOB_DELAYED;
-}
-
-/* Puts back what is due, counts what runs, and finds what is next. */
-static struct memory_job *look_through(
-    struct memory_store *store, const struct det_job_claim *claim, det_time now, det_time *ret_next)
-{
-    struct memory_job *first = NULL;
-    uint32_t running = 0;
-
-    *ret_next = DET_NEVER;
-    DET_LIST_EACH(node, &store->jobs)
-    {
-        struct memory_job *job = memory_job_at(node);
-
-        if (strcmp(job->row.queue, claim->queue) != 0)
-            continue;
-        if (is_held(&job->row) && job->row.due_at <= now) {
-            job->row.lost += job->row.state == DET_JOB_RUNNING;
-            det_memory_job_wait(&job->row, 0, now);
-        }
-        if (is_held(&job->row) && job->row.due_at < *ret_next)
-            *ret_next = job->row.due_at;
-        running += job->row.state == DET_JOB_RUNNING;
-        if (!first && job->row.state == DET_JOB_QUEUED)
-            first = job;
-    }
-    return running < claim->capacity ? first : NULL;
-}
-
-static int claim_locked(
-    struct memory_store *store, const struct det_job_claim *claim,
-    int (*visit)(void *context, const struct det_job_row *job), void *context, det_time *ret_next)
-{
-    det_time now = det_memory_now(&store->store);
-    struct memory_job *job = look_through(store, claim, now, ret_next);
-    struct det_job_row row;
-    int r;
-
-    if (!job)
-        return DET_ERR_NOT_FOUND;
-    row = job->row;
-    row.state = DET_JOB_RUNNING;
-    row.due_at = det_jobs_after(now, claim->span);
-    row.attempts++;
-    r = visit(context, &row);
-    if (r != 0)
-        return r;
-    job->row = row;
-    if (row.due_at < *ret_next)
-        *ret_next = row.due_at;
-    return 0;
-}
-
-static int memory_claim(
-    struct det_store *base, const struct det_job_claim *claim,
-    int (*visit)(void *context, const struct det_job_row *job), void *context, det_time *ret_next)
-{
-    struct memory_store *store = memory_store_of(base);
-    int r;
-
-    r = det_jobs_check_claim(claim);
-    if (r < 0)
-        return r;
-    det_mutex_lock(base->world, store->mutex);
-    r = claim_locked(store, claim, visit, context, ret_next);
-    det_mutex_unlock(base->world, store->mutex);
-    return r;
-}
-
-static int memory_renew(struct det_store *base, uint64_t key, uint32_t token, det_time span)
-{
-    struct memory_store *store = memory_store_of(base);
-    det_time now = det_memory_now(base);
-    struct memory_job *job;
-    int r = DET_ERR_LOCK_LOST;
-
-    if (span <= 0)
-        return DET_ERR_INVALID;
-    det_mutex_lock(base->world, store->mutex);
-    job = find_key(store, key);
-    if (job && job->row.state == DET_JOB_RUNNING && job->row.attempts == token &&
-        job->row.due_at > now) {
-        job->row.due_at = det_jobs_after(now, span);
-        r = 0;
-    }
-    det_mutex_unlock(base->world, store->mutex);
-    return r;
-}
-
-static int end_locked(struct memory_store *store, const struct det_job_end *end)
-{
-    struct memory_job *job = find_key(store, end->key);
-    det_time now = det_memory_now(&store->store);
-
-    if (!job || job->row.attempts != end->token)
-        return DET_ERR_LOCK_LOST;
-    if (job->row.ended_at)
+    if (!det_jobs_check_puts(jobs, count, ret))
         return 0;
-    (void)det_text_copy(job->reason, sizeof job->reason, end->reason ? end->reason : "");
-    det_memory_job_wait(&job->row, end->run_at, now);
-    if (end->state == DET_JOB_DELAYED)
-        return 0;
-    job->row.state = end->state;
-    job->row.due_at = 0;
-    job->row.ended_at = now;
-    return 0;
-}
-
-static int memory_end(struct det_store *base, const struct det_job_end *end)
-{
-    struct memory_store *store = memory_store_of(base);
-    int r;
-
-    r = det_jobs_check_end(end);
-    if (r < 0)
-        return r;
     det_mutex_lock(base->world, store->mutex);
-    r = end_locked(store, end);
+    r = put_locked(store, jobs, count, ret);
     det_mutex_unlock(base->world, store->mutex);
     return r;
 }
@@ -414,6 +431,9 @@ static int memory_fire(struct det_store *base, const struct det_job_firing *firi
 void det_memory_jobs_init(struct memory_store *store)
 {
     det_list_init(&store->jobs);
+    det_id_map_init(&store->job_keys, store->store.allocator);
+    det_map_init(
+        &store->queues, store->store.allocator, store->seed, offsetof(struct memory_queue, name));
     det_map_init(
         &store->job_of, store->store.allocator, store->seed, offsetof(struct memory_job, name));
     det_map_init(
@@ -424,21 +444,24 @@ void det_memory_jobs_init(struct memory_store *store)
 void det_memory_jobs_deinit(struct memory_store *store)
 {
     struct memory_schedule *schedule;
+    struct memory_queue *queue;
     struct det_list *node;
 
     while ((node = det_list_take(&store->jobs)))
         job_close(store, memory_job_at(node));
+    for (size_t cursor = 0; (queue = det_map_next(&store->queues, &cursor));)
+        queue_close(store, queue);
     for (size_t cursor = 0; (schedule = det_map_next(&store->schedules, &cursor));)
         schedule_close(store, schedule);
     det_map_deinit(&store->job_of);
     det_map_deinit(&store->schedules);
+    det_map_deinit(&store->queues);
+    det_id_map_deinit(&store->job_keys);
 }
 
 const struct det_job_ops det_memory_jobs = {
     .put = memory_put,
-    .claim = memory_claim,
-    .renew = memory_renew,
-    .end = memory_end,
+    .apply = det_memory_jobs_apply,
     .list = memory_list,
     .change = det_memory_jobs_change,
     .forget = det_memory_jobs_forget,

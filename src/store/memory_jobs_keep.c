@@ -11,14 +11,12 @@
 
 static void retry_job(struct memory_store *store, struct memory_job *job)
 {
-    det_list_remove(&job->node);
-    det_list_append(&store->jobs, &job->node);
-    job->row.key = ++store->last_job;
+    det_memory_job_set_last(store, job);
     job->row.attempts = job->row.lost = 0;
     job->row.submitted_at = det_memory_now(&store->store);
     job->row.ended_at = 0;
     job->reason[0] = 0;
-    det_memory_job_wait(&job->row, 0, 0);
+    det_memory_job_wait(job, 0, 0);
 }
 
 /* Nobody has it, or who had it is gone. */
@@ -30,8 +28,7 @@ static bool is_free(const struct det_job_row *row, det_time now)
 
 static void cancel_job(struct memory_store *store, struct memory_job *job, const char *reason)
 {
-    job->row.state = DET_JOB_FAILED;
-    job->row.due_at = 0;
+    det_memory_job_set_state(job, DET_JOB_FAILED, 0);
     job->row.ended_at = det_memory_now(&store->store);
     (void)det_text_copy(job->reason, sizeof job->reason, reason ? reason : "");
 }
@@ -104,8 +101,7 @@ static int restore_locked(
         return r;
     job = det_memory_job_find(store, row->queue, row->id);
     det_assert(job);
-    job->row.state = row->state;
-    job->row.due_at = row->due_at;
+    det_memory_job_set_state(job, row->state, row->due_at);
     job->row.attempts = row->attempts;
     job->row.lost = row->lost;
     job->row.submitted_at = row->submitted_at;

@@ -33,7 +33,7 @@ static int put_and_fire(struct det_store *store)
     struct det_job_place place;
     int r;
 
-    r = ops->put(store, &job, &place);
+    r = det_jobs_put(store, &job, &place);
     assert_int_equal(jobs_in(store), r == 0);
     if (r < 0)
         return r;

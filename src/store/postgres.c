@@ -38,7 +38,8 @@ static void close_store(struct det_store *base)
     struct postgres_store *store = postgres_store_of(base);
     const struct det_allocator *allocator = base->allocator;
 
-    det_postgres_listen(base, NULL, NULL);
+    det_postgres_listen_close(store);
+    det_group_close(store->job_group);
     det_postgres_batches_close(store);
     det_postgres_renames_close(store);
     det_postgres_log_close(store);
@@ -160,6 +161,8 @@ static int open_parts(struct postgres_store *store, const struct det_store_optio
         r = open_connections(store, options->connections);
     if (r == 0)
         r = det_postgres_batches_open(store);
+    if (r == 0)
+        r = det_postgres_jobs_open(store);
     return r;
 }
 

@@ -119,8 +119,8 @@ struct postgres_store {
     bool is_read_only;
     det_time timeout;
     char channel[48];
-    struct det_group *group;
-    struct postgres_batch *batches; /* one for each writer */
+    struct det_group *group, *job_group; /* the second one: of those who put jobs */
+    struct postgres_batch *batches;      /* one for each writer */
     unsigned writer_count;
     struct postgres_listener *listener; /* NULL: nobody listens */
     struct postgres_statement statements[POSTGRES_STATEMENT_COUNT];
@@ -429,6 +429,10 @@ int det_postgres_prune(
     struct det_store *base, struct det_store_instance *instance, uint64_t sequence,
     det_time answers_before, uint64_t *ret);
 void det_postgres_listen(struct det_store *base, void (*wake)(void *context), void *context);
+void det_postgres_listen_close(struct postgres_store *store);
+/* postgres_jobs_put.c: of `job_group` */
+det_group_write_fn det_postgres_jobs_write;
+DET_MUST_CHECK int det_postgres_jobs_open(struct postgres_store *store);
 int det_postgres_check(
     struct det_store *base, int (*visit)(void *context, const struct det_store_finding *row),
     void (*progress)(void *context, uint64_t done, uint64_t total), void *context);

@@ -40,6 +40,9 @@
 #define POSTGRES_SUM_RENAMES(from)                                                               \
     POSTGRES_SUM("'renames', " from "number, " from "machine, " from "kind, " from "old_name, " \
                  from "new_name, " from "batch, " from "position")
+/* What is to be done; not how far that is, which changes several times for each job. */
+#define POSTGRES_SUM_JOBS(queue, id, task, body) \
+    POSTGRES_SUM("'jobs', " queue ", " id ", " task ", " POSTGRES_HEX(body))
 #define POSTGRES_SUM_SCHEDULES(name, next_at, last_at, token) \
     POSTGRES_SUM("'schedules', " name ", " next_at ", " last_at ", " token)
 #define POSTGRES_SUM_DOCUMENTS(from)                                                             \

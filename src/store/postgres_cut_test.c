@@ -14,6 +14,7 @@
 
 #include "base/buffer.h"
 #include "lib/proxy.h"
+#include "store/jobs.h"
 
 /* In how many places the answers of each operation are cut. */
 #define CUTS UINT64_C(9)
@@ -185,7 +186,7 @@ static int do_put(struct pad *pad, struct det_buffer *said)
 {
     struct det_job_put job = { "q", "again", "work", "body", 4, 0 };
     struct det_job_place place;
-    int r = pad->store->ops->jobs->put(pad->store, &job, &place);
+    int r = det_jobs_put(pad->store, &job, &place);
 
     if (r == 0)
         det_buffer_format(said, "%d", (int)place.key);

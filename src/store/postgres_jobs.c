@@ -1,88 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres_jobs.c - jobs and schedules on PostgreSQL, which several processes share.
+/* postgres_jobs.c - jobs and schedules on PostgreSQL, which several processes share: rows, lists,
+ * what is done by hand, and firings.
  *
- *     claim:  lock of the queue | put back what is due | take the first, if there is a place | next
- *             (one pipeline, so one transaction; the server's clock decides)
+ *     postgres_jobs_put.c     puts of several threads, in one statement
+ *     postgres_jobs_claim.c   ends, renewals and claims of a queue, in one pipeline
  *
- * A claim or a firing whose outcome is not known is not tried again. A claim that stands although
- * its answer was lost lapses like that of a process that died. */
+ * A firing whose outcome is not known is not tried again. */
 #include <string.h>
 
 #include "store/jobs.h"
-#include "store/postgres.h"
+#include "store/postgres_jobs.h"
 
-/* So that the end of a claim is a time. */
-#define SPAN_MAX ((det_time)1 << 62)
-/* How often something is tried that another one was faster with. */
-#define TRIES 3
-
-static det_time bounded(det_time span)
-{
-    return span < SPAN_MAX ? span : SPAN_MAX;
-}
-
-/* Putting. */
-
-struct putting {
-    const struct det_job_put *job;
-    struct det_job_place *ret;
-};
-
-/* Of no job: NULLs. */
-static void add_job(struct postgres_parameters *parameters, const struct det_job_put *job)
-{
-    det_postgres_add_text(parameters, job ? job->queue : NULL);
-    det_postgres_add_text(parameters, job ? job->id : NULL);
-    det_postgres_add_text(parameters, job ? job->task : NULL);
-    det_postgres_add_bytes(
-        parameters, (struct det_chain_bytes){ job && job->body_size ? job->body : "",
-                                              job ? job->body_size : 0 });
-    det_postgres_add_number(parameters, job ? job->run_at : 0);
-}
-
-static void send_put(struct postgres_exchange *exchange, void *context)
-{
-    const struct putting *putting = context;
-    struct postgres_parameters parameters = { 0 };
-
-    add_job(&parameters, putting->job);
-    det_postgres_ask(exchange, POSTGRES_JOB_PUT, &parameters);
-}
-
-static int take_put(struct postgres_exchange *exchange, void *context)
-{
-    const struct putting *putting = context;
-    const PGresult *row = exchange->results[0];
-
-    /* Somebody was first, whom this statement did not see yet. */
-    if (PQntuples(row) == 0)
-        return DET_ERR_BUSY;
-    putting->ret->key = (uint64_t)det_postgres_number(row, 0, 0);
-    putting->ret->is_new = det_postgres_bool(row, 0, 1);
-    return 0;
-}
-
-static int postgres_put(
-    struct det_store *base, const struct det_job_put *put, struct det_job_place *ret)
-{
-    struct postgres_store *store = postgres_store_of(base);
-    struct putting putting = { put, ret };
-    const struct postgres_job job = { send_put, take_put, &putting, true, 0 };
-    int r;
-
-    r = det_jobs_check_put(put);
-    if (r == 0)
-        r = store->is_read_only ? DET_ERR_READ_ONLY : DET_ERR_BUSY;
-    for (int i = 0; r == DET_ERR_BUSY && i < TRIES; i++)
-        r = det_postgres_run(store, &job, NULL);
-    return r;
-}
-
-/* Rows. */
-
-static int read_job(const PGresult *rows, int row, struct det_job_row *ret)
+int det_postgres_jobs_read(const PGresult *rows, int row, struct det_job_row *ret)
 {
     struct det_chain_bytes body = det_postgres_bytes(rows, row, 4);
 
@@ -101,85 +32,9 @@ static int read_job(const PGresult *rows, int row, struct det_job_row *ret)
         .reason = det_postgres_text(rows, row, 11),
         .lost = (uint32_t)det_postgres_number(rows, row, 12),
     };
+    if (!det_postgres_bool(rows, row, 13))
+        return DET_ERR_CORRUPT;
     return det_jobs_state_find(det_postgres_text(rows, row, 5), &ret->state);
-}
-
-/* Claiming. */
-
-struct claiming {
-    const struct det_job_claim *claim;
-    int (*visit)(void *context, const struct det_job_row *job);
-    void *context;
-    det_time *ret_next;
-    uint64_t key; /* of what was claimed */
-    uint32_t token;
-    int refusal; /* the visitor's */
-};
-
-static void send_claim(struct postgres_exchange *exchange, void *context)
-{
-    const struct postgres_store *store = exchange->connection->store;
-    const struct claiming *claiming = context;
-    struct postgres_parameters lock = { 0 }, queue = { 0 }, take = { 0 }, next = { 0 };
-
-    det_postgres_add_text(&lock, store->url.schema);
-    det_postgres_add_text(&lock, claiming->claim->queue);
-    det_postgres_ask(exchange, POSTGRES_JOB_LOCK, &lock);
-    det_postgres_add_text(&queue, claiming->claim->queue);
-    det_postgres_ask(exchange, POSTGRES_JOB_PUT_BACK, &queue);
-    det_postgres_add_text(&take, claiming->claim->queue);
-    det_postgres_add_number(&take, claiming->claim->capacity);
-    det_postgres_add_number(&take, bounded(claiming->claim->span));
-    det_postgres_add_text(&take, store->store.owner);
-    det_postgres_ask(exchange, POSTGRES_JOB_TAKE, &take);
-    det_postgres_add_text(&next, claiming->claim->queue);
-    det_postgres_add_number(&next, claiming->claim->capacity);
-    det_postgres_ask(exchange, POSTGRES_JOB_NEXT, &next);
-}
-
-static int take_claim(struct postgres_exchange *exchange, void *context)
-{
-    struct claiming *claiming = context;
-    const PGresult *taken = exchange->results[2], *next = exchange->results[3];
-    struct det_job_row row;
-    int r;
-
-    *claiming->ret_next = det_postgres_number(next, 0, 0);
-    det_postgres_clock(exchange->connection->store, det_postgres_number(next, 0, 2));
-    /* The first one was ended by who had it before, between two of these statements. */
-    if (PQntuples(taken) == 0)
-        return det_postgres_bool(next, 0, 1) ? DET_ERR_BUSY : DET_ERR_NOT_FOUND;
-    r = read_job(taken, 0, &row);
-    claiming->key = row.key;
-    claiming->token = row.attempts;
-    claiming->refusal = r < 0 ? r : claiming->visit(claiming->context, &row);
-    return 0;
-}
-
-static int postgres_end(struct det_store *base, const struct det_job_end *end);
-
-static int postgres_claim(
-    struct det_store *base, const struct det_job_claim *claim,
-    /* NOLINTNEXTLINE(readability-non-const-parameter): written through `claiming` */
-    int (*visit)(void *context, const struct det_job_row *job), void *context, det_time *ret_next)
-{
-    struct postgres_store *store = postgres_store_of(base);
-    struct claiming claiming = { claim, visit, context, ret_next, 0, 0, 0 };
-    const struct postgres_job job = { send_claim, take_claim, &claiming, false, 0 };
-    int r;
-
-    r = det_jobs_check_claim(claim);
-    if (r == 0)
-        r = store->is_read_only ? DET_ERR_READ_ONLY : DET_ERR_BUSY;
-    for (int i = 0; r == DET_ERR_BUSY && i < TRIES; i++)
-        r = det_postgres_run(store, &job, NULL);
-    if (r < 0 || !claiming.refusal)
-        return r;
-    /* It is committed already. Where this fails too, it lapses. */
-    (void)postgres_end(
-        base, &(struct det_job_end){
-                  .key = claiming.key, .token = claiming.token, .state = DET_JOB_DELAYED });
-    return claiming.refusal;
 }
 
 /* Statements that answer with a row for what they have changed. */
@@ -210,38 +65,6 @@ static int run_change(struct det_store *base, struct change *change, bool is_rep
     const struct postgres_job job = { send_change, take_change, change, is_repeatable, 0 };
 
     return store->is_read_only ? DET_ERR_READ_ONLY : det_postgres_run(store, &job, NULL);
-}
-
-static int postgres_renew(struct det_store *base, uint64_t key, uint32_t token, det_time span)
-{
-    struct postgres_parameters parameters = { 0 };
-    struct change change = { POSTGRES_JOB_RENEW, &parameters, DET_ERR_LOCK_LOST };
-
-    if (span <= 0)
-        return DET_ERR_INVALID;
-    det_postgres_add_number(&parameters, (int64_t)key);
-    det_postgres_add_number(&parameters, token);
-    det_postgres_add_number(&parameters, bounded(span));
-    return run_change(base, &change, true);
-}
-
-static int postgres_end(struct det_store *base, const struct det_job_end *end)
-{
-    struct postgres_parameters parameters = { 0 };
-    struct change change = { POSTGRES_JOB_END, &parameters, DET_ERR_LOCK_LOST };
-    char reason[DET_REASON_MAX + 1];
-    int r;
-
-    r = det_jobs_check_end(end);
-    if (r < 0)
-        return r;
-    (void)det_text_copy(reason, sizeof reason, end->reason ? end->reason : "");
-    det_postgres_add_number(&parameters, (int64_t)end->key);
-    det_postgres_add_number(&parameters, end->token);
-    det_postgres_add_text(&parameters, det_jobs_state_name(end->state));
-    det_postgres_add_number(&parameters, end->run_at);
-    det_postgres_add_text(&parameters, reason);
-    return run_change(base, &change, true);
 }
 
 static int postgres_change(struct det_store *base, const struct det_job_change *by_hand)
@@ -321,7 +144,7 @@ static int take_list(struct postgres_exchange *exchange, void *context)
     int r = 0;
 
     for (int i = 0; r == 0 && i < PQntuples(rows); i++) {
-        r = read_job(rows, i, &row);
+        r = det_postgres_jobs_read(rows, i, &row);
         if (r == 0)
             r = listing->visit(listing->context, &row);
     }
@@ -380,6 +203,18 @@ static int postgres_forget(struct det_store *base, det_time ended_before, uint64
 }
 
 /* Schedules. */
+
+/* Of no job: NULLs. */
+static void add_job(struct postgres_parameters *parameters, const struct det_job_put *job)
+{
+    det_postgres_add_text(parameters, job ? job->queue : NULL);
+    det_postgres_add_text(parameters, job ? job->id : NULL);
+    det_postgres_add_text(parameters, job ? job->task : NULL);
+    det_postgres_add_bytes(
+        parameters, (struct det_chain_bytes){ job && job->body_size ? job->body : "",
+                                              job ? job->body_size : 0 });
+    det_postgres_add_number(parameters, job ? job->run_at : 0);
+}
 
 struct looking {
     const char *name;
@@ -482,10 +317,8 @@ static int postgres_fire(struct det_store *base, const struct det_job_firing *fi
 }
 
 const struct det_job_ops det_postgres_jobs = {
-    .put = postgres_put,
-    .claim = postgres_claim,
-    .renew = postgres_renew,
-    .end = postgres_end,
+    .put = det_postgres_jobs_put,
+    .apply = det_postgres_jobs_apply,
     .list = postgres_list,
     .change = postgres_change,
     .forget = postgres_forget,
@@ -493,4 +326,6 @@ const struct det_job_ops det_postgres_jobs = {
     .schedules = postgres_schedules,
     .schedule = postgres_schedule,
     .fire = postgres_fire,
+    .listen = det_postgres_jobs_listen,
+    .unlisten = det_postgres_jobs_unlisten,
 };

@@ -6,6 +6,7 @@
 #include "store/postgres_test.h"
 
 #include "os/os.h"
+#include "store/jobs.h"
 
 #define PUTTERS 6u
 #define JOBS    60u
@@ -28,7 +29,7 @@ static void run_putter(void *argument)
         char id[16];
 
         snprintf(id, sizeof id, "j%u", i);
-        putter->r = putter->store->ops->jobs->put(
+        putter->r = det_jobs_put(
             putter->store, &(struct det_job_put){ "q", id, "work", "body", 4, 0 }, &place);
         putter->keys[i] = place.key;
         putter->new_ones += place.is_new;

@@ -152,6 +152,22 @@ static int refuse(
         is_busy ? "" : "; ", det_sqlite_remedy(r));
 }
 
+static int open_groups(struct sqlite_store *store, const struct det_store_options *options)
+{
+    struct det_group_options group = { .world = options->world,
+                                       .allocator = options->allocator,
+                                       .writers = 1,
+                                       .write = det_sqlite_write,
+                                       .context = store };
+    int r;
+
+    r = det_group_open(&group, &store->group);
+    if (r < 0)
+        return r;
+    group.write = det_sqlite_jobs_write;
+    return det_group_open(&group, &store->job_group);
+}
+
 static int open_writer(
     struct sqlite_store *store, const struct det_store_options *options, struct det_error *reterr)
 {
@@ -192,13 +208,7 @@ static int open_writer(
     r = det_sqlite_lease_free_all(store);
     if (r < 0)
         return refuse(store, r, "free the locks of a process that is gone", reterr);
-    return det_group_open(
-        &(struct det_group_options){ .world = options->world,
-                                     .allocator = options->allocator,
-                                     .writers = 1,
-                                     .write = det_sqlite_write,
-                                     .context = store },
-        &store->group);
+    return open_groups(store, options);
 }
 
 static int open_readers(
@@ -236,6 +246,7 @@ static void sqlite_close(struct det_store *base)
     struct sqlite_store *store = sqlite_store_of(base);
     struct det_world *world = base->world;
 
+    det_group_close(store->job_group);
     det_group_close(store->group);
     for (unsigned i = 0; i < store->reader_count; i++)
         det_sqlite_disconnect(&store->readers[i]);

@@ -142,8 +142,8 @@ struct sqlite_store {
     uint64_t cache_pages;
     uint64_t checkpoint_pages; /* in the log, after which they are brought into the file */
     struct det_file *lock, *kept[2];
-    struct det_group *group;
-    struct sqlite_connection writer; /* database NULL: for reading only */
+    struct det_group *group, *job_group; /* the second one: of those who put jobs */
+    struct sqlite_connection writer;     /* database NULL: for reading only */
     struct sqlite_scratch scratch;
     struct sqlite_append append;
     bool was_there;     /* the file, before it was opened for writing */
@@ -335,6 +335,9 @@ det_group_write_fn det_sqlite_write;
 DET_MUST_CHECK int det_sqlite_alone(
     struct sqlite_store *store, int (*run)(struct sqlite_store *store, void *context),
     void *context);
+
+/* sqlite_jobs_put.c: of `job_group` */
+det_group_write_fn det_sqlite_jobs_write;
 
 /* sqlite_commit.c: on the writer. */
 struct sqlite_write {

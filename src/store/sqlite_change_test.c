@@ -3,6 +3,7 @@
 
 /* sqlite_change_test.c - whatever SQLite lacks, a change is done or it is not. */
 /* test: sanitized */
+#include "store/jobs.h"
 #include "store/sqlite_deed_test.h"
 
 static int do_compact(struct shelf *shelf, struct det_buffer *said)
@@ -128,7 +129,7 @@ static int do_put(struct shelf *shelf, struct det_buffer *said)
     struct det_job_place place;
 
     (void)said;
-    return store->ops->jobs->put(store, &job, &place);
+    return det_jobs_put(store, &job, &place);
 }
 
 static int do_claim(struct shelf *shelf, struct det_buffer *said)
@@ -137,7 +138,7 @@ static int do_claim(struct shelf *shelf, struct det_buffer *said)
     struct det_job_claim claim = { "q", 4, SPAN };
     det_time next;
 
-    return store->ops->jobs->claim(store, &claim, say_job, said, &next);
+    return det_jobs_claim(store, &claim, say_job, said, &next);
 }
 
 static int do_renew(struct shelf *shelf, struct det_buffer *said)
@@ -145,7 +146,7 @@ static int do_renew(struct shelf *shelf, struct det_buffer *said)
     struct det_store *store = shelf->pad.store;
 
     (void)said;
-    return store->ops->jobs->renew(store, 1, 1, 2 * SPAN);
+    return det_jobs_renew(store, "q", 1, 1, 2 * SPAN);
 }
 
 static int do_end(struct shelf *shelf, struct det_buffer *said)
@@ -153,8 +154,8 @@ static int do_end(struct shelf *shelf, struct det_buffer *said)
     struct det_store *store = shelf->pad.store;
 
     (void)said;
-    return store->ops->jobs->end(
-        store, &(struct det_job_end){ .key = 1, .token = 1, .state = DET_JOB_DONE });
+    return det_jobs_end(
+        store, "q", &(struct det_job_end){ .key = 1, .token = 1, .state = DET_JOB_DONE });
 }
 
 static int do_cancel(struct shelf *shelf, struct det_buffer *said)

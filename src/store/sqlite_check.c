@@ -415,6 +415,7 @@ static int check_rows(const struct checking *checking)
         { STATEMENT_DAMAGED_ANSWERS, "answer to", NULL },
         { STATEMENT_DAMAGED_RENAMES, "rename", NULL },
         { STATEMENT_DAMAGED_LEASES, "lease", NULL },
+        { STATEMENT_DAMAGED_JOBS, "job", NULL },
         { STATEMENT_DAMAGED_SCHEDULES, "schedule", NULL },
         { STATEMENT_DAMAGED_DOCUMENTS, "document", NULL },
         { STATEMENT_DAMAGED_DELTAS, "delta", NULL },

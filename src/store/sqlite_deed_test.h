@@ -15,6 +15,7 @@
 #include "store/sqlite_test.h"
 
 #include "base/buffer.h"
+#include "store/jobs.h"
 #include "store/sqlite_scarce_test.h"
 #include "store/sqlite_vfs_test.h"
 
@@ -154,13 +155,15 @@ static inline void fill_jobs(struct det_store *store)
         const char *id = i == 0 ? "j1" : i == 1 ? "j2" : "j3";
         struct det_job_put job = { i == 2 ? "ended" : "q", id, "work", "body", 4, 0 };
 
-        assert_int_equal(store->ops->jobs->put(store, &job, &place), 0);
+        assert_int_equal(det_jobs_put(store, &job, &place), 0);
     }
-    assert_int_equal(store->ops->jobs->claim(store, &claim, nothing, NULL, &next), 0);
-    assert_int_equal(store->ops->jobs->claim(store, &other, nothing, NULL, &next), 0);
+    assert_int_equal(det_jobs_claim(store, &claim, nothing, NULL, &next), 0);
+    assert_int_equal(det_jobs_claim(store, &other, nothing, NULL, &next), 0);
     assert_int_equal(
-        store->ops->jobs->end(
-            store, &(struct det_job_end){ place.key, 1, DET_JOB_FAILED, 0, "tired" }),
+        det_jobs_end(
+            store, "q",
+            &(struct det_job_end){
+                .key = place.key, .token = 1, .state = DET_JOB_FAILED, .reason = "tired" }),
         0);
     assert_int_equal(
         store->ops->jobs->fire(store, &(struct det_job_firing){ "nightly", 0, 100, 0, NULL }), 0);

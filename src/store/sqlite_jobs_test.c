@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite_jobs_test.c - claims of jobs in a file, when somebody sets the clock. */
+/* sqlite_jobs_test.c - claims of jobs in a file: when somebody sets the clock, when rows are
+ * damaged, and which rows they look at. */
 #include "lib/test.h"
+
+#include <sqlite3.h>
 
 #include <detent/sim.h>
 
 #include "store/jobs.h"
+#include "store/sqlite.h"
 #include "store/store.h"
 
 #define SPAN (30 * DET_SECOND)
@@ -50,7 +54,7 @@ static void put(struct bench *bench, const char *id, det_time run_at)
     struct det_job_put job = { "q", id, "work", "", 0, run_at };
     struct det_job_place place;
 
-    assert_int_equal(bench->store->ops->jobs->put(bench->store, &job, &place), 0);
+    assert_int_equal(det_jobs_put(bench->store, &job, &place), 0);
 }
 
 static int take(void *context, const struct det_job_row *row)
@@ -63,12 +67,12 @@ static int claim(struct bench *bench)
 {
     const struct det_job_claim wanted = { "q", 9, SPAN };
 
-    return bench->store->ops->jobs->claim(bench->store, &wanted, take, bench, &bench->next);
+    return det_jobs_claim(bench->store, &wanted, take, bench, &bench->next);
 }
 
 static int renew(struct bench *bench)
 {
-    return bench->store->ops->jobs->renew(bench->store, bench->job.key, bench->job.attempts, SPAN);
+    return det_jobs_renew(bench->store, "q", bench->job.key, bench->job.attempts, SPAN);
 }
 
 static int cancel(struct bench *bench)
@@ -118,11 +122,131 @@ static void what_waits_for_its_time_waits_by_the_clock_on_the_wall(void **state)
     bench_close(&bench);
 }
 
+/* On the file, beside the store. */
+static void execute(const struct bench *bench, const char *text)
+{
+    char path[1100];
+    sqlite3 *database;
+
+    snprintf(path, sizeof path, "%s/jobs.db", bench->folder);
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, text, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(database);
+}
+
+static int count_jobs(void *context, const struct det_store_finding *row)
+{
+    *(unsigned *)context += strstr(row->text, "job") != NULL;
+    return 0;
+}
+
+static int ignore(void *context, const struct det_job_row *row)
+{
+    (void)context;
+    (void)row;
+    return 0;
+}
+
+static void a_damaged_job_is_reported_and_neither_claimed_nor_made_good_by_a_change(void **state)
+{
+    static const char *const damages[] = {
+        "UPDATE jobs SET body = 'y' WHERE id = 'a'",
+        "UPDATE jobs SET task = 'wort' WHERE id = 'a'",
+        "UPDATE jobs SET id = 'c' WHERE id = 'a'",
+        "UPDATE jobs SET attempts = 4 WHERE id = 'a'",
+        "UPDATE jobs SET lost = 1 WHERE id = 'a'",
+        "UPDATE jobs SET checksum = checksum + 1 WHERE id = 'a'",
+        /* Put back into the queue by the claim. */
+        "UPDATE jobs SET state = 'delayed', due_at = 1, reason = 'z' WHERE id = 'a'",
+        "UPDATE jobs SET state = 'running', due_at = 1, owner = 'x' WHERE id = 'a'",
+    };
+    const struct det_job_query all = { .limit = 9 };
+    struct bench bench;
+    unsigned found;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        bench_open(&bench);
+        put(&bench, "a", 0);
+        put(&bench, "b", 0);
+        execute(&bench, damages[i]);
+        assert_int_equal(claim(&bench), 0);
+        assert_int_equal(bench.job.key, 2);
+        assert_int_equal(claim(&bench), DET_ERR_NOT_FOUND);
+        assert_int_equal(
+            bench.store->ops->jobs->list(bench.store, &all, ignore, NULL), DET_ERR_CORRUPT);
+        found = 0;
+        assert_int_equal(bench.store->ops->check(bench.store, count_jobs, NULL, &found), 0);
+        assert_int_equal(found, 1);
+        bench_close(&bench);
+    }
+}
+
+/* What a claim asks goes by indexes of rows that have not ended. */
+static const struct {
+    const char *text;
+} statements[] = {
+#define SQLITE_STATEMENT(name, text) { #name ": " text },
+#include "store/sqlite_statements.def"
+#undef SQLITE_STATEMENT
+};
+
+static void assert_plan(sqlite3 *database, const char *name, const char *text)
+{
+    sqlite3_stmt *statement;
+    char explain[4000];
+    bool is_named = false;
+
+    snprintf(explain, sizeof explain, "EXPLAIN QUERY PLAN %s", text);
+    assert_int_equal(sqlite3_prepare_v2(database, explain, -1, &statement, NULL), SQLITE_OK);
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+        const char *detail = (const char *)sqlite3_column_text(statement, 3);
+
+        if (strstr(detail, "SCAN jobs") || strstr(detail, "autoindex"))
+            fail_msg("%s: %s", name, detail);
+        is_named = is_named || strstr(detail, "jobs_queued") || strstr(detail, "jobs_delayed") ||
+                   strstr(detail, "jobs_running");
+    }
+    sqlite3_finalize(statement);
+    assert_true(is_named);
+}
+
+static void a_claim_looks_at_no_job_that_has_ended(void **state)
+{
+    static const char *const names[] = { "JOB_DUE: ", "JOB_LAPSE: ", "JOB_TAKE: ", "JOB_NEXT: " };
+    struct bench bench;
+    char path[1100];
+    sqlite3 *database;
+    unsigned seen = 0;
+
+    (void)state;
+    bench_open(&bench);
+    put(&bench, "a", 0);
+    snprintf(path, sizeof path, "%s/jobs.db", bench.folder);
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(det_sqlite_checksum_open(database), SQLITE_OK);
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+            size_t size = strlen(names[k]);
+
+            if (strncmp(statements[i].text, names[k], size) != 0)
+                continue;
+            assert_plan(database, names[k], statements[i].text + size);
+            seen++;
+        }
+    }
+    assert_int_equal(seen, 4);
+    sqlite3_close(database);
+    bench_close(&bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_sets_the_clock_ends_no_claim_and_makes_none_longer),
         cmocka_unit_test(what_waits_for_its_time_waits_by_the_clock_on_the_wall),
+        cmocka_unit_test(a_damaged_job_is_reported_and_neither_claimed_nor_made_good_by_a_change),
+        cmocka_unit_test(a_claim_looks_at_no_job_that_has_ended),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -159,6 +159,7 @@ static const struct column columns[] = {
     { "jobs", "ended_at", "INTEGER NOT NULL" },
     { "jobs", "reason", "TEXT NOT NULL" },
     { "jobs", "lost", "INTEGER NOT NULL DEFAULT 0" },
+    { "jobs", "checksum", "INTEGER NOT NULL DEFAULT 0" },
     { "schedules", "name", "TEXT PRIMARY KEY NOT NULL" },
     { "schedules", "next_at", "INTEGER NOT NULL" },
     { "schedules", "last_at", "INTEGER NOT NULL" },
@@ -208,7 +209,9 @@ static const struct tail {
     { "renames", ")", NULL },
     { "leases", ") WITHOUT ROWID", NULL },
     { "jobs", ", UNIQUE (queue, id))",
-      "CREATE INDEX jobs_due ON jobs (queue, state, due_at);"
+      "CREATE INDEX jobs_queued ON jobs (queue) WHERE state = 'queued';"
+      "CREATE INDEX jobs_delayed ON jobs (queue, due_at) WHERE state = 'delayed';"
+      "CREATE INDEX jobs_running ON jobs (queue, due_at) WHERE state = 'running';"
       "CREATE INDEX jobs_ended ON jobs (ended_at) WHERE ended_at > 0" },
     { "schedules", ") WITHOUT ROWID", NULL },
     { "documents", ", PRIMARY KEY (id, kind, role)) WITHOUT ROWID", NULL },

@@ -96,8 +96,13 @@ static const char *const upgrades[DET_SQLITE_SCHEMA] = {
           " UNION ALL SELECT instance, 1 FROM dead_letters UNION ALL SELECT instance, 1 FROM"
           " deferred UNION ALL SELECT instance, 4294967296 FROM answers) GROUP BY instance) AS o"
           " WHERE key = o.instance;"
-          /* What schema 6 brings for jobs. */
-          "",
+          "ALTER TABLE jobs ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;"
+          "UPDATE jobs SET checksum = row_checksum('jobs', queue, id, task, body, state, due_at,"
+          " attempts, owner, submitted_at, ended_at, reason, lost);"
+          "DROP INDEX jobs_due;"
+          "CREATE INDEX jobs_queued ON jobs (queue) WHERE state = 'queued';"
+          "CREATE INDEX jobs_delayed ON jobs (queue, due_at) WHERE state = 'delayed';"
+          "CREATE INDEX jobs_running ON jobs (queue, due_at) WHERE state = 'running';",
 };
 
 int det_sqlite_upgrade(

@@ -140,6 +140,8 @@ static void a_store_of_schema_1_that_has_the_tables_is_upgraded_too(void **state
         "ALTER TABLE renames DROP COLUMN checksum;"
         "ALTER TABLE leases DROP COLUMN checksum;"
         "ALTER TABLE schedules DROP COLUMN checksum;"
+        "DROP INDEX jobs_queued; DROP INDEX jobs_delayed; DROP INDEX jobs_running;"
+        "ALTER TABLE jobs DROP COLUMN checksum;"
         "ALTER TABLE timers DROP COLUMN attempts; ALTER TABLE timers DROP COLUMN last_error;"
         "ALTER TABLE timers DROP COLUMN next_at; ALTER TABLE timers DROP COLUMN reason;"
         "ALTER TABLE timers DROP COLUMN dead_at; ALTER TABLE answers DROP COLUMN event;"

@@ -7,6 +7,7 @@
 #define DET_STORE_UPGRADE_CASES_H
 
 #include "store/pad_test.h"
+#include "store/jobs.h"
 
 #define OLD_IDENTITY "00112233445566778899aabbccddeeff"
 
@@ -142,7 +143,7 @@ static inline void go_on_with_old_store(struct pad *pad)
     assert_int_equal(send(pad, BARE, "id-5"), 0);
     assert_int_equal(store->ops->documents->save(store, &document, 1, &saved, NULL), 0);
     assert_true(saved.is_changed && saved.sync == 1 && saved.version == 1);
-    assert_int_equal(store->ops->jobs->put(store, &job, &place), 0);
+    assert_int_equal(det_jobs_put(store, &job, &place), 0);
     assert_int_equal(store->ops->check(store, must_not_find, NULL, NULL), 0);
     store->ops->release(store, pad->instance);
     pad->instance = NULL;

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* durable.c - a queue in a store: opening, submitting, and the threads that claim from it.
- *
- *     runner:   claim --- none ---> wait for news, for the next time, or for the poll --+
- *                 ^  \                                                                  |
- *                 |   +-- one ----> attempt: task, renewals, end --+                    |
- *                 +------------------------------------------------+--------------------+
+/* durable.c - a queue in a store: opening, closing and submitting.
  *
  * Invariants
- *   1. A runner has at most one claim, and claims nothing before it has ended or lost that.
- *   2. Threads never hold the mutex while they call the store or the tasks, but to hold these.
- *   3. The tasks are held (det_tasks_run() goes on) from opening, and from each news, until a claim
+ *   1. Threads never hold the mutex while they call the store or the tasks, but to hold these.
+ *   2. The tasks are held (det_tasks_run() goes on) from opening, and from each news, until a claim
  *      that began after it finds the queue empty: nothing queued, delayed or running anywhere.
  *      Schedules hold them until closing, as a task with a schedule does. */
 #include "task/durable.h"
@@ -50,56 +44,47 @@ bool det_durable_is_stopping(struct det_durable *durable)
 }
 
 /* How many threads are left. */
-static uint32_t ask_to_stop(struct det_durable *durable)
+static uint32_t ask_to_stop(struct det_durable *durable, bool is_closing)
 {
     uint32_t running;
 
     det_mutex_lock(durable->world, durable->mutex);
     durable->is_stopping = true;
+    durable->is_closing = durable->is_closing || is_closing;
     running = durable->running;
     det_condition_broadcast(durable->world, durable->changed);
+    det_condition_broadcast(durable->world, durable->for_keeper);
+    det_condition_broadcast(durable->world, durable->for_starter);
     det_mutex_unlock(durable->world, durable->mutex);
     return running;
 }
 
 void det_durable_stop(struct det_durable *durable)
 {
-    (void)ask_to_stop(durable);
-}
-
-uint64_t det_durable_news(struct det_durable *durable)
-{
-    uint64_t news;
-
-    det_mutex_lock(durable->world, durable->mutex);
-    news = durable->news;
-    det_mutex_unlock(durable->world, durable->mutex);
-    return news;
+    (void)ask_to_stop(durable, false);
 }
 
 /* Under the mutex. A queue that only submits is not waited for. */
 static void hold(struct det_durable *durable)
 {
-    if (durable->is_holding || (!durable->runner_count && !durable->options.schedule_count))
+    if (durable->is_holding || (!durable->options.work_count && !durable->options.schedule_count))
         return;
     durable->is_holding = true;
     det_tasks_keep(durable->options.tasks);
 }
 
-/* Unless there was news since. */
-static void let_go(struct det_durable *durable, uint64_t seen)
+/* The loop is nudged without the mutex. */
+void det_durable_let_go(struct det_durable *durable, uint64_t seen)
 {
-    bool is_last;
+    bool is_last = durable->is_holding && durable->news == seen;
 
-    det_mutex_lock(durable->world, durable->mutex);
-    is_last = durable->is_holding && durable->news == seen;
-    if (is_last) {
-        durable->is_holding = false;
-        det_tasks_let_go(durable->options.tasks);
-    }
+    if (!is_last)
+        return;
+    durable->is_holding = false;
+    det_tasks_let_go(durable->options.tasks);
     det_mutex_unlock(durable->world, durable->mutex);
-    if (is_last)
-        det_tasks_nudge(durable->options.tasks);
+    det_tasks_nudge(durable->options.tasks);
+    det_mutex_lock(durable->world, durable->mutex);
 }
 
 void det_durable_wake(struct det_durable *durable)
@@ -107,126 +92,67 @@ void det_durable_wake(struct det_durable *durable)
     det_mutex_lock(durable->world, durable->mutex);
     durable->news++;
     hold(durable);
-    det_condition_broadcast(durable->world, durable->changed);
+    det_condition_signal(durable->world, durable->for_keeper);
     det_mutex_unlock(durable->world, durable->mutex);
 }
 
-void det_durable_wait(struct det_durable *durable, const uint64_t *seen, det_time span)
+void det_durable_wait(struct det_durable *durable, det_time span)
 {
     det_time deadline = monotonic(durable) + span;
     int r = 0;
 
     det_mutex_lock(durable->world, durable->mutex);
-    while (r == 0 && (!seen || durable->news == *seen) && !durable->is_stopping)
+    while (r == 0 && !durable->is_stopping)
         r = det_condition_wait(durable->world, durable->changed, durable->mutex, deadline);
     det_mutex_unlock(durable->world, durable->mutex);
 }
 
-/* Runners. */
-
-static int keep_claimed(void *context, const struct det_job_row *row)
+int det_durable_thread(struct det_durable *durable, det_thread_fn *run, struct det_thread **ret)
 {
-    struct durable_runner *runner = context;
-    struct det_buffer *texts = &runner->texts;
-
-    det_buffer_clear(texts);
-    det_buffer_append(texts, row->task, strlen(row->task) + 1);
-    runner->id_at = texts->size;
-    det_buffer_append(texts, row->id, strlen(row->id) + 1);
-    runner->body_at = texts->size;
-    det_buffer_append(texts, row->body, row->body_size);
-    det_buffer_append_char(texts, 0);
-    if (det_buffer_status(texts) < 0)
-        return det_buffer_status(texts);
-    runner->key = row->key;
-    runner->lost = row->lost;
-    runner->work = texts->data;
-    runner->job = (struct det_durable_job){
-        .queue = runner->durable->options.queue,
-        .id = texts->data + runner->id_at,
-        .body = texts->data + runner->body_at,
-        .size = row->body_size,
-        .attempt = row->attempts,
-    };
-    return 0;
-}
-
-/* Until when there is nothing to do, as far as is known. What others put is not. */
-static det_time span_until(const struct det_durable *durable, det_time next)
-{
-    struct det_store *store = durable->options.store;
-    det_time span = next == DET_NEVER ? DET_NEVER : next - store->ops->now(store);
-
-    if (span > durable->options.poll)
-        span = durable->options.poll;
-    return span > DET_MILLISECOND ? span : DET_MILLISECOND;
-}
-
-/* What has ended long ago. When it fails it is tried again the next time. */
-static void forget_old(struct det_durable *durable)
-{
-    struct det_store *store = durable->options.store;
-    det_time now = monotonic(durable);
-    uint64_t count;
-    bool is_time;
-
-    det_mutex_lock(durable->world, durable->mutex);
-    is_time = !durable->forgot_at || now - durable->forgot_at >= FORGET_EVERY;
-    if (is_time)
-        durable->forgot_at = now;
-    det_mutex_unlock(durable->world, durable->mutex);
-    if (is_time)
-        (void)durable->ops->forget(store, store->ops->now(store) - durable->options.kept, &count);
-}
-
-static void run_once(struct durable_runner *runner)
-{
-    struct det_durable *durable = runner->durable;
-    struct det_job_claim claim = { durable->options.queue, durable->options.width,
-                                   durable->options.lease };
-    uint64_t seen = det_durable_news(durable);
-    det_time begun, next = DET_NEVER;
     int r;
 
-    /* A queue that is never empty has most to forget. */
-    forget_old(durable);
-    begun = det_world_now(durable->world, DET_CLOCK_BOOT);
-    r = durable->ops->claim(durable->options.store, &claim, keep_claimed, runner, &next);
-    if (r == 0) {
-        det_durable_attempt(runner, begun);
-        det_durable_wake(durable);
-        return;
-    }
-    if (r == DET_ERR_NOT_FOUND && next == DET_NEVER && !durable->options.schedule_count)
-        let_go(durable, seen);
-    det_durable_wait(
-        durable, &seen, r == DET_ERR_NOT_FOUND ? span_until(durable, next) : durable->options.poll);
+    durable->running++;
+    r = det_thread_start(durable->world, "det-durable", run, durable, ret);
+    if (r < 0)
+        durable->running--;
+    return r;
 }
 
-static void leave(struct det_durable *durable)
+void det_durable_leave(struct det_durable *durable)
 {
-    det_mutex_lock(durable->world, durable->mutex);
     durable->running--;
     det_condition_broadcast(durable->world, durable->changed);
-    det_mutex_unlock(durable->world, durable->mutex);
 }
 
-static void run_runner(void *argument)
+/* The clock: schedules, and what has ended long ago. */
+
+/* When it fails it is tried again the next time. */
+static void forget_old(const struct det_durable *durable)
 {
-    struct durable_runner *runner = argument;
+    struct det_store *store = durable->options.store;
+    uint64_t count;
 
-    while (!det_durable_is_stopping(runner->durable))
-        run_once(runner);
-    leave(runner->durable);
+    (void)durable->ops->forget(store, store->ops->now(store) - durable->options.kept, &count);
 }
 
-static void run_scheduler(void *argument)
+static void run_clock(void *argument)
 {
     struct det_durable *durable = argument;
+    det_time forget_at = monotonic(durable), span;
 
-    while (!det_durable_is_stopping(durable))
-        det_durable_wait(durable, NULL, det_durable_schedules_run(durable));
-    leave(durable);
+    while (!det_durable_is_stopping(durable)) {
+        if (durable->options.work_count && monotonic(durable) >= forget_at) {
+            forget_old(durable);
+            forget_at = monotonic(durable) + FORGET_EVERY;
+        }
+        span = FORGET_EVERY;
+        if (durable->options.schedule_count)
+            span = det_durable_schedules_run(durable);
+        det_durable_wait(durable, span);
+    }
+    det_mutex_lock(durable->world, durable->mutex);
+    det_durable_leave(durable);
+    det_mutex_unlock(durable->world, durable->mutex);
 }
 
 /* Opening. */
@@ -277,45 +203,52 @@ static void set_defaults(struct det_durable_options *options)
         options->attempts_max = ATTEMPTS_DEFAULT;
 }
 
-static int start(
-    struct det_durable *durable, det_thread_fn *run, void *argument, struct det_thread **ret)
+static void wake_durable(void *context)
 {
-    int r;
-
-    durable->running++;
-    r = det_thread_start(durable->world, "det-durable", run, argument, ret);
-    if (r < 0)
-        durable->running--;
-    return r;
+    det_durable_wake(context);
 }
 
-static int open_parts(struct det_durable *durable)
+static int open_conditions(struct det_durable *durable)
 {
-    uint32_t count = durable->options.work_count ? durable->options.width : 0;
     int r;
 
     r = det_mutex_open(durable->world, &durable->mutex);
     if (r == 0)
         r = det_condition_open(durable->world, &durable->changed);
+    if (r == 0)
+        r = det_condition_open(durable->world, &durable->for_keeper);
+    if (r == 0)
+        r = det_condition_open(durable->world, &durable->for_starter);
+    return r;
+}
+
+static int open_parts(struct det_durable *durable)
+{
+    bool has_works = durable->options.work_count > 0;
+    int r;
+
+    for (int i = 0; i < DURABLE_STAGES; i++)
+        det_list_init(&durable->attempts[i]);
+    r = open_conditions(durable);
     if (r < 0)
         return r;
-    durable->runners = DET_NEW_ARRAY(durable->allocator, count, struct durable_runner);
-    if (!durable->runners)
-        return DET_ERR_NO_MEMORY;
-    durable->runner_count = count;
     /* A loop of the user may not have been turned: our threads must not take it for theirs. */
     det_loop_claim(durable->options.tasks->loop);
-    for (uint32_t i = 0; i < count; i++) {
-        durable->runners[i].durable = durable;
-        det_buffer_init(&durable->runners[i].texts, durable->allocator);
-    }
     det_mutex_lock(durable->world, durable->mutex);
     hold(durable);
-    for (uint32_t i = 0; r == 0 && i < count; i++)
-        r = start(durable, run_runner, &durable->runners[i], &durable->runners[i].thread);
-    if (r == 0 && durable->options.schedule_count)
-        r = start(durable, run_scheduler, durable, &durable->scheduler);
+    if (has_works)
+        r = det_durable_starter_open(durable);
+    if (r == 0 && has_works)
+        r = det_durable_keeper_open(durable);
+    if (r == 0 && (has_works || durable->options.schedule_count))
+        r = det_durable_thread(durable, run_clock, &durable->clock);
+    durable->has_kept = !durable->keeper;
     det_mutex_unlock(durable->world, durable->mutex);
+    durable->is_listening = r == 0 && has_works && durable->ops->listen;
+    durable->listener =
+        (struct det_job_listener){ durable->options.queue, wake_durable, durable, NULL };
+    if (durable->is_listening)
+        durable->ops->listen(durable->options.store, &durable->listener);
     return r;
 }
 
@@ -350,27 +283,13 @@ int det_durable_open(
 
 /* Closing. */
 
-static void cancel_tasks(struct det_durable *durable)
-{
-    for (uint32_t i = 0; i < durable->runner_count; i++) {
-        det_task_id task;
-
-        det_mutex_lock(durable->world, durable->mutex);
-        task = durable->runners[i].task;
-        det_mutex_unlock(durable->world, durable->mutex);
-        if (task)
-            (void)!det_tasks_remove(durable->options.tasks, task);
-    }
-}
-
 /* The threads may wait for the loop, so if it is ours it must go on. */
 static void wait_for_threads(struct det_durable *durable)
 {
     struct det_loop *loop = durable->options.tasks->loop;
     int r = 0;
 
-    while (ask_to_stop(durable) > 0) {
-        cancel_tasks(durable);
+    while (ask_to_stop(durable, true) > 0) {
         if (det_loop_is_mine(loop))
             r = det_loop_turn(loop, det_loop_now(loop) + TURN_EVERY);
         else
@@ -384,19 +303,20 @@ void det_durable_close(struct det_durable *durable)
 {
     if (!durable)
         return;
-    if (durable->changed) {
+    if (durable->is_listening)
+        durable->ops->unlisten(durable->options.store, &durable->listener);
+    if (durable->for_starter) {
         wait_for_threads(durable);
-        let_go(durable, det_durable_news(durable));
+        det_mutex_lock(durable->world, durable->mutex);
+        det_durable_let_go(durable, durable->news);
+        det_mutex_unlock(durable->world, durable->mutex);
     }
-    for (uint32_t i = 0; i < durable->runner_count; i++) {
-        if (durable->runners[i].thread)
-            det_thread_join(durable->world, durable->runners[i].thread);
-        det_buffer_deinit(&durable->runners[i].texts);
-    }
-    if (durable->scheduler)
-        det_thread_join(durable->world, durable->scheduler);
-    if (durable->runners)
-        DET_DELETE_ARRAY(durable->allocator, durable->runners, durable->runner_count);
+    det_durable_keeper_close(durable);
+    det_durable_starter_close(durable);
+    if (durable->clock)
+        det_thread_join(durable->world, durable->clock);
+    det_condition_close(durable->world, durable->for_starter);
+    det_condition_close(durable->world, durable->for_keeper);
     det_condition_close(durable->world, durable->changed);
     det_mutex_close(durable->world, durable->mutex);
     det_free_string(durable->allocator, durable->queue);
@@ -416,9 +336,18 @@ int det_durable_submit(
         .run_at = submission->run_at,
     };
     struct det_job_place place;
+    char at[DET_TIME_TEXT];
     int r;
 
-    r = durable->ops->put(durable->options.store, &put, &place);
+    r = durable->ops->put(durable->options.store, &put, 1, &place);
+    if (r == 0)
+        r = place.result;
+    if (r == DET_ERR_CONFLICT)
+        return det_error_set(
+            reterr, r,
+            "queue %s: id %s was submitted at %s for another work or with another body; use "
+            "another id",
+            put.queue, put.id, det_format_time(place.submitted_at, at, sizeof at));
     if (r < 0)
         return det_error_set(
             reterr, r, "queue %s does not take %s: %s", put.queue, put.id ? put.id : "NULL",

@@ -1,30 +1,63 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* durable.h - a queue in a store, as its files share it: durable.c opens it and has its runners,
- * durable_attempt.c does what was claimed, durable_schedule.c puts what is due by the clock. */
+/* durable.h - a queue in a store, as its files share it.
+ *
+ *     durable.c           opens and closes it, submits, wakes its threads
+ *     durable_store.c     the thread that talks to the store: claims, renews and ends in batches
+ *     durable_start.c     the thread that makes tasks of what was claimed, and watches the leases
+ *     durable_attempt.c   what was claimed, from the claim to its end
+ *     durable_schedule.c  puts what is due by the clock
+ *
+ * A claim:
+ *
+ *     CLAIMED --taken by the starter--> STARTING --added--> RUNNING --its task has ended--> ENDED
+ *        |                                  +-- refused, or never added ----------------------^ |
+ *        +-- stopping, or about to lapse -----------------------------------------------------+ |
+ *                                                the store has heard of it, or never will: freed */
 #ifndef DET_TASK_DURABLE_H
 #define DET_TASK_DURABLE_H
 
 #include <detent/durable.h>
 
 #include "base/buffer.h"
+#include "base/list.h"
+#include "os/os.h"
 #include "store/store.h"
+#include "task/registry.h"
 
-/* A place of the queue: a thread that claims, watches the task, renews, and ends. */
-struct durable_runner {
-    struct det_durable *durable;
-    struct det_thread *thread;
-    det_task_id task; /* that runs; 0: none. Under the mutex */
-    /* What was claimed. */
-    struct det_buffer texts; /* task, id, body, each with a 0 behind it */
-    size_t id_at, body_at;
-    struct det_durable_job job;
-    const char *work;
-    uint64_t key;
-    uint32_t lost;      /* claims of it that nobody has ended */
-    det_time lease_end; /* BOOT, and rather too early: before it the claim has not lapsed */
+enum durable_stage {
+    DURABLE_CLAIMED,
+    DURABLE_STARTING,
+    DURABLE_RUNNING,
+    DURABLE_ENDED,
+    DURABLE_STAGES,
 };
+
+/* A claim of one job. Its stage and what follows that are under the mutex of the queue. */
+struct durable_attempt {
+    struct det_durable *durable;
+    struct det_list node;                /* of the stage */
+    const struct det_durable_work *work; /* NULL: not known here */
+    struct det_durable_job job;
+    uint64_t key;
+    uint32_t lost;             /* claims of it that nobody has ended */
+    size_t size;               /* of this block: the texts and the body are behind it */
+    struct det_waiter *waiter; /* the loop's, until it is told */
+    enum durable_stage stage;
+    det_task_id task;   /* 0: none */
+    det_time lease_end; /* BOOT, and rather too early: before it the claim has not lapsed */
+    det_time renew_at;  /* BOOT */
+    bool is_lost;       /* the claim has lapsed, or might before its task has stopped */
+    bool is_removed;    /* its task was told to stop */
+    struct det_job_end end;
+    char reason[DET_REASON_MAX + 1]; /* of the end */
+};
+
+static inline struct durable_attempt *durable_attempt_at(struct det_list *node)
+{
+    return DET_CONTAINER(node, struct durable_attempt, node);
+}
 
 struct det_durable {
     struct det_durable_options options; /* with its defaults; `queue` is the one below */
@@ -32,32 +65,74 @@ struct det_durable {
     struct det_world *world;
     const struct det_allocator *allocator;
     const struct det_job_ops *ops;
-    struct durable_runner *runners;
-    uint32_t runner_count;
-    struct det_thread *scheduler; /* NULL: there are no schedules */
-    struct det_mutex *mutex;      /* for what follows */
-    struct det_condition *changed;
-    uint64_t news;    /* counts what may have put something into the queue */
-    uint32_t running; /* threads */
-    bool is_stopping;
-    bool is_holding;    /* the tasks: there is something in the queue, or nobody has looked yet */
-    det_time forgot_at; /* monotonic: when old ones were forgotten; 0: never */
+    struct det_job_listener listener;
+    bool is_listening;
+    struct det_thread *keeper, *starter; /* NULL: it only submits */
+    struct det_thread *clock;            /* schedules, and what is forgotten; NULL: neither */
+    struct durable_batch *batch;         /* the keeper's */
+    struct durable_start *starts;        /* the starter's */
+
+    struct det_mutex *mutex; /* for what follows */
+    struct det_condition *changed, *for_keeper, *for_starter;
+    struct det_list attempts[DURABLE_STAGES];
+    uint32_t counts[DURABLE_STAGES];
+    uint64_t news;     /* counts what may have put something into the queue */
+    uint64_t seen;     /* the news before the last claim that found less than there was room for */
+    det_time claim_at; /* monotonic: when a claim is worth it without news */
+    det_time ends_at;  /* monotonic: when the store may hear ends again */
+    bool ends_alone;   /* the next batch has only ends: one with a claim was refused */
+    uint32_t running;  /* threads */
+    bool has_kept;     /* the keeper is gone: nothing more comes to the starter */
+    bool is_stopping;  /* nothing more is claimed */
+    bool is_closing;   /* and what runs is cancelled */
+    bool is_holding;   /* the tasks: there is something in the queue, or nobody has looked yet */
 };
 
 /* durable.c */
 bool det_durable_is_stopping(struct det_durable *durable);
 /* Nothing more is claimed. */
 void det_durable_stop(struct det_durable *durable);
-uint64_t det_durable_news(struct det_durable *durable);
 void det_durable_wake(struct det_durable *durable);
-/* Until there is other news than `seen` (NULL: news do not matter), it is stopping, or that time
- * has passed. */
-void det_durable_wait(struct det_durable *durable, const uint64_t *seen, det_time span);
+/* Starts one of its threads, and the end of it; under the mutex. */
+DET_MUST_CHECK int det_durable_thread(
+    struct det_durable *durable, det_thread_fn *run, struct det_thread **ret);
+void det_durable_leave(struct det_durable *durable);
+/* Until it is stopping, or that time has passed. */
+void det_durable_wait(struct det_durable *durable, det_time span);
+/* A queue that is empty is not waited for, unless there was news since. */
+void det_durable_let_go(struct det_durable *durable, uint64_t seen);
 
-/* durable_attempt.c: "<work>#<key>", the name of a job's task, into DET_TASK_NAME_MAX + 1 bytes. */
+/* durable_attempt.c; under the mutex where it says so. */
+static inline det_time durable_boot(const struct det_durable *durable)
+{
+    return det_world_now(durable->world, DET_CLOCK_BOOT);
+}
+/* "<work>#<key>", the name of a job's task, into DET_TASK_NAME_MAX + 1 bytes. */
 void det_durable_task_name(const char *work, uint64_t key, char *target);
-/* From a claim to the end of it. `begun` is the BOOT time before it. */
-void det_durable_attempt(struct durable_runner *runner, det_time begun);
+/* A copy of a claimed row. `begun`: BOOT, before it was claimed. NULL: no
+ * memory. */
+struct durable_attempt *det_durable_attempt_open(
+    struct det_durable *durable, const struct det_job_row *row, det_time begun);
+void det_durable_attempt_close(struct durable_attempt *attempt);
+/* Mutex. */
+void det_durable_attempt_set_stage(struct durable_attempt *attempt, enum durable_stage stage);
+/* Mutex. `again_after`: of DET_JOB_DELAYED. */
+void det_durable_attempt_end(
+    struct durable_attempt *attempt, enum det_job_state state, det_time again_after,
+    const char *reason);
+/* Mutex. Its work has not seen it. */
+void det_durable_attempt_give_back(
+    struct durable_attempt *attempt, det_time again_after, const char *reason);
+/* On the loop, when its task has ended. */
+void det_durable_attempt_told(void *context, const struct det_task_end *end);
+
+/* durable_store.c */
+DET_MUST_CHECK int det_durable_keeper_open(struct det_durable *durable);
+void det_durable_keeper_close(struct det_durable *durable);
+
+/* durable_start.c */
+DET_MUST_CHECK int det_durable_starter_open(struct det_durable *durable);
+void det_durable_starter_close(struct det_durable *durable);
 
 /* durable_schedule.c */
 DET_MUST_CHECK int det_durable_schedules_check(

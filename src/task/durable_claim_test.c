@@ -4,6 +4,10 @@
 /* durable_claim_test.c - what becomes of claims: which count, and which are never ended. */
 #include "task/durable_test.h"
 
+#include <detent/loop.h>
+
+#include "task/durable.h"
+
 static void work_that_nobody_knows_waits_for_who_does(void **state)
 {
     struct world world;
@@ -87,15 +91,16 @@ static void what_ended_long_ago_is_forgotten_also_when_there_is_always_something
 static struct deaf {
     struct det_store_ops ops;
     struct det_job_ops jobs;
+    int (*apply)(struct det_store *store, struct det_job_batch *batch);
     unsigned ends;
     int code;
     bool is_lost;
 } deaf;
 
-static int deaf_end(struct det_store *store, const struct det_job_end *end)
+static int deaf_apply(struct det_store *store, struct det_job_batch *batch)
 {
-    (void)store;
-    (void)end;
+    if (!batch->end_count)
+        return deaf.apply(store, batch);
     deaf.ends++;
     return deaf.code;
 }
@@ -110,7 +115,8 @@ static void make_deaf(struct det_store *store)
 {
     deaf.ops = *store->ops;
     deaf.jobs = *store->ops->jobs;
-    deaf.jobs.end = deaf_end;
+    deaf.apply = deaf.jobs.apply;
+    deaf.jobs.apply = deaf_apply;
     deaf.ops.jobs = &deaf.jobs;
     deaf.ops.is_lost = deaf_is_lost;
     store->ops = &deaf.ops;
@@ -131,9 +137,13 @@ static void an_end_is_told_again_only_while_the_store_may_hear_it(void **state)
         int code;
         bool is_lost;
         unsigned least, most;
-    } cases[] = { { DET_ERR_IO, false, 4, 8 },        { DET_ERR_BUSY, false, 4, 8 },
-                  { DET_ERR_NO_MEMORY, false, 4, 8 }, { DET_ERR_IO, true, 1, 1 },
-                  { DET_ERR_CORRUPT, false, 1, 1 },   { DET_ERR_CLOSED, false, 1, 1 } };
+    } cases[] = { { DET_ERR_IO, false, 4, 8 },
+                  { DET_ERR_BUSY, false, 4, 8 },
+                  { DET_ERR_NO_MEMORY, false, 4, 8 },
+                  { DET_ERR_IO, true, 1, 1 },
+                  /* Without the claim that is in the same batch it may be another matter. */
+                  { DET_ERR_CORRUPT, false, 2, 2 },
+                  { DET_ERR_CLOSED, false, 2, 2 } };
     struct world world;
 
     (void)state;
@@ -171,6 +181,103 @@ static void a_store_that_hears_nothing_keeps_nobody_from_closing(void **state)
     close_world(&world);
 }
 
+/* The first renewal is due long before anybody looks at anything else. */
+static void a_short_lease_is_renewed_from_its_first_moment_on(void **state)
+{
+    struct world world;
+
+    (void)state;
+    open_world(&world, 16, 2);
+    world.lease = DET_SECOND / 2;
+    world.ledger.takes = DET_MINUTE;
+    start(&world, 0);
+    start(&world, 1);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(submit_to(&world.processes[i % 2], i, 0), 0);
+    pass(&world, 3 * DET_MINUTE);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(world.ledger.begun[i], 1);
+        assert_int_equal(world.ledger.done[i], 1);
+    }
+    close_world(&world);
+}
+
+static void an_id_of_other_content_is_refused_and_the_first_use_is_named(void **state)
+{
+    struct world world;
+    struct det_error error;
+    bool is_new = true;
+
+    (void)state;
+    open_at_work(&world, 17);
+    assert_int_equal(
+        det_durable_submit(
+            world.processes[0].durable,
+            &(struct det_durable_submission){
+                .id = "job-0", .work = "work", .body = "x", .size = 1 },
+            &is_new, &error),
+        0);
+    assert_false(is_new);
+    assert_int_equal(
+        det_durable_submit(
+            world.processes[0].durable,
+            &(struct det_durable_submission){
+                .id = "job-0", .work = "work", .body = "y", .size = 1 },
+            NULL, &error),
+        DET_ERR_CONFLICT);
+    assert_non_null(strstr(error.text, "queue q: id job-0 was submitted at 20"));
+    close_world(&world);
+}
+
+/* A batch is in the hands of a process that is stopped before it has begun any of it: the loop of
+ * its tasks is not turned. */
+static void what_a_process_claimed_and_never_began_spends_no_attempt(void **state)
+{
+    struct det_loop *loop;
+    struct process process = { 0 };
+    struct world world;
+
+    (void)state;
+    open_world(&world, 18, 4);
+    assert_int_equal(det_loop_open(world.world, NULL, &loop), 0);
+    process.store = det_shared_node(world.shared);
+    assert_int_equal(
+        det_tasks_open(
+            &(struct det_tasks_options){ .world = world.world, .loop = loop }, &process.tasks,
+            NULL),
+        0);
+    assert_int_equal(
+        det_durable_open(
+            &(struct det_durable_options){ .tasks = process.tasks,
+                                           .store = process.store,
+                                           .queue = "q",
+                                           .width = 4,
+                                           .works = works,
+                                           .work_count = 1,
+                                           .lease = LEASE },
+            &process.durable, NULL),
+        0);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(submit_to(&process, i, 0), 0);
+    pass(&world, DET_MINUTE);
+    assert_int_equal(find(&world, "job-3").row.state, DET_JOB_RUNNING);
+    det_durable_stop(process.durable);
+    assert_int_equal(det_tasks_shutdown(process.tasks, NULL), 0);
+    det_durable_close(process.durable);
+    det_tasks_close(process.tasks);
+    det_store_close(process.store);
+    det_loop_close(loop);
+    for (int i = 0; i < 6; i++) {
+        char id[16];
+
+        snprintf(id, sizeof id, "job-%d", i);
+        assert_int_equal(find(&world, id).row.state, DET_JOB_QUEUED);
+        assert_int_equal(find(&world, id).row.attempts, 0);
+        assert_int_equal(find(&world, id).row.lost, 0);
+    }
+    close_world(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +288,9 @@ int main(void)
             what_ended_long_ago_is_forgotten_also_when_there_is_always_something_to_do),
         cmocka_unit_test(an_end_is_told_again_only_while_the_store_may_hear_it),
         cmocka_unit_test(a_store_that_hears_nothing_keeps_nobody_from_closing),
+        cmocka_unit_test(a_short_lease_is_renewed_from_its_first_moment_on),
+        cmocka_unit_test(an_id_of_other_content_is_refused_and_the_first_use_is_named),
+        cmocka_unit_test(what_a_process_claimed_and_never_began_spends_no_attempt),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,7 @@ static struct {
     char *folder;
     int pipe[2];
     det_time lease, takes;
+    uint32_t width;  /* 0: 1 */
     bool is_locking; /* overlaps are looked for */
 } place;
 
@@ -112,6 +113,7 @@ static void open_process(struct process *process)
             &(struct det_durable_options){ .tasks = process->tasks,
                                            .store = process->store,
                                            .queue = "q",
+                                           .width = place.width,
                                            .works = works,
                                            .work_count = 1,
                                            .lease = place.lease,
@@ -159,7 +161,7 @@ static void each_line(const char *file, void (*each)(void *, char, int, unsigned
 }
 
 struct tally {
-    unsigned acked[JOBS_MAX], begun[JOBS_MAX], ended[JOBS_MAX];
+    unsigned acked[JOBS_MAX], begun[JOBS_MAX], ended[JOBS_MAX], attempt[JOBS_MAX];
     unsigned overlaps, ack_count, repeats;
     int last, highest;
     bool is_ordered;
@@ -181,6 +183,9 @@ static void count_line(void *context, char letter, int number, unsigned attempt)
     } else {
         tally->repeats += attempt > 1;
         tally->begun[number]++;
+        /* The number of an attempt is a token: no two that have begun have the same. */
+        assert_true(!place.is_locking || attempt > tally->attempt[number]);
+        tally->attempt[number] = attempt;
         assert_true(!tally->is_ordered || number >= tally->last);
         tally->last = number;
     }
@@ -315,14 +320,14 @@ static void assert_all_done(bool is_ordered)
     free(tally);
 }
 
-static void killed_on_a_file_nothing_is_lost_doubled_or_out_of_order(void **state)
+static void kill_on_a_file(uint32_t width)
 {
     uint64_t seed = 4;
     char url[300];
 
     snprintf(url, sizeof url, "sqlite:%s/store.db", place.folder);
-    (void)state;
     place.url = url;
+    place.width = width;
     place.lease = 30 * DET_SECOND;
     place.takes = 3 * DET_MILLISECOND;
     for (int i = 0; i < KILLS; i++) {
@@ -334,19 +339,31 @@ static void killed_on_a_file_nothing_is_lost_doubled_or_out_of_order(void **stat
         forget_told();
     }
     finish();
-    assert_all_done(true);
+    assert_all_done(width == 1);
+}
+
+static void killed_on_a_file_nothing_is_lost_doubled_or_out_of_order(void **state)
+{
+    (void)state;
+    kill_on_a_file(1);
+}
+
+static void killed_in_the_middle_of_batches_on_a_file_nothing_is_lost_or_doubled(void **state)
+{
+    (void)state;
+    kill_on_a_file(16);
 }
 
 static struct det_test_postgres *server;
 
-static void killed_on_a_server_others_go_on_and_nothing_overlaps(void **state)
+static void kill_on_a_server(uint32_t width)
 {
     char *url = det_test_postgres_url(server, NULL);
     uint64_t seed = 5;
     pid_t pids[2];
 
-    (void)state;
     place.url = url;
+    place.width = width;
     place.lease = 2 * DET_SECOND;
     place.takes = 10 * DET_MILLISECOND;
     pids[0] = start(0, 2);
@@ -372,6 +389,18 @@ static void killed_on_a_server_others_go_on_and_nothing_overlaps(void **state)
     free(url);
 }
 
+static void killed_on_a_server_others_go_on_and_nothing_overlaps(void **state)
+{
+    (void)state;
+    kill_on_a_server(1);
+}
+
+static void killed_in_the_middle_of_batches_on_a_server_nothing_is_lost_or_doubled(void **state)
+{
+    (void)state;
+    kill_on_a_server(16);
+}
+
 /* What is stopped holds its lock and works on when it goes on, for a moment: so overlaps are not
  * looked for, but the end of it must not count. */
 static void stopped_past_its_lease_another_one_does_it_and_its_end_does_not_count(void **state)
@@ -383,6 +412,7 @@ static void stopped_past_its_lease_another_one_does_it_and_its_end_does_not_coun
     (void)state;
     place.url = url;
     place.is_locking = false;
+    place.width = 1;
     place.lease = DET_SECOND;
     place.takes = 2 * DET_SECOND;
     pids[0] = start(0, JOBS_MAX);
@@ -437,7 +467,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         PLACED(killed_on_a_file_nothing_is_lost_doubled_or_out_of_order),
+        PLACED(killed_in_the_middle_of_batches_on_a_file_nothing_is_lost_or_doubled),
         PLACED(killed_on_a_server_others_go_on_and_nothing_overlaps),
+        PLACED(killed_in_the_middle_of_batches_on_a_server_nothing_is_lost_or_doubled),
         PLACED(stopped_past_its_lease_another_one_does_it_and_its_end_does_not_count),
     };
 

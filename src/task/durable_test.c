@@ -59,8 +59,8 @@ static void run_ends_when_the_queue_is_empty(void **state)
     /* What another process put, and what one runs, is waited for too. */
     world.ledger.takes = DET_MINUTE;
     start(&world, 0);
-    start(&world, 1);
     assert_int_equal(submit_to(&world.processes[0], 5, 0), 0);
+    start(&world, 1);
     assert_int_equal(det_tasks_run(world.processes[1].tasks, NULL), 0);
     assert_int_equal(world.ledger.done[5], 1);
     close_world(&world);

@@ -45,6 +45,7 @@ struct world {
     size_t schedule_count;
     bool is_made;                          /* the work is prepared for each job */
     det_time kept;                         /* 0: as long as it is usual */
+    det_time lease;                        /* 0: LEASE */
     void (*wrap)(struct det_store *store); /* NULL: it is as it is */
     struct ledger ledger;
 };
@@ -143,7 +144,7 @@ static inline void start(struct world *world, unsigned number)
                                            .work_count = 1,
                                            .schedules = world->schedules,
                                            .schedule_count = world->schedule_count,
-                                           .lease = LEASE,
+                                           .lease = world->lease ? world->lease : LEASE,
                                            .kept = world->kept },
             &process->durable, &error) < 0)
         fail_msg("%s", error.text);

@@ -395,6 +395,11 @@ det_time det_plan_next_wall(struct det_task *task);
 
 /* waiter.c */
 DET_MUST_CHECK int det_waiter_open(struct det_task *task, struct det_waiter **ret);
+/* On the loop: nobody waits for it, but `tell` is called on the loop, once, when the task ends, and
+ * now if it has ended. The waiter must not be closed before. */
+void det_waiter_set_tell(
+    struct det_waiter *waiter, void (*tell)(void *context, const struct det_task_end *end),
+    void *context);
 /* Those of the task are told. */
 void det_waiters_tell(struct det_task *task, const struct det_task_end *end);
 

@@ -15,6 +15,8 @@ struct det_waiter {
     struct det_waiter *next;   /* of the same task; all below under the mutex of `tasks` */
     struct det_waiter **place; /* what points to this one; NULL: nothing does */
     struct det_signal *signal; /* of those who wait on it; NULL: nobody did, or no memory */
+    void (*tell)(void *context, const struct det_task_end *end); /* NULL: somebody waits */
+    void *context;
     bool has_ended;
     struct det_task_end end;
 };
@@ -53,7 +55,7 @@ void det_waiters_tell(struct det_task *task, const struct det_task_end *end)
 {
     struct det_tasks *tasks = task->tasks;
     struct det_condition *last = NULL;
-    struct det_waiter *waiter;
+    struct det_waiter *waiter, *told = NULL;
 
     det_mutex_lock(tasks->world, tasks->mutex);
     while ((waiter = task->waiters)) {
@@ -63,11 +65,34 @@ void det_waiters_tell(struct det_task *task, const struct det_task_end *end)
         if (last)
             det_condition_broadcast(tasks->world, last);
         last = det_signal_condition(tasks, waiter->signal);
+        if (waiter->tell) {
+            waiter->next = told;
+            told = waiter;
+        }
     }
     det_mutex_unlock(tasks->world, tasks->mutex);
     /* Who is woken finds the mutex free. Conditions outlive whoever used them. */
     if (last)
         det_condition_broadcast(tasks->world, last);
+    while ((waiter = told)) {
+        told = waiter->next;
+        waiter->tell(waiter->context, end);
+    }
+}
+
+void det_waiter_set_tell(
+    struct det_waiter *waiter, void (*tell)(void *context, const struct det_task_end *end),
+    void *context)
+{
+    bool has_ended;
+
+    det_mutex_lock(waiter->tasks->world, waiter->tasks->mutex);
+    waiter->tell = tell;
+    waiter->context = context;
+    has_ended = waiter->has_ended;
+    det_mutex_unlock(waiter->tasks->world, waiter->tasks->mutex);
+    if (has_ended)
+        tell(context, &waiter->end);
 }
 
 /* Whether it has come to its end. */

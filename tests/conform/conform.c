@@ -6,11 +6,12 @@
 #include "conform/conform.h"
 
 static const struct group *const groups[] = {
-    &commit_cases, &timer_cases,  &effect_cases,     &answer_cases,   &due_cases,
-    &lease_cases,  &job_cases,    &job_change_cases, &lock_cases,     &snapshot_cases,
-    &start_cases,  &atomic_cases, &keep_cases,       &damage_cases,   &list_cases,
-    &model_cases,  &serve_cases,  &shared_cases,     &thread_cases,   &walk_cases,
-    &log_cases,    &count_cases,  &trace_cases,      &document_cases, &document_look_cases,
+    &commit_cases,        &timer_cases, &effect_cases,     &answer_cases,    &due_cases,
+    &lease_cases,         &job_cases,   &job_change_cases, &job_batch_cases, &lock_cases,
+    &snapshot_cases,      &start_cases, &atomic_cases,     &keep_cases,      &damage_cases,
+    &list_cases,          &model_cases, &serve_cases,      &shared_cases,    &thread_cases,
+    &walk_cases,          &log_cases,   &count_cases,      &trace_cases,     &document_cases,
+    &document_look_cases,
 };
 
 static const struct driver *const drivers[] = { &driver_memory, &driver_shared, &driver_sqlite,

@@ -234,8 +234,9 @@ struct group {
 #tests, tests, sizeof(tests) / sizeof((tests)[0]) \
     }
 extern const struct group trace_cases, answer_cases, atomic_cases, commit_cases, count_cases,
-    damage_cases, document_cases, document_look_cases, due_cases, effect_cases, job_cases,
-    job_change_cases, keep_cases, lease_cases, list_cases, lock_cases, log_cases, model_cases,
-    serve_cases, shared_cases, snapshot_cases, start_cases, thread_cases, timer_cases, walk_cases;
+    damage_cases, document_cases, document_look_cases, due_cases, effect_cases, job_batch_cases,
+    job_cases, job_change_cases, keep_cases, lease_cases, list_cases, lock_cases, log_cases,
+    model_cases, serve_cases, shared_cases, snapshot_cases, start_cases, thread_cases, timer_cases,
+    walk_cases;
 
 #endif

@@ -32,7 +32,7 @@ static void one_that_has_failed_is_put_again_behind_the_others(void **state)
     /* Who had it before has it no more, though it is the first attempt again. */
     assert_int_equal(end(box, &old, DET_JOB_DONE, 0), DET_ERR_LOCK_LOST);
     assert_int_equal(
-        box->store->ops->jobs->renew(box->store, old.key, old.attempts, LONG), DET_ERR_LOCK_LOST);
+        det_jobs_renew(box->store, "q", old.key, old.attempts, LONG), DET_ERR_LOCK_LOST);
     assert_int_equal(end(box, &again, DET_JOB_DONE, 0), 0);
     assert_int_equal(change(box, DET_JOB_RETRY, "a"), DET_ERR_NOT_FOUND);
 }
@@ -75,8 +75,7 @@ static void one_whose_claim_has_lapsed_can_be_cancelled(void **state)
     a = claim(box, 2, SHORT, "a");
     wait_past(box, a.due_at);
     assert_int_equal(change(box, DET_JOB_CANCEL, "a"), 0);
-    assert_int_equal(
-        box->store->ops->jobs->renew(box->store, a.key, a.attempts, LONG), DET_ERR_LOCK_LOST);
+    assert_int_equal(det_jobs_renew(box->store, "q", a.key, a.attempts, LONG), DET_ERR_LOCK_LOST);
     assert_int_equal(end(box, &a, DET_JOB_DONE, 0), 0);
     b = claim(box, 2, box->driver->is_shared ? 500 * DET_MILLISECOND : LONG, "b");
     assert_int_equal(change(box, DET_JOB_CANCEL, "b"), DET_ERR_NOT_FOUND);

@@ -6,6 +6,7 @@
 #define DET_CONFORM_JOBS_H
 
 #include "conform/conform.h"
+#include "store/jobs.h"
 
 #define LONG  DET_HOUR
 #define SHORT DET_MILLISECOND
@@ -82,7 +83,7 @@ static inline uint64_t put_in(struct box *box, const char *queue, const char *id
     struct det_job_put put = { queue, id, "work", "body", 4, run_at };
     struct det_job_place place = { 0 };
 
-    assert_int_equal(box->store->ops->jobs->put(box->store, &put, &place), 0);
+    assert_int_equal(det_jobs_put(box->store, &put, &place), 0);
     assert_true(place.is_new);
     return place.key;
 }
@@ -98,7 +99,7 @@ static inline int claim_of(
     struct det_job_claim claim = { "q", capacity, span };
 
     memset(ret, 0, sizeof *ret);
-    return box->store->ops->jobs->claim(box->store, &claim, show, ret, ret_next);
+    return det_jobs_claim(box->store, &claim, show, ret, ret_next);
 }
 
 /* It must be this one. */
@@ -123,9 +124,11 @@ static inline void claim_none(struct box *box, uint32_t capacity)
 static inline int end(
     struct box *box, const struct shown *job, enum det_job_state state, det_time run_at)
 {
-    struct det_job_end how = { job->key, job->attempts, state, run_at, "why" };
+    struct det_job_end how = {
+        .key = job->key, .token = job->attempts, .state = state, .run_at = run_at, .reason = "why"
+    };
 
-    return box->store->ops->jobs->end(box->store, &how);
+    return det_jobs_end(box->store, "q", &how);
 }
 
 static inline int change(struct box *box, enum det_job_verb verb, const char *id)

@@ -154,15 +154,18 @@ def test_the_end_of_a_durable_job_is_waited_for():
            err=["a: is in the store", "a: completed"])
     check(Path("done").exists(), "it did not wait")
     # Its end is known already.
-    detent("submit", "batch", "--wait", "--name", "a", "--", "false",
+    detent("submit", "batch", "--wait", "--name", "a", "--", "sh", "-c", "sleep 0.5; touch done",
            err=["a: a job of that name was there already: done; nothing was submitted",
                 "a: completed"])
     detent("submit", "batch", "--wait", "--name", "b", "--", "sh", "-c", "exit 3", code=1,
            err=["b: is in the store", "b: failed: exit code 3"])
-    detent("submit", "batch", "--name", "b", "--", "true",
+    detent("submit", "batch", "--name", "b", "--", "sh", "-c", "exit 3",
            err="b: a job of that name was there already: failed; nothing was submitted")
-    told = detent("submit", "batch", "--json", "--name", "b", "--", "true").stdout
+    told = detent("submit", "batch", "--json", "--name", "b", "--", "sh", "-c", "exit 3").stdout
     equal(json.loads(told)["state"], "failed")
+    # The same name for something else is not the same job.
+    detent("submit", "batch", "--name", "b", "--", "true", code=1,
+           err=["queue batch: id b was submitted at 20", "use another id"])
     # Each is known to wait by what it says itself: that c runs may be the work of the other one.
     waits = [Follower("submit", "batch", "--wait", "--name", "c", "--", "sleep", "1000")
              for _ in range(2)]

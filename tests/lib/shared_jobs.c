@@ -18,26 +18,15 @@
     return det_shared_leave(node, r)
 
 static int shared_put(
-    struct det_store *store, const struct det_job_put *job, struct det_job_place *ret)
+    struct det_store *store, const struct det_job_put *jobs, size_t count,
+    struct det_job_place *ret)
 {
-    THROUGH(store, put(inner, job, ret));
+    THROUGH(store, put(inner, jobs, count, ret));
 }
 
-static int shared_claim(
-    struct det_store *store, const struct det_job_claim *claim,
-    int (*visit)(void *context, const struct det_job_row *job), void *context, det_time *ret_next)
+static int shared_apply(struct det_store *store, struct det_job_batch *batch)
 {
-    THROUGH(store, claim(inner, claim, visit, context, ret_next));
-}
-
-static int shared_renew(struct det_store *store, uint64_t key, uint32_t token, det_time span)
-{
-    THROUGH(store, renew(inner, key, token, span));
-}
-
-static int shared_end(struct det_store *store, const struct det_job_end *end)
-{
-    THROUGH(store, end(inner, end));
+    THROUGH(store, apply(inner, batch));
 }
 
 static int shared_list(
@@ -84,9 +73,7 @@ const struct det_job_ops det_shared_jobs = {
     .restore = shared_restore,
     .schedules = shared_schedules,
     .put = shared_put,
-    .claim = shared_claim,
-    .renew = shared_renew,
-    .end = shared_end,
+    .apply = shared_apply,
     .list = shared_list,
     .change = shared_change,
     .forget = shared_forget,

@@ -7,7 +7,7 @@
  *            put               claim: attempts + 1              end
  *   (none) ------> queued --------------------------> running ------> done | failed
  *            |       ^  ^                                |
- *       later|       |  +- the claim has lapsed: lost + 1
+ *       later|       |  +- the claim has lapsed: lost + 1; it was never begun: attempts - 1
  *            v       | its time has come                 | again, later
  *          delayed --+ <---------------------------------+
  *
@@ -16,13 +16,15 @@
  *
  * Rules
  *   1. What `put` has answered with 0 is durable. An id is put once per queue as long as its row is
- *      kept, however often it is put.
+ *      kept, however often it is put; with another task or body it is refused.
  *   2. Of a queue at most as many run, by the store's clock, as the claim says, whoever claims.
  *   3. They are claimed in the order in which they were put; those that wait for their time let
  *      others pass, and are in their old place when it has come.
  *   4. A claim is a lease: it is renewed, and lapses. Its token is the number of the attempt. Who
  *      was gone for too long can neither renew it nor, once somebody else has it, end it.
- *   5. A store opened for reading answers every change with DET_ERR_READ_ONLY. */
+ *   5. A store opened for reading answers every change with DET_ERR_READ_ONLY.
+ *   6. Jobs are put, claimed, renewed and ended in batches. A batch is one transaction. Each job of
+ *      it keeps its own claim: who dies with a batch loses one claim of each job that he had. */
 #ifndef DETENT_DRIVER_JOBS_H
 #define DETENT_DRIVER_JOBS_H
 
@@ -69,16 +71,12 @@ struct det_job_put {
     size_t body_size;
     det_time run_at; /* not before this, by the store's clock; 0: at once */
 };
+/* What became of it. */
 struct det_job_place {
+    int result; /* 0; DET_ERR_INVALID; DET_ERR_CONFLICT: the id has another task or body */
     uint64_t key;
-    bool
-        is_new; /* false: it was there. True for each only once, but for what a lost answer hides */
-};
-
-struct det_job_claim {
-    const char *queue;
-    uint32_t capacity; /* of the queue: how many may run at the same time, this one too */
-    det_time span;     /* of the claim, from now by the store's clock */
+    bool is_new;           /* false: the id was there. True only once, unless an answer was lost */
+    det_time submitted_at; /* of the job that has the id */
 };
 
 /* How an attempt ended. */
@@ -88,6 +86,35 @@ struct det_job_end {
     enum det_job_state state; /* DONE or FAILED for good; DELAYED: again from `run_at` on */
     det_time run_at;
     const char *reason; /* NULL: none; at most DET_REASON_MAX bytes of it are kept */
+    /* DELAYED: its work has not seen it, so the attempt does not count. Say this only once: after
+     * an error it is not known whether the next claim has the same token already. */
+    bool is_unbegun;
+    int result; /* out: 0, DET_ERR_LOCK_LOST */
+};
+
+struct det_job_renewal {
+    uint64_t key;
+    uint32_t token;
+    int result; /* out: 0, DET_ERR_LOCK_LOST */
+};
+
+/* Some of the claims of one queue: first the ends, then the renewals, then a claim of others. */
+struct det_job_batch {
+    const char *queue;
+    struct det_job_end *ends;
+    size_t end_count;
+    struct det_job_renewal *renewals;
+    size_t renewal_count;
+    det_time span;     /* of claims and renewals, from now by the store's clock */
+    uint32_t capacity; /* of the queue: how many may run at the same time, the new ones too */
+    uint32_t wanted;   /* claim at most so many; 0: none, and the rest is not looked at */
+    /* Shown each row as it is now claimed, in the order of the keys; it must not call the store.
+     * Its non-zero answer is returned: that row and those after it are in the queue again. */
+    int (*visit)(void *context, const struct det_job_row *job);
+    void *context;
+    uint32_t claimed; /* out: how many */
+    det_time next;    /* out: when, by the store's clock, something that is known now may change
+                         what can be claimed; DET_NEVER: nothing is known */
 };
 
 struct det_job_query {
@@ -120,23 +147,25 @@ struct det_job_firing {
     const struct det_job_put *job; /* put with it; NULL: none */
 };
 
+/* The caller's, as long as it listens. */
+struct det_job_listener {
+    const char *queue;
+    void (*wake)(void *context);
+    void *context;
+    struct det_job_listener *next; /* the store's */
+};
+
 struct det_job_ops {
-    /* DET_ERR_INVALID when a name, an id or a body is not one. */
-    int (*put)(struct det_store *store, const struct det_job_put *job, struct det_job_place *ret);
-    /* Shows `visit` the row as it is now claimed, which counts when this returns 0.
-     * DET_ERR_NOT_FOUND: nothing to run, or no place for it. `ret_next` is written in both cases:
-     * when, by the store's clock, something that is known now may change that; DET_NEVER: nothing
-     * is known. `visit` must not call the store; its non-zero answer is returned, and the row is
-     * in the queue again. */
-    int (*claim)(
-        struct det_store *store, const struct det_job_claim *claim,
-        int (*visit)(void *context, const struct det_job_row *job), void *context,
-        det_time *ret_next);
-    /* From now on for another span. DET_ERR_LOCK_LOST. */
-    int (*renew)(struct det_store *store, uint64_t key, uint32_t token, det_time span);
-    /* Counts also when the claim has lapsed, as long as nobody has claimed it since. Again with the
-     * same token is fine, and changes nothing that has ended for good. DET_ERR_LOCK_LOST. */
-    int (*end)(struct det_store *store, const struct det_job_end *end);
+    /* Puts some, in this order, all or none of those whose result is 0. An error is of all: what
+     * was there or invalid is in the results. Calls of several threads may share a transaction. */
+    int (*put)(
+        struct det_store *store, const struct det_job_put *jobs, size_t count,
+        struct det_job_place *ret);
+    /* Ends, renews and claims in one transaction. What was shown counts when this returns 0, or the
+     * answer of `visit`.
+     *   An end counts also when the claim has lapsed, as long as nobody has claimed it since. Again
+     * with the same token is fine, and changes nothing that has ended for good. */
+    int (*apply)(struct det_store *store, struct det_job_batch *batch);
     /* In the order of their keys, ended ones too. `visit` must not call the store. */
     int (*list)(
         struct det_store *store, const struct det_job_query *query,
@@ -157,9 +186,14 @@ struct det_job_ops {
         void *context);
     /* A schedule, 0 also when there is none. */
     int (*schedule)(struct det_store *store, const char *name, struct det_job_schedule *ret);
-    /* Sets the times of a schedule, and puts the job of the firing, both or nothing.
-     * DET_ERR_CONFLICT when the token is another one by now. */
+    /* Sets the times of a schedule, and puts the job of the firing, both or nothing. An id that is
+     * there is left alone. DET_ERR_CONFLICT when the token is another one by now. */
     int (*fire)(struct det_store *store, const struct det_job_firing *firing);
+    /* Calls `wake`, on a thread of the store, when another process may have put something into a
+     * queue; NULL: this store cannot tell. Notifications may be lost. */
+    void (*listen)(struct det_store *store, struct det_job_listener *listener);
+    /* When this returns `wake` is not called any more. */
+    void (*unlisten)(struct det_store *store, struct det_job_listener *listener);
 };
 
 DET_END

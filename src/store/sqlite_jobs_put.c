@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* sqlite_jobs_put.c - jobs are put into a SQLite store through a group commit: whoever comes while
+ * a transaction is on its way to the disk is in the next one.
+ *
+ *     put --> group of puts --> leader: one transaction for all --> alone on the writer */
+#include "store/sqlite_jobs.h"
+
+/* A call of somebody who waits for it. */
+struct putting {
+    const struct det_job_put *jobs;
+    size_t count;
+    struct det_job_place *ret;
+};
+
+struct puts {
+    struct det_store_commit *const *calls; /* struct putting, in truth: the group does not look */
+    size_t count;
+};
+
+static int find_place(
+    struct sqlite_store *store, const struct det_job_put *put, struct det_job_place *ret)
+{
+    struct sqlite_call call;
+    int r;
+
+    det_sqlite_call(&store->writer, STATEMENT_JOB_FIND, &call);
+    det_sqlite_text(&call, put->queue);
+    det_sqlite_text(&call, put->id);
+    det_sqlite_text(&call, put->task);
+    det_sqlite_bytes(
+        &call, (struct det_chain_bytes){ put->body_size ? put->body : "", put->body_size });
+    r = det_sqlite_step(&call);
+    if (r > 0)
+        *ret = (struct det_job_place){
+            .key = (uint64_t)det_sqlite_get_number(&call, 0),
+            .submitted_at = det_sqlite_get_number(&call, 1),
+            .result = det_sqlite_get_number(&call, 2) ? 0 : DET_ERR_CONFLICT,
+        };
+    det_sqlite_end(&call);
+    return r < 0 ? r : 0;
+}
+
+int det_sqlite_jobs_insert(
+    struct sqlite_store *store, const struct det_job_put *put, struct det_job_place *ret)
+{
+    det_time now = sqlite_now(store);
+    bool is_later = put->run_at > now;
+    struct sqlite_call call;
+    int r;
+
+    det_sqlite_call(&store->writer, STATEMENT_JOB_PUT, &call);
+    det_sqlite_text(&call, put->queue);
+    det_sqlite_text(&call, put->id);
+    det_sqlite_text(&call, put->task);
+    det_sqlite_bytes(
+        &call, (struct det_chain_bytes){ put->body_size ? put->body : "", put->body_size });
+    det_sqlite_text(&call, det_jobs_state_name(is_later ? DET_JOB_DELAYED : DET_JOB_QUEUED));
+    det_sqlite_number(&call, is_later ? put->run_at : 0);
+    det_sqlite_number(&call, now);
+    r = det_sqlite_run(&call);
+    if (r < 0)
+        return r;
+    if (sqlite_changed_rows(store) == 0)
+        return find_place(store, put, ret);
+    *ret = (struct det_job_place){
+        .key = (uint64_t)sqlite3_last_insert_rowid(store->writer.database),
+        .is_new = true,
+        .submitted_at = now,
+    };
+    return 0;
+}
+
+static int put_step(struct sqlite_store *store, void *context)
+{
+    const struct puts *puts = context;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < puts->count; i++) {
+        const struct putting *putting = (const void *)puts->calls[i];
+
+        for (size_t k = 0; r == 0 && k < putting->count; k++) {
+            if (putting->ret[k].result == 0)
+                r = det_sqlite_jobs_insert(store, &putting->jobs[k], &putting->ret[k]);
+        }
+    }
+    return r;
+}
+
+int det_sqlite_jobs_write(
+    void *context, unsigned writer, struct det_store_commit *const *calls, size_t count)
+{
+    struct puts puts = { calls, count };
+
+    (void)writer;
+    return det_sqlite_alone(context, put_step, &puts);
+}
+
+int det_sqlite_jobs_put(
+    struct det_store *base, const struct det_job_put *jobs, size_t count, struct det_job_place *ret)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    struct putting putting = { jobs, count, ret };
+    struct det_store_commit *call = (void *)&putting;
+
+    if (!det_jobs_check_puts(jobs, count, ret))
+        return 0;
+    return store->writer.database ? det_group_commit(store->job_group, &call, 1)
+                                  : DET_ERR_READ_ONLY;
+}
