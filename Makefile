@@ -49,6 +49,7 @@ bench: setup-all
 	@scripts/setup bench || echo "going on without the peers that are not installed"
 	@scripts/npm bench/peers build/peers || echo "going on without the peers of npm"
 	@scripts/cargo bench/peers/taskvisor build/peers/taskvisor || echo "going on without taskvisor"
+	@(cd bench/peers/river && go build -o ../../../build/peers/) || echo "going on without River"
 	@scripts/build release
 	NODE_PATH=build/peers/node_modules build/release/bench/detent-bench $(BENCH_ARGS)
 

@@ -62,13 +62,14 @@ void det_waiters_tell(struct det_task *task, const struct det_task_end *end)
         leave(waiter);
         waiter->end = *end;
         waiter->has_ended = true;
-        if (last)
-            det_condition_broadcast(tasks->world, last);
-        last = det_signal_condition(tasks, waiter->signal);
         if (waiter->tell) {
             waiter->next = told;
             told = waiter;
+            continue;
         }
+        if (last)
+            det_condition_broadcast(tasks->world, last);
+        last = det_signal_condition(tasks, waiter->signal);
     }
     det_mutex_unlock(tasks->world, tasks->mutex);
     /* Who is woken finds the mutex free. Conditions outlive whoever used them. */
