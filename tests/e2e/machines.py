@@ -251,14 +251,13 @@ def test_an_event_id_is_taken_once():
     again = one("send", "o-1", "pay", *STORE, *PAY, "--id", "p-1")
     check(again["duplicate"])
     detent("send", "o-1", "ping", *STORE, "--id", "p-1", code=4,
-           err="the id 'p-1' was used before: event 1 was pay, not ping; nothing was done")
+           err="the event id p-1 was used for another request: pay, event 1")
     detent("send", "o-1", "ping", *STORE, "--id", "no id", code=2)
     detent("start", "order", "o-2", *STORE, "--id", "s-1")
     detent("start", "order", "o-2", *STORE, "--id", "s-1", out="was done before")
     detent("send", "o-2", "ping", *STORE, "--id", "s-1", code=4,
-           err="the id 's-1' was used before: event 0 was its start, not ping; nothing was done")
-    detent("start", "order", "o-1", *STORE, "--id", "p-1", code=4,
-           err="'o-1' of order is there already")
+           err="the event id s-1 was used for another request: the start, event 0")
+    detent("start", "order", "o-1", *STORE, "--id", "p-1", code=4)
     detent("start", "order", "o-2", *STORE, code=4, err="'o-2' of order is there already")
     equal(len(objects("history", "o-1", *STORE)), 2)
     detent("send", "o-1", "ping", *STORE)
@@ -266,7 +265,8 @@ def test_an_event_id_is_taken_once():
         data.execute("UPDATE events SET previous = 0 WHERE sequence = 2")
         data.execute("DELETE FROM events WHERE sequence < 2")
         data.execute("DELETE FROM starts")
-    detent("send", "o-1", "ping", *STORE, "--id", "p-1", out="was done before, as event 1: ")
+    detent("send", "o-1", "ping", *STORE, "--id", "p-1", code=4, err="another request: pay")
+    detent("send", "o-1", "pay", *STORE, *PAY, "--id", "p-1", out="was done before, as event 1: ")
 
 
 def test_expect_holds_or_nothing_happens():
@@ -478,8 +478,8 @@ def bury():
 
 def test_retry_brings_dead_effects_back():
     shop("o-1", "o-2")
-    detent("retry", "--list", *STORE, err="No effect was given up.")
-    detent("retry", "o-1", *STORE, code=3, err="no effect of o-1 was given up")
+    detent("retry", "--list", *STORE, err="No effect or timer was given up.")
+    detent("retry", "o-1", *STORE, code=3, err="no effect or timer of o-1 was given up")
     for name in ("o-1", "o-2"):
         detent("send", name, "pay", *STORE, *PAY)
     bury()
@@ -489,7 +489,7 @@ def test_retry_brings_dead_effects_back():
     detent("start", "order", "o-3", *STORE)
     detent("retry", "--list", *STORE, out=["order/o-1/1/0", "order/o-2/1/0", "IO"])
     equal([o["key"][17:] for o in objects("retry", "-l", "o-2", *STORE)], ["order/o-2/1/0"])
-    detent("retry", "o-1", "7/7", *STORE, code=3, err="has no dead effect '7/7'")
+    detent("retry", "o-1", "7/7", *STORE, code=3, err="has no dead letter '7/7'")
     detent("retry", "o-1", "1/0", *STORE, out="order/o-1/1/0: charge_card is to be tried again")
     equal(one("retry", "o-2", *STORE)["key"][17:], "order/o-2/1/0")
     for name in ("o-1", "o-2"):

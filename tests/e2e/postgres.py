@@ -118,7 +118,7 @@ def test_an_order_from_start_to_end():
     detent("get", "o-9", *there, code=3, err="did you mean 'o-")
     detent("store", "info", *there, out="2 instances")
     detent("store", "verify", *there, err="ok")
-    detent("retry", "--list", *there, err="No effect was given up.")
+    detent("retry", "--list", *there, err="No effect or timer was given up.")
 
 
 def test_what_a_server_does_better_is_said():
