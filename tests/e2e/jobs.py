@@ -164,7 +164,7 @@ def test_the_end_of_a_durable_job_is_waited_for():
     told = detent("submit", "batch", "--json", "--name", "b", "--", "sh", "-c", "exit 3").stdout
     equal(json.loads(told)["state"], "failed")
     # The same name for something else is not the same job.
-    detent("submit", "batch", "--name", "b", "--", "true", code=1,
+    detent("submit", "batch", "--name", "b", "--", "true", code=4,
            err=["queue batch: id b was submitted at 20", "use another id"])
     # Each is known to wait by what it says itself: that c runs may be the work of the other one.
     waits = [Follower("submit", "batch", "--wait", "--name", "c", "--", "sleep", "1000")
