@@ -20,7 +20,7 @@
 /* Every parameter is binary. */
 #define ONES_8  1, 1, 1, 1, 1, 1, 1, 1
 #define ONES_64 ONES_8, ONES_8, ONES_8, ONES_8, ONES_8, ONES_8, ONES_8, ONES_8
-static const int binary[] = { ONES_64, ONES_64 };
+static const int binary[] = { ONES_64, ONES_64, ONES_64, ONES_64 };
 
 void det_postgres_exchange_init(
     struct postgres_exchange *exchange, struct postgres_connection *connection)

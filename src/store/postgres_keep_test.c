@@ -5,6 +5,8 @@
  * machines there are. */
 #include "store/postgres_test.h"
 
+#include "store/postgres_checksum.h"
+
 struct findings {
     size_t count;
     char text[512];
@@ -123,7 +125,8 @@ static void every_kind_of_damage_is_found(void **state)
         { "DELETE FROM @events WHERE sequence >= 5", "events up to the head are missing" },
         { "DELETE FROM @snapshots; DELETE FROM @events WHERE sequence < 3",
           "no snapshot covers them" },
-        { "INSERT INTO @timers VALUES (99, 'x', 'pad', 1, 1, 'BARE', NULL, '')",
+        { "INSERT INTO @timers (instance, name, machine, visit, due, event, owner, next_at, "
+          "checksum) VALUES (99, 'x', 'pad', 1, 1, 'BARE', '', 1, '\\x00')",
           "1 rows of the table timers belong to no instance" },
         { "DELETE FROM @instances", "belong to no instance" },
     };
@@ -245,9 +248,11 @@ static void every_machine_is_told_with_the_definition_that_was_served_last(void 
     (void)state;
     assert_int_equal(pad->store->ops->machines(pad->store, check_spec, NULL), 0);
     free(
-        sql(pad->store,
-            "INSERT INTO @definitions VALUES ('pad', 3, 'x', 'three', 9000000000000000000), "
-            "('other', 1, 'y', 'one', 1)"));
+        sql(pad->store, "INSERT INTO @definitions VALUES "
+                        "('pad', 3, 'x', 'three', 9000000000000000000, '\\x00'), "
+                        "('other', 1, 'y', 'one', 1, '\\x00')"));
+    free(
+        sql(pad->store, "UPDATE @definitions AS d SET checksum = " POSTGRES_SUM_DEFINITIONS("d.")));
     free(sql(pad->store, "UPDATE @instances SET machine = 'stray'"));
     assert_int_equal(pad->store->ops->machines(pad->store, count_machine, text), 0);
     assert_string_equal(text, "other@1 pad@3 stray@1 ");

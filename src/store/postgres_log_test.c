@@ -192,8 +192,9 @@ static void a_start_that_may_still_come_is_waited_for(void **state)
     uint64_t after = 0;
 
     (void)state;
-    run(&writer, "BEGIN; INSERT INTO @starts (instance, position, version, state, data, at) "
-                 "SELECT key + 1000000, nextval('@events_position_seq'), 1, 'A', data, 1 "
+    run(&writer, "BEGIN; INSERT INTO @starts (instance, position, version, state, data, at, "
+                 "checksum) "
+                 "SELECT key + 1000000, nextval('@events_position_seq'), 1, 'A', data, 1, '\\x00' "
                  "FROM @instances WHERE id = 'p'");
     assert_int_equal(send(pad, BARE, NULL), 0);
     assert_string_equal(read_on(pad->store, &after), "0 ");

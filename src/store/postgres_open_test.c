@@ -88,8 +88,8 @@ static void another_schema_version_is_refused(void **state)
     struct det_store *store = store_at(url, NULL);
 
     (void)state;
-    free(sql(store, "UPDATE @store SET schema = 6"));
-    refused(url, NULL, DET_ERR_VERSION, "are of version 6, this program knows 5");
+    free(sql(store, "UPDATE @store SET schema = 7"));
+    refused(url, NULL, DET_ERR_VERSION, "are of version 7, this program knows 6");
     free(sql(store, "UPDATE @store SET schema = 0"));
     refused(url, NULL, DET_ERR_VERSION, "are of version 0");
     free(sql(store, "DELETE FROM @store"));
@@ -357,13 +357,16 @@ static void a_definition_must_have_what_is_used(void **state)
 
     (void)state;
     free(
-        sql(pad->store, "INSERT INTO @definitions VALUES ('pad', 0, 'x', '', 1); "
+        sql(pad->store, "INSERT INTO @definitions VALUES ('pad', 0, 'x', '', 1, '\\x00'); "
                         "UPDATE @instances SET state = 'GONE'"));
     assert_int_equal(pad->store->ops->serve(pad->store, pad->machine, &error), DET_ERR_VERSION);
     assert_non_null(
         strstr(error.text, "has no state \"GONE\", but the store has instances in it: 1;"));
     free(sql(pad->store, "UPDATE @instances SET state = 'A'"));
-    free(sql(pad->store, "INSERT INTO @timers VALUES (1, 'later', 'pad', 1, 1, 'LOST', NULL, '')"));
+    free(
+        sql(pad->store, "INSERT INTO @timers (instance, name, machine, visit, due, event, owner, "
+                        "next_at, checksum) "
+                        "VALUES (1, 'later', 'pad', 1, 1, 'LOST', '', 1, '\\x00')"));
     assert_int_equal(pad->store->ops->serve(pad->store, pad->machine, &error), DET_ERR_VERSION);
     assert_non_null(strstr(error.text, "no event \"LOST\""));
     desk_close(pad);
