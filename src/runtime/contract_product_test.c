@@ -193,7 +193,7 @@ static int answer_nonsense(struct lab *lab, struct det_effect_call *call, struct
     (void)lab;
     (void)call;
     *ret = probe_worked((struct load){ .amount = 1 });
-    return 2;
+    return DET_POSTPONED + 1;
 }
 
 static void an_answer_that_is_none_is_a_failed_attempt(void **unused)

@@ -53,7 +53,7 @@ static void end_failed(struct det_batch_item *item, struct det_errand *errand, d
     if (errand->answer > DET_PRODUCED)
         det_error_set(
             &item->error, errand->result,
-            "it returned %d, which is neither DET_DONE nor DET_PRODUCED nor an error",
+            "it returned %d, which is neither DET_DONE, DET_PRODUCED, DET_POSTPONED nor an error",
             errand->answer);
     det_errand_explain(runtime, errand, item->error.code ? item->error.text : NULL);
 }

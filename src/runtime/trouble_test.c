@@ -63,7 +63,7 @@ static void answering(struct fixture *f)
     assert_told(
         f, DET_TROUBLE_EFFECT_FAILED, 1,
         "charge_card of order o-1 failed with INVALID in attempt 1, and is tried again: it "
-        "returned 7, which is neither DET_DONE nor DET_PRODUCED nor an error");
+        "returned 7, which is neither DET_DONE, DET_PRODUCED, DET_POSTPONED nor an error");
 }
 
 static void an_answer_that_means_nothing_is_named(void **state)
