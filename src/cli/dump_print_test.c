@@ -108,7 +108,7 @@ static void a_query_leaves_out_what_is_not_wanted(void **state)
                  "  plant/b (link)\n"
                  "    desired version 1, sync 4 (empty)\n"
                  "\n"
-                 "1 deltas, 1 documents of 1 workers\n");
+                 "1 delta, 1 document of 1 worker\n");
     close_desk(&desk);
 }
 
@@ -157,7 +157,7 @@ static void secrets_of_what_was_put_by_hand_are_not_shown(void **state)
                  "      name: \"a\"\n"
                  "      variables: \"{redacted}\"\n"
                  "\n"
-                 "4 deltas, 1 documents of 1 workers\n");
+                 "4 deltas, 1 document of 1 worker\n");
     close_desk(&desk);
 }
 
