@@ -16,11 +16,11 @@ static void one_waits_until_another_runs(void **state)
     stage_expect(&stage, "+other");
     stage_add(&stage, "a", NULL);
     assert_int_equal(stage_add_needing(&stage, "b", NULL, "a", DET_WHEN_RUNNING), 0);
-    assert_string_equal(stage_state(&stage, "a"), "waiting");
+    assert_string_equal(stage_state(&stage, "a"), "waiting a permit: 1 of 1 is taken by other");
     assert_string_equal(stage_state(&stage, "b"), "held a: not running yet");
     stage_play(&stage, "other", PART_SUCCEED);
     stage_expect(&stage, "=other #other +a");
-    assert_string_equal(stage_state(&stage, "b"), "waiting");
+    assert_string_equal(stage_state(&stage, "b"), "waiting a permit: 1 of 1 is taken by a");
     stage_close(&stage);
 }
 
@@ -145,7 +145,7 @@ static void a_group_is_running_when_all_below_it_are(void **state)
     assert_string_equal(stage_state(&stage, "z"), "held g: not running yet");
     stage_play(&stage, "other", PART_SUCCEED);
     stage_expect(&stage, "=other #other +y");
-    assert_string_equal(stage_state(&stage, "z"), "waiting");
+    assert_string_equal(stage_state(&stage, "z"), "waiting a permit: 2 of 2 are taken by y, x");
     stage_close(&stage);
 }
 
@@ -312,7 +312,7 @@ static void one_in_line_for_a_permit_is_held_when_its_dependency_is_lost(void **
     stage_add(&stage, "a", NULL);
     assert_int_equal(stage_add_needing(&stage, "b", NULL, "a", DET_WHEN_RUNNING), 0);
     stage_expect(&stage, "+a");
-    assert_string_equal(stage_state(&stage, "b"), "waiting");
+    assert_string_equal(stage_state(&stage, "b"), "waiting a permit: 1 of 1 is taken by a");
     stage_play(&stage, "a", PART_FAIL);
     stage_expect(&stage, "!a");
     assert_string_equal(stage_state(&stage, "b"), "held a: not running yet");

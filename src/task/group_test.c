@@ -111,7 +111,7 @@ static void failures_go_up_until_the_top_has_failed(void **state)
     stage_expect(&stage, "G:top G:in +x !x +x !x F:in G:in +x !x +x !x F:in F:top S:in #x");
     assert_string_equal(
         stage.ends[0].reason,
-        "group top: 1 restarts in 10s; the last: in: 1 restarts in 10s; the last: x: broken");
+        "group top: 1 restart in 10s; the last: in: 1 restart in 10s; the last: x: broken");
     stage_close(&stage);
 }
 
@@ -203,7 +203,7 @@ static void nobody_of_a_closed_group_gets_a_permit(void **state)
     stage_add(&stage, "a", "g");
     stage_add(&stage, "b", "g");
     stage_expect(&stage, "G:g +a");
-    assert_string_equal(stage_state(&stage, "b"), "waiting");
+    assert_string_equal(stage_state(&stage, "b"), "waiting a permit: 1 of 1 is taken by a");
     stage_play(&stage, "a", PART_FAIL);
     stage_expect(&stage, "!a R:g");
     assert_string_equal(stage_state(&stage, "b"), "held group g: paused");

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/text.h"
 #include "base/unset.h"
 
 static bool has_permit_left(const struct det_tasks *tasks)
@@ -94,6 +95,7 @@ void det_permit_obstacle(const struct det_task *task, char *target, size_t size)
 {
     struct det_tasks *tasks = task->tasks;
     bool is_thread = task->kind == TASK_FUNCTION && tasks->pool_used >= tasks->pool_size;
+    unsigned used = (unsigned)(is_thread ? tasks->pool_used : tasks->permits_used);
     char names[DET_TASK_REASON_MAX - 64] = "";
     struct holders holders = { .text = names, .size = sizeof names, .are_functions = is_thread };
     const char *of = "";
@@ -109,10 +111,10 @@ void det_permit_obstacle(const struct det_task *task, char *target, size_t size)
         of = "; the system gives no more";
     (void)snprintf(
         target, size,
-        is_thread ? "a pool thread: %u of %u are taken by %s%s"
-                  : "a permit: %u of %u are taken by %s%s",
-        (unsigned)(is_thread ? tasks->pool_used : tasks->permits_used),
-        (unsigned)(is_thread ? tasks->pool_size : tasks->options.concurrent_max), names, of);
+        is_thread ? "a pool thread: %u of %u %s taken by %s%s"
+                  : "a permit: %u of %u %s taken by %s%s",
+        used, (unsigned)(is_thread ? tasks->pool_size : tasks->options.concurrent_max),
+        det_is_or_are(used), names, of);
 }
 
 /* Once, until nobody waits for a thread any more. */

@@ -86,7 +86,7 @@ static void one_that_waits_for_a_permit_says_who_has_them(void **unused)
     lab_settle(lab);
     second = lab_add(lab, &b, "b", NULL);
     lab_settle(lab);
-    assert_waits(lab, &b, "waiting|a permit: 1 of 1 are taken by a");
+    assert_waits(lab, &b, "waiting|a permit: 1 of 1 is taken by a");
     assert_int_equal(lab_count(lab, DET_EVENT_POOL_EXHAUSTED, NULL), 0);
     det_waiter_close(first);
     det_waiter_close(second);
