@@ -134,7 +134,7 @@ static void one_that_fits_is_kept_and_every_machine_is_told(void **state)
     shelf_exec(
         shelf, "INSERT INTO instances SELECT 50, 'alien', id, 7, state, sequence, visit,"
                " transitions, started_at, moved_at, stopped, reason, data, hash, 0, 0, 0, NULL,"
-               " NULL FROM instances");
+               " NULL, 0, NULL FROM instances");
     assert_int_equal(store->ops->machines(store, see_machine, &seen), 0);
     assert_string_equal(seen.names, "alien 7 none;pad 2 spec;");
     seen.count = 2;

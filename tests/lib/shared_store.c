@@ -158,9 +158,10 @@ static int load_timer(void *context, const struct det_store_timer *timer)
     const struct load_walk *walk = context;
     struct det_store_timer copy = *timer;
 
-    copy.is_foreign = is_foreign(
-        walk,
-        det_shared_find_row(walk->node->shared, walk->machine, walk->id, true, 0, timer->timer));
+    copy.is_foreign = !timer->is_dead && is_foreign(
+                                             walk, det_shared_find_row(
+                                                       walk->node->shared, walk->machine, walk->id,
+                                                       true, 0, timer->timer));
     return walk->rows->timer(walk->rows->context, &copy);
 }
 
