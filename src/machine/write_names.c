@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "machine/words.h"
 #include "machine/write.h"
 
 /* An entry of a map of names. */
@@ -14,7 +15,7 @@ struct taken {
     const char *name;
 };
 
-/* In capitals. END is a row of its own wherever it stands. */
+/* In capitals. */
 static char *capitals_of(struct det_writer *writer, const char *wire)
 {
     size_t length = strlen(wire);
@@ -25,9 +26,10 @@ static char *capitals_of(struct det_writer *writer, const char *wire)
     return name;
 }
 
+/* A name on disk may be free where the same one in capitals is not: null, _late, det_late. */
 static bool is_free(const struct det_map *map, const char *name)
 {
-    return strcmp(name, "END") != 0 && det_map_get(map, name) == NULL;
+    return det_name_use(name) == NULL && det_map_get(map, name) == NULL;
 }
 
 /* STATE_7, and underscores behind it until nobody has it. */
