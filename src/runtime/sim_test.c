@@ -158,27 +158,60 @@ static int submit_and_wait(
     return r;
 }
 
-static int send_once(
-    struct scenario *scenario, unsigned instance, const char *event_id, struct det_sent *sent)
+/* What is sent; again, it is the same. */
+struct request {
+    unsigned instance;
+    char event_id[24];
+    struct order_event first, second;
+    bool is_stop, has_second;
+};
+
+static struct request draw_request(struct scenario *scenario)
 {
     static const unsigned kinds[] = { PAY, PAY, PING, TOUCH, NOTE, NOISE, JUNK, SHIP, CANCEL };
-    struct order_event first = { .kind = kinds[det_sim_random_below(scenario->sim, 9)] };
-    struct order_event second = { .kind = kinds[det_sim_random_below(scenario->sim, 8)] };
-    const void *both[] = { &second, &first };
-    struct det_send_options options = { .event_id = event_id };
+    struct request request = {
+        .instance = (unsigned)det_sim_random_below(scenario->sim, INSTANCES),
+        .first = { .kind = kinds[det_sim_random_below(scenario->sim, 9)] },
+        .second = { .kind = kinds[det_sim_random_below(scenario->sim, 8)] },
+    };
 
-    if (first.kind == CANCEL && !det_sim_chance(scenario->sim, 200000))
-        first.kind = PING;
-    if (det_sim_chance(scenario->sim, 10000))
+    if (request.first.kind == CANCEL && !det_sim_chance(scenario->sim, 200000))
+        request.first.kind = PING;
+    request.is_stop = det_sim_chance(scenario->sim, 10000);
+    request.has_second = det_sim_chance(scenario->sim, 100000);
+    return request;
+}
+
+static int send_once(
+    struct scenario *scenario, const struct request *request, struct det_sent *sent)
+{
+    const char *name = names[request->instance];
+    const void *both[] = { &request->second, &request->first };
+    struct det_send_options options = { .event_id = request->event_id };
+
+    if (request->is_stop)
         return det_runtime_stop(
-            scenario->runtime, scenario->machine, names[instance], "chance", &options, sent);
-    if (det_sim_chance(scenario->sim, 100000))
+            scenario->runtime, scenario->machine, name, "chance", &options, sent);
+    if (request->has_second)
         return det_runtime_send_all(
-            scenario->runtime, scenario->machine, names[instance], both, 2, &options, sent);
+            scenario->runtime, scenario->machine, name, both, 2, &options, sent);
     if (det_sim_chance(scenario->sim, 300000))
-        return submit_and_wait(scenario, instance, &first, &options, sent);
+        return submit_and_wait(scenario, request->instance, &request->first, &options, sent);
     return det_runtime_send(
-        scenario->runtime, scenario->machine, names[instance], &first, &options, sent);
+        scenario->runtime, scenario->machine, name, &request->first, &options, sent);
+}
+
+/* The same id for another event is refused, and nothing of it is recorded. */
+static void send_other(struct scenario *scenario, const struct request *request)
+{
+    struct request other = *request;
+    struct det_sent sent;
+    int r;
+
+    other.first.kind = request->first.kind == PING ? TOUCH : PING;
+    other.is_stop = other.has_second = false;
+    r = send_once(scenario, &other, &sent);
+    assert_true(r == DET_ERR_CONFLICT || r == DET_ERR_IO || r == DET_ERR_TIMEOUT);
 }
 
 static void assert_expected_error(int r)
@@ -193,21 +226,24 @@ static void sender(void *argument)
 {
     struct scenario *scenario = argument;
     unsigned number = scenario->sender_number++;
-    char event_id[24];
 
     for (unsigned i = 0; i < STEPS; i++) {
-        unsigned instance = (unsigned)det_sim_random_below(scenario->sim, INSTANCES);
+        struct request request = draw_request(scenario);
         struct det_sent sent;
         int r;
 
-        snprintf(event_id, sizeof event_id, "e-%u-%u", number, i);
-        r = send_once(scenario, instance, event_id, &sent);
+        snprintf(request.event_id, sizeof request.event_id, "e-%u-%u", number, i);
+        r = send_once(scenario, &request, &sent);
         if (r == DET_ERR_IO)
-            r = send_once(scenario, instance, event_id, &sent);
+            r = send_once(scenario, &request, &sent);
         if (r == 0)
-            remember(scenario, event_id, instance, &sent);
+            remember(scenario, request.event_id, request.instance, &sent);
         else
             assert_expected_error(r);
+        /* Stopping what has stopped records nothing either. */
+        if (r == 0 && sent.outcome != DET_IGNORED && !request.is_stop &&
+            det_sim_chance(scenario->sim, 50000))
+            send_other(scenario, &request);
         det_sim_note(scenario->sim, &r, sizeof r);
         if (det_sim_chance(scenario->sim, 500000))
             wait_in(
