@@ -10,6 +10,7 @@
 #include "cli/args.h"
 #include "cli/store_test.h"
 #include "store/jobs.h"
+#include "store/sqlite.h"
 
 struct place {
     char *folder;
@@ -76,6 +77,7 @@ static void change(const char *path, const char *statement)
     sqlite3 *database;
 
     assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(det_sqlite_checksum_open(database), SQLITE_OK);
     assert_int_equal(sqlite3_exec(database, statement, NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(database), SQLITE_OK);
 }
@@ -102,8 +104,10 @@ static int open_place(void **state)
 #undef RUN
     put_jobs(place.url);
     change(
-        place.base, "UPDATE instances SET lock_owner = 'a', lock_until = 9000000000000000000 "
-                    "WHERE id = 'o-1'");
+        place.base,
+        "UPDATE instances SET lock_owner = 'a', lock_until = 9000000000000000000 WHERE id = 'o-1';"
+        "UPDATE instances SET lock_checksum = row_checksum('lock', key, fence, lock_owner,"
+        " lock_until) WHERE id = 'o-1'");
     snprintf(place.url, sizeof place.url, "sqlite:%s", place.path);
     *state = &place;
     return 0;
@@ -126,12 +130,12 @@ struct scenario {
 /* Each run finds the same store. */
 static int run_scenario(struct det_test_memory *memory, void *argument)
 {
-    static const char *const suffixes[] = { "-wal", "-shm" };
+    static const char *const suffixes[] = { "-wal", "-shm", ".mark" };
     const struct scenario *scenario = argument;
     const char *words[12] = { NULL };
     size_t count = 0;
 
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         char name[1100];
 
         snprintf(name, sizeof name, "%s%s", scenario->place->path, suffixes[i]);
