@@ -13,6 +13,26 @@
 
 #define WORD_WIDTH 11
 
+static void collect(struct cli *cli, const char *word, const char *text)
+{
+    line_open(cli->facts, NULL, '{');
+    line_text(cli->facts, "about", word ? word : "");
+    line_text(cli->facts, "text", text);
+    line_close(cli->facts, '}');
+}
+
+/* In one line, however long: a part of it, pasted, would be another command. */
+static void print_retry(struct cli *cli, const char *id, const char *key)
+{
+    char text[sizeof "detent retry  " + DET_ID_MAX + INSTANCE_KEY_TEXT];
+
+    snprintf(text, sizeof text, "detent retry %s %s", id, key);
+    if (cli->facts)
+        collect(cli, NULL, text);
+    else
+        cli_print(cli, "%*s%s\n", WORD_WIDTH, "", text);
+}
+
 void facts_print(struct cli *cli, const char *word, const char *format, ...)
 {
     char *text = NULL;
@@ -27,10 +47,7 @@ void facts_print(struct cli *cli, const char *word, const char *format, ...)
         return;
     }
     if (cli->facts) {
-        line_open(cli->facts, NULL, '{');
-        line_text(cli->facts, "about", word ? word : "");
-        line_text(cli->facts, "text", text);
-        line_close(cli->facts, '}');
+        collect(cli, word, text);
     } else {
         cli_print_in(cli, CLI_FAINT, "%-*s", WORD_WIDTH, word ? word : "");
         cli_print_wrapped(cli, WORD_WIDTH, WORD_WIDTH, text);
@@ -95,9 +112,8 @@ static void print_dead_timers(struct cli *cli, const struct instance *instance)
             instance->machine->events[t->row.event].name, *name ? " by " : " by the timeout", name,
             t->row.attempts, det_plural(t->row.attempts),
             instance_why(t->row.last_error, t->row.reason, why));
-        facts_print(
-            cli, NULL, "detent retry %s %s", instance->id,
-            instance_timer_key(instance->machine, instance->id, &t->row, key));
+        print_retry(
+            cli, instance->id, instance_timer_key(instance->machine, instance->id, &t->row, key));
         word = NULL;
     }
 }
@@ -197,8 +213,8 @@ static void print_dead(
         cli, word, "%s was given up after %u attempt%s: %s",
         instance->machine->effects[row->effect].name, row->attempts, det_plural(row->attempts),
         instance_why(row->last_error, row->reason, why));
-    facts_print(
-        cli, NULL, "detent retry %s %s", instance->id,
+    print_retry(
+        cli, instance->id,
         instance_key(instance->store->store, instance->machine, instance->id, row, key));
 }
 

@@ -130,6 +130,30 @@ static void timers_tell_their_failures(void **state)
     shop_close(&shop);
 }
 
+/* A part of it, pasted, would be another command. */
+static void a_command_is_one_line_however_long_it_is(void **state)
+{
+    static const char id[] = "0b5f8f0e-53a4-4be4-9a51-0f5f9fd0c1aa";
+    char line[256];
+    struct shop shop;
+
+    (void)state;
+    shop_open(&shop);
+    shop_start(&shop, shop.order, id);
+    shop_send(&shop, id, "pay");
+    det_runtime_close(shop.runtime);
+    shop.runtime = NULL;
+    shop_fail_timer(&shop, id, 8, DET_ERR_ACTION_FAILED, NULL, true);
+    print_all(&shop, id);
+    snprintf(line, sizeof line, "\n           detent retry %s order/%s/timer/reminder\n", id, id);
+    assert_non_null(strstr(shop_said(&shop), line));
+    shop_fail_effect(&shop, id, 8, -503, NULL, true);
+    print_all(&shop, id);
+    snprintf(line, sizeof line, "\n           detent retry %s STORE/order/%s/1/0\n", id, id);
+    assert_non_null(strstr(said_of_store(&shop), line));
+    shop_close(&shop);
+}
+
 /* It may be running, or its process is gone. */
 static void an_attempt_without_an_end_is_not_told_as_failed(void **state)
 {
@@ -313,6 +337,7 @@ int main(void)
         cmocka_unit_test(an_end_is_told_as_one),
         cmocka_unit_test(effects_tell_their_failures),
         cmocka_unit_test(timers_tell_their_failures),
+        cmocka_unit_test(a_command_is_one_line_however_long_it_is),
         cmocka_unit_test(an_attempt_without_an_end_is_not_told_as_failed),
         cmocka_unit_test(an_instance_is_one_object),
         cmocka_unit_test(events_are_lines_without_what_is_sensitive),
