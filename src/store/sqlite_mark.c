@@ -141,10 +141,10 @@ int det_sqlite_mark_refuse(
             (long long)mark->position);
     return det_error_set(
         reterr, DET_ERR_CORRUPT,
-        "%s has lost what it had acknowledged: %s are missing; its log %s-wal is damaged or gone, "
-        "or an older copy is in its place; take the newest backup, or remove %s.mark to go on "
-        "without them; nothing was changed",
-        store->path, what, store->path, store->path);
+        "%s has lost what it had acknowledged: %s are missing; its log (-wal) is damaged or gone, "
+        "or an older copy is in its place; take the newest backup, or remove its .mark file to go "
+        "on without them; nothing was changed",
+        store->path, what);
 }
 
 /* Without the file, because it cannot be made, there is no mark: the store is as good without. */

@@ -71,6 +71,8 @@ static void assert_lost(struct shelf *shelf, const char *words)
         fail_msg("\"%s\" is not in \"%s\"", words, shelf->error.text);
     assert_non_null(strstr(shelf->error.text, "lost what it had acknowledged"));
     assert_non_null(strstr(shelf->error.text, ".mark"));
+    /* All of it has room. */
+    assert_non_null(strstr(shelf->error.text, "; nothing was changed"));
 }
 
 static void what_a_killed_writer_acknowledged_is_there(void **state)
