@@ -45,6 +45,8 @@ bool det_test_memory_fail(struct det_test_memory *memory, uint64_t number, bool 
  * must free all it took, and must assert itself that no half state is visible. */
 typedef int det_test_scenario(struct det_test_memory *memory, void *argument);
 void det_test_each_failure(det_test_scenario *scenario, void *argument);
+/* The same for every `step`-th call, where a run of the scenario takes long. */
+void det_test_some_failures(det_test_scenario *scenario, void *argument, uint64_t step);
 
 /* Whether `function` ends the process by abort(): it is tried in a child, whose stderr must hold
  * `text` (NULL: anything). A failing test aborts there too. */

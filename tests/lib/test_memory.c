@@ -211,16 +211,21 @@ static bool run_failing(
     return failed;
 }
 
-void det_test_each_failure(det_test_scenario *scenario, void *argument)
+void det_test_some_failures(det_test_scenario *scenario, void *argument, uint64_t step)
 {
     uint64_t fail_at = 1;
 
     (void)run_failing(scenario, argument, 0, false);
     while (run_failing(scenario, argument, fail_at, false)) {
         (void)run_failing(scenario, argument, fail_at, true);
-        fail_at++;
+        fail_at += step;
         if (fail_at > FAILURE_MAX)
             fail_msg("the scenario still allocates after %d failures", FAILURE_MAX);
     }
-    print_message("             %llu failure points\n", (unsigned long long)(fail_at - 1));
+    print_message("             failure points up to %llu\n", (unsigned long long)fail_at);
+}
+
+void det_test_each_failure(det_test_scenario *scenario, void *argument)
+{
+    det_test_some_failures(scenario, argument, 1);
 }
