@@ -40,8 +40,10 @@ def test_the_first_answer_comes_again_also_after_a_crash():
         for name, again in (("s", start(wire, "c-1", key="s-1")),
                             ("a", shop.add(wire, "c-1", 7, "a-1").json)):
             equal(again, {**firsts[name], "duplicate": True})
-        # The same key with other content is still the same request: it happens once.
-        check(shop.add(wire, "c-1", 9, "a-1").status in (200, 409))
+        # The same key with other content is another request, which is refused and names the first.
+        refused = shop.add(wire, "c-1", 9, "a-1")
+        equal((refused.status, refused.json["error"]["code"]), (422, "CONFLICT"))
+        check("a-1" in refused.json["error"]["text"], refused.json)
         equal(wire.get("/v1/machines/counter/instances/c-1").json["sequence"], 2)
         if round_number == 0:
             daemon.kill_hard()
@@ -101,7 +103,7 @@ def test_sends_of_a_batch_are_independent():
     one = {"machine": "counter", "event": "add", "payload": {"number": 1}}
     sends = [{**one, "id": "c-0"}, {**one, "id": "nobody"}, {**one, "id": "c-1", "expected": 9},
              {**one, "id": "c-2", "event_id": "e-1"}, {**one, "id": "c-2", "event_id": "e-1"},
-             {**one, "id": "c-1", "data": {}}, {**one, "machine": "nobody", "id": "c-1"},
+             {**one, "id": "c-1", "payload": {}}, {**one, "machine": "nobody", "id": "c-1"},
              {**one, "id": "c-0"}]
     answer = wire.post("/v1/batches", {"sends": sends})
     equal(answer.status, 200)

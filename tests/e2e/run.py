@@ -940,7 +940,8 @@ def test_backoff_is_exact_as_json_and_repeats_a_seed():
 
 def test_backoff_says_what_is_wrong_with_a_policy():
     for words, text in (
-            (["--first", "1m"], "the first delay (1m) is over the longest (30s); raise max"),
+            (["--first", "1m", "--max", "30s"],
+             "the first delay (1m) is over the longest (30s); raise max"),
             (["--first", "5"], "--first is a time such as 250ms"),
             (["--first=-1s"], "--first is a time"),
             (["--max", "0s"], "--max is a time such as 250ms, 1.5s or 1h30m, more than none"),

@@ -76,7 +76,7 @@ def test_a_tree_is_supervised_and_shown():
     wait_state("hello", "running")
     detent("workers", out=["plant", "|- press", "`- hello", "connected", "running"])
     detent("workers", "press", out="plant/press")
-    detent("status", out=["workers    3\n", "3 run\n"])
+    detent("status", out=["workers    3\n", "3 running"])
     equal(one("status")["workers"]["running"], 3)
     found = workers()
     equal(list(found), ["plant", "plant/press", "plant/hello"])
