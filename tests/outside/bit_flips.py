@@ -72,6 +72,11 @@ def add_rows(database):
     database.executescript("""
         INSERT INTO schedules VALUES ('nightly', 5, 3, 7, 0);
         UPDATE schedules SET checksum = row_checksum('schedules', name, next_at, last_at, token);
+        INSERT INTO jobs (queue, id, task, body, state, due_at, attempts, owner, submitted_at,
+            ended_at, reason, lost, checksum)
+            VALUES ('mail', 'j-1', 'send', x'7b7d', 'delayed', 9, 2, 'n-1', 4, 0, 'it broke', 1, 0);
+        UPDATE jobs SET checksum = row_checksum('jobs', queue, id, task, body, state, due_at,
+            attempts, owner, submitted_at, ended_at, reason, lost);
         INSERT INTO documents VALUES ('a', 'link', 'spec', 1, 1, 10, 11, '{"n":1}', 0);
         UPDATE documents SET checksum = row_checksum('documents', id, kind, role, sync, version,
             created_at, updated_at, text);
@@ -185,6 +190,10 @@ class Trial:
 
     def flip_column(self, table, columns, row, column):
         if (table, column) == ("instances", "key") and self.is_alone(row[0]):
+            return
+        # An order in a queue, and no part of the checksum: a retry changes it. Where the file is
+        # damaged, its indexes say another one.
+        if (table, column) == ("jobs", "key"):
             return
         keys = [name for name, place in columns if place] or [columns[0][0]]
         names = [name for name, _ in columns]
