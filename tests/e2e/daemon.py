@@ -188,7 +188,7 @@ def test_serve_tells_its_supervisor_what_it_does():
     supervisor = Supervisor()
     # Nothing is left to run, and it goes on.
     daemon = Serve(env={**supervisor.env, "WATCHDOG_USEC": "20000"})
-    check("STATUS=1 tasks" in supervisor.hear("READY=1"))
+    check("STATUS=1 task, " in supervisor.hear("READY=1"))
     for _ in range(3):
         supervisor.hear("WATCHDOG=1")
     wait_until(lambda: [t["state"] for t in objects("tasks")] == ["completed"], "it has ended")

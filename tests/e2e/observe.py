@@ -145,6 +145,8 @@ def begin():
     one = Up()
     wait_until(lambda: listens() or one.process.poll() is not None, "the socket")
     check(one.process.poll() is None, one.shown())
+    # Who is stopped before that has not failed.
+    one.wait_for("failed for good after 2 attempts")
     return one
 
 
