@@ -110,5 +110,9 @@ bool cli_is_stopped(const struct cli *cli);
 /* Installs the handler that cli_is_interrupted() asks, and ignores SIGPIPE. main() only. */
 void cli_catch_signals(void);
 bool cli_is_interrupted(void);
+/* A thread that reads SIGINT or SIGTERM leaves its number here for who waits outside of a loop, and
+ * 0 when nobody is to heed it any more. */
+void cli_note_signal(int number);
+int cli_noted_signal(void);
 
 #endif

@@ -3,10 +3,12 @@
 
 /* signals.c - the first Ctrl-C asks the command to end, the second one ends it. */
 #include <signal.h>
+#include <stdatomic.h>
 
 #include "cli/cli.h"
 
 static volatile sig_atomic_t was_interrupted;
+static atomic_int noted;
 
 static void interrupt(int number)
 {
@@ -29,4 +31,14 @@ void cli_catch_signals(void)
 bool cli_is_interrupted(void)
 {
     return was_interrupted != 0;
+}
+
+void cli_note_signal(int number)
+{
+    atomic_store(&noted, number);
+}
+
+int cli_noted_signal(void)
+{
+    return atomic_load(&noted);
 }

@@ -275,13 +275,14 @@ static bool open_served(struct cli_store *store)
     return true;
 }
 
-/* `detent up` reads its signals, but not while it waits here. */
+/* A thread of `detent up` reads its signals; its loop does not while it waits here. */
 static bool is_signalled(void)
 {
     sigset_t pending;
 
-    return sigpending(&pending) == 0 &&
-           (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
+    return cli_noted_signal() ||
+           (sigpending(&pending) == 0 &&
+            (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1));
 }
 
 /* Another command has it for a moment, another program perhaps for ever. */

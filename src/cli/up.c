@@ -400,7 +400,7 @@ static int run_tasks(struct up *up)
         cli_complain(up->cli, "%s", error.text);
         return cli_exit_of(r);
     }
-    up->is_empty = true;
+    up->is_empty = up->has_begun = true;
     up_tell_ready(up);
     /* An interruption from before there were our own signals. */
     if (cli_is_interrupted())

@@ -186,6 +186,7 @@ struct up {
     enum up_state state;
     bool has_news;               /* something has happened since it was looked at */
     bool is_empty;               /* nothing is left to run */
+    bool has_begun;              /* the loop takes signals */
     bool has_failed;             /* a task of the file failed for good */
     bool was_forced;             /* something did not stop by itself */
     det_time stop_at;            /* monotonic: when it began */

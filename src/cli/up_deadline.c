@@ -64,6 +64,7 @@ static void take_signal(struct up_deadline *deadline)
 
     if (read(deadline->signals, &info, sizeof info) != (ssize_t)sizeof info)
         return;
+    cli_note_signal((int)info.ssi_signo);
     if (!deadline->first) {
         deadline->first = now;
         move_to(deadline, det_add_time(now, atomic_load(&deadline->grace) + CLOSE_SPAN));

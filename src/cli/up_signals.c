@@ -6,6 +6,7 @@
  * The terminal's Ctrl-C reaches only this process, since each task leads a group of its own. SIGINT
  * and SIGTERM come by way of the thread of up_deadline.c. */
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -174,9 +175,16 @@ void up_signals_close(struct up *up)
 
 void up_signals_end(struct up *up)
 {
+    int noted;
+
     if (up->signal_watch.descriptor < 0)
         return;
     up_deadline_close(up);
     close_descriptors(up);
+    noted = cli_noted_signal();
+    cli_note_signal(0);
     pthread_sigmask(SIG_SETMASK, &up->mask_before, NULL);
+    /* Came before there was a loop to stop: it does what it would have done without us. */
+    if (noted && !up->has_begun)
+        (void)raise(noted);
 }
