@@ -12,6 +12,7 @@
  * the folder's descriptor. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,10 @@
 
 #define BACKLOG         64
 #define CONNECT_SECONDS 5
+/* A process that was killed while it began another one has its descriptors open until that is its
+ * own program, or gone. */
+#define LOCK_TRIES      50
+#define LOCK_AGAIN_MS   20
 
 static int fail_errno(struct det_error *reterr, const char *project, const char *what)
 {
@@ -172,6 +177,16 @@ static int fail_running(struct det_error *reterr, const char *project)
         project);
 }
 
+static bool try_lock(int lock)
+{
+    for (int i = 1; flock(lock, LOCK_EX | LOCK_NB) < 0; i++) {
+        if (errno != EWOULDBLOCK || i == LOCK_TRIES)
+            return false;
+        (void)poll(NULL, 0, LOCK_AGAIN_MS);
+    }
+    return true;
+}
+
 /* Only one comes past this; the lock ends with the process, however that ends. */
 static int take_lock(
     const char *project, struct socket_listener *listener, struct det_error *reterr)
@@ -180,7 +195,7 @@ static int take_lock(
         openat(listener->folder, SOCKET_LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (listener->lock < 0)
         return fail_errno(reterr, project, "cannot make " SOCKET_FOLDER "/" SOCKET_LOCK_NAME);
-    if (flock(listener->lock, LOCK_EX | LOCK_NB) == 0)
+    if (try_lock(listener->lock))
         return 0;
     return errno == EWOULDBLOCK ? fail_running(reterr, project)
                                 : fail_errno(reterr, project, "cannot lock");

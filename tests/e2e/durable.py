@@ -24,6 +24,9 @@ from patience import HANG as PATIENCE  # noqa: E402  pylint: disable=wrong-impor
 
 DETENT = str(Path(sys.argv[1]).resolve())
 KILLS = int(next(iter(sys.argv[2:]), "24"))
+# A job that was begun and killed 20 times has failed. On a busy machine each kill may hit the same
+# one, so that all have to be done after so many.
+KILLS_IN_A_ROW = 15
 
 CONFIG = """version: 1
 store: sqlite:queue.db
@@ -86,13 +89,20 @@ def ended():
     return {int(line[1]) for line in ledger() if line[0] == "E"}
 
 
+def are_done():
+    states = [ask("jobs", "--json", "--state", state) for state in ("queued", "delayed", "running")]
+    return all(said.returncode == 0 and not said.stdout for said in states)
+
+
 def main():
     chance = random.Random(4)
     submitted = 0
     Path("detent.yaml").write_text(CONFIG)
     Path("job.py").write_text(JOB)
-    for _ in range(KILLS):
+    for kill in range(KILLS):
         up = start()
+        if kill % KILLS_IN_A_ROW == KILLS_IN_A_ROW - 1:
+            wait_until(are_done, f"all are done before kill {kill}")
         for _ in range(chance.randrange(1, 5)):
             submitted += submit(submitted)
         time.sleep(chance.random() / 20)
