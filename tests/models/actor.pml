@@ -241,6 +241,11 @@ inline actor_do_conclude()
     outcomes[me] = outcomes[me] + (BROKEN == 6 -> 2 : 1);
 }
 
+inline actor_do_conclude_stopped()
+{
+    outcomes[me]++;
+}
+
 inline actor_do_conclude_cancelled()
 {
     outcomes[me]++;
