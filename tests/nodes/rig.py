@@ -41,6 +41,11 @@ def wait_until(condition, what):
         raise Wrong(f"waited in vain for {what}")
 
 
+def within_store(key):
+    """The key of an effect without the store that it begins with: all nodes have the same one."""
+    return key.partition("/")[2]
+
+
 def programs():
     """The folder of the newest server that is installed."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"),
@@ -200,7 +205,7 @@ class Cluster:
         now = time.monotonic()
         with self.lock:
             if words[0] == "effect":
-                self.ran.append(Ran(words[1], words[2], int(words[3])))
+                self.ran.append(Ran(within_store(words[1]), words[2], int(words[3])))
             elif words[0] == "seen":
                 self.seen.setdefault((node.name, words[1]), []).append(int(words[2]))
             elif words[0] == "grant":
@@ -310,7 +315,7 @@ class Cluster:
               "e.at, coalesce(e.event_id, ''), coalesce(e.cause, '') " \
               f"FROM {self.schema}.events e JOIN {self.schema}.instances i ON i.key = e.instance"
         return [Row(r[0], int(r[1]), int(r[2]), r[3], r[4], r[5], r[6] == "t", int(r[7]), r[8],
-                    r[9]) for r in self.server.query(sql)]
+                    within_store(r[9])) for r in self.server.query(sql)]
 
     def check_seen(self, rows):
         """Each observer hears of an instance in order, nothing twice, and nothing that is not."""
