@@ -150,11 +150,17 @@ def test_what_is_not_for_a_durable_slot_is_refused_by_its_name():
 def test_the_end_of_a_durable_job_is_waited_for():
     project()
     one = begin()
-    detent("submit", "batch", "--wait", "--name", "a", "--", "sh", "-c", "sleep 0.5; touch done",
-           err=["a: is in the store", "a: completed"])
-    check(Path("done").exists(), "it did not wait")
+    # The job ends only after its client is seen to wait.
+    words = ("submit", "batch", "--wait", "--name", "a", "--", "sh", "-c",
+             "until test -e go; do sleep 0.01; done")
+    first = Follower(*words)
+    first.wait_for("a: is in the store")
+    wait_until(lambda: states().get("a") == "running", "it runs")
+    check(first.process.poll() is None, lambda: f"it did not wait: {first.text}")
+    Path("go").touch()
+    check("a: completed" in first.end(0), lambda: first.text)
     # Its end is known already.
-    detent("submit", "batch", "--wait", "--name", "a", "--", "sh", "-c", "sleep 0.5; touch done",
+    detent(*words,
            err=["a: a job of that name was there already: done; nothing was submitted",
                 "a: completed"])
     detent("submit", "batch", "--wait", "--name", "b", "--", "sh", "-c", "exit 3", code=1,

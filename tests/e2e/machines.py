@@ -20,8 +20,8 @@ import sys
 import time
 from pathlib import Path
 
-import checksums
 import up
+import checksums
 from up import DETENT, PATIENCE, SANITIZER, check, environment, equal, wait_until
 
 ORDER = """#define FSM_NAME order

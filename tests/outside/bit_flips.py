@@ -23,48 +23,12 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.append(os.path.join(ROOT, "tests", "lib"))
+from checksums import connect  # noqa: E402  pylint: disable=wrong-import-position
+
 # What is no part of what happens: who looked on, and nodes, of which a file has none.
 EXEMPT = {("events", "trace"), ("timers", "owner"), ("outbox", "owner"), ("dead_letters", "owner")}
 OWNED = ["timers", "outbox", "dead_letters", "deferred", "answers", "events"]
-
-
-def make_crc_table():
-    table = []
-    for number in range(256):
-        for _ in range(8):
-            number = (number >> 1) ^ (0x82F63B78 if number & 1 else 0)
-        table.append(number)
-    return table
-
-
-CRC_TABLE = make_crc_table()
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = (crc >> 8) ^ CRC_TABLE[(crc ^ byte) & 0xFF]
-    return crc ^ 0xFFFFFFFF
-
-
-def row_checksum(*values):
-    data = b""
-    for value in values:
-        if value is None:
-            data += b"\0"
-        elif isinstance(value, int):
-            data += b"\1" + (value & (2**64 - 1)).to_bytes(8, "little")
-        else:
-            is_text = isinstance(value, str)
-            content = value.encode() if is_text else value
-            data += (b"\2" if is_text else b"\3") + len(content).to_bytes(4, "little") + content
-    return crc32c(data)
-
-
-def connect(path):
-    database = sqlite3.connect(path, isolation_level=None)
-    database.create_function("row_checksum", -1, row_checksum)
-    return database
 
 
 def add_rows(database):
