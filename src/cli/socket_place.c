@@ -235,6 +235,9 @@ static void close_all(struct socket_listener *listener)
 {
     int *descriptors[] = { &listener->descriptor, &listener->lock, &listener->folder };
 
+    /* A process that was forked and has not called exec yet holds the lock with us. */
+    if (listener->lock >= 0)
+        (void)flock(listener->lock, LOCK_UN);
     for (size_t i = 0; i < sizeof descriptors / sizeof *descriptors; i++) {
         if (*descriptors[i] >= 0)
             close(*descriptors[i]);

@@ -398,6 +398,7 @@ static bool is_unlocked(const struct cli_store *store)
         return errno == ENOENT;
     /* Shared, and given back at once: others who look are not kept from it. */
     is_free = flock(descriptor, LOCK_SH | LOCK_NB) == 0;
+    (void)flock(descriptor, LOCK_UN);
     close(descriptor);
     return is_free;
 }

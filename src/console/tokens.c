@@ -266,7 +266,7 @@ static int change(struct tokens *tokens, change_fn *run, void *argument, struct 
     r = tokens_file_lock(tokens->folder, tokens->patience, &lock, reterr);
     if (r == 0) {
         r = change_file(tokens, run, argument, reterr);
-        close(lock);
+        tokens_file_unlock(lock);
     }
     det_mutex_unlock(tokens->world, tokens->changing);
     return r;

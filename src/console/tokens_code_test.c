@@ -4,6 +4,7 @@
 /* tokens_code_test.c - codes and the tokens they become, and who asks while a disk is at it. */
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "console/tokens_test.h"
@@ -131,6 +132,44 @@ static void who_checks_does_not_wait_for_a_change(void **state)
     assert_int_equal(meanwhile.asked, 2);
 }
 
+/* What a change finds when a process is started at the same time: a fork has all descriptors until
+ * it calls exec. */
+static struct {
+    pid_t child;
+    int gate[2];
+} forked;
+
+static int fork_at_sync(struct det_world *world, struct det_file *file)
+{
+    char byte;
+
+    if (!forked.child) {
+        assert_int_equal(pipe2(forked.gate, O_CLOEXEC), 0);
+        forked.child = fork();
+        assert_true(forked.child >= 0);
+        if (forked.child == 0) {
+            close(forked.gate[1]);
+            _exit(read(forked.gate[0], &byte, 1) == 0 ? 0 : 1);
+        }
+    }
+    return det_world_real()->ops->file_sync(world, file);
+}
+
+static void a_process_that_is_being_started_does_not_keep_the_lock(void **state)
+{
+    char text[TOKENS_TEXT_SIZE + 1];
+    int status;
+
+    forked.child = 0;
+    here.ops.file_sync = fork_at_sync;
+    make(*state, "first", TOKENS_READ, 0, text);
+    make(*state, "second", TOKENS_READ, 0, text);
+    close(forked.gate[0]);
+    close(forked.gate[1]);
+    assert_int_equal(waitpid(forked.child, &status, 0), forked.child);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +178,7 @@ int main(void)
         TEST(a_code_stays_good_when_its_token_cannot_be_kept),
         TEST(old_logins_leave_the_file),
         TEST(who_checks_does_not_wait_for_a_change),
+        TEST(a_process_that_is_being_started_does_not_keep_the_lock),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -451,3 +451,9 @@ int tokens_file_lock(const char *folder, det_time patience, int *ret, struct det
         *ret = descriptor;
     return r;
 }
+
+void tokens_file_unlock(int lock)
+{
+    (void)flock(lock, LOCK_UN);
+    close(lock);
+}

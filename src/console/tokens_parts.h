@@ -56,9 +56,12 @@ DET_MUST_CHECK int tokens_file_write(
 /* That nobody else has put the folder there, or can put files into it: DET_ERR_REFUSED where it is
  * a link, another user's, or one that others may write to. That there is none is no error. */
 DET_MUST_CHECK int tokens_file_check_folder(const char *folder, struct det_error *reterr);
-/* A descriptor that holds the lock until it is closed; DET_ERR_BUSY. Makes the folder. */
+/* Makes the folder, and returns a descriptor that holds its lock; DET_ERR_BUSY. */
 DET_MUST_CHECK int tokens_file_lock(
     const char *folder, det_time patience, int *ret, struct det_error *reterr);
+/* Gives the lock back and closes the descriptor. A close alone is not enough: a process that was
+ * forked meanwhile and has not called exec yet has the descriptor too, and with it the lock. */
+void tokens_file_unlock(int lock);
 
 /* Those who gave wrong ones: a small table, in which each address has four places that it may be
  * in; one that is new there takes the place of who was silent the longest. */

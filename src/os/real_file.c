@@ -20,6 +20,7 @@
 
 struct det_file {
     int descriptor;
+    bool is_locked;
 };
 
 /* Whether a range of bytes has offsets that the kernel can count. */
@@ -74,6 +75,9 @@ int det_real_file_open(
 
 void det_real_file_close(struct det_world *world, struct det_file *file)
 {
+    /* A process that was forked and has not called exec yet holds the lock with us. */
+    if (file->is_locked)
+        (void)flock(file->descriptor, LOCK_UN);
     /* Linux gives the descriptor back even when close() is interrupted or reports an old error. */
     close(file->descriptor);
     DET_DELETE(det_real_allocator(world), file);
@@ -204,6 +208,7 @@ int det_real_file_lock(struct det_world *world, struct det_file *file)
     while (r < 0 && errno == EINTR);
     if (r < 0 && errno == EWOULDBLOCK)
         return DET_ERR_BUSY;
+    file->is_locked = r == 0;
     return r < 0 ? det_real_error(errno) : 0;
 }
 

@@ -483,6 +483,35 @@ static void files_and_processes_survive_want_of_memory(void **state)
     det_test_each_failure(use_files_and_processes, *state);
 }
 
+static void a_closed_file_is_unlocked_although_a_fork_has_it(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_world *world = fixture->world;
+    struct det_file *file;
+    char path[PATH_SIZE], byte;
+    int gate[2], status;
+    pid_t child;
+
+    path_to(fixture, "lock", path);
+    assert_int_equal(0, pipe2(gate, O_CLOEXEC));
+    assert_int_equal(0, det_file_open(world, path, DET_FILE_WRITE | DET_FILE_CREATE, &file));
+    assert_int_equal(0, det_file_lock(world, file));
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        close(gate[1]);
+        _exit(read(gate[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    det_file_close(world, file);
+    assert_int_equal(0, det_file_open(world, path, DET_FILE_WRITE | DET_FILE_CREATE, &file));
+    assert_int_equal(0, det_file_lock(world, file));
+    det_file_close(world, file);
+    close(gate[0]);
+    close(gate[1]);
+    assert_int_equal(child, waitpid(child, &status, 0));
+    assert_int_equal(0, status);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -505,6 +534,7 @@ int main(void)
         WORLD_CASE(the_descriptor_of_a_process_is_readable_at_its_end),
         WORLD_CASE(a_process_that_somebody_else_reaped_has_an_unknown_end),
         WORLD_CASE(a_wait_for_a_process_goes_on_after_a_signal),
+        WORLD_CASE(a_closed_file_is_unlocked_although_a_fork_has_it),
         WORLD_CASE(files_and_processes_survive_want_of_memory),
     };
 

@@ -5,6 +5,7 @@
  * every sync: what is left is of one schema or the other, and nothing in it is lost. */
 #include "crash/bed.h"
 #include "crash/cut.h"
+#include "store/sqlite.h"
 #include "store/upgrade_cases.h"
 
 #include <sqlite3.h>
@@ -73,18 +74,18 @@ static int look(void *context, const struct crash_cut *cut, struct crash_disk *d
     scene->bed.active = &scene->bed.disks[1];
     database = connect(1);
     schema = ask(database, "PRAGMA user_version");
-    assert_true(schema == 5 || (schema == 1 && cut->mark == 1));
+    assert_true(schema == DET_SQLITE_SCHEMA || (schema == 1 && cut->mark == 1));
     assert_int_equal(ask(database, "SELECT schema FROM store"), schema);
     assert_int_equal(
         ask(database, "SELECT count(*) FROM sqlite_schema WHERE name IN ('jobs', 'starts')"),
-        schema == 5 ? 2 : 0);
+        schema == DET_SQLITE_SCHEMA ? 2 : 0);
     sqlite3_close(database);
     pad.store = open_store(scene, 1);
     check_old_store(&pad);
     pad.store->ops->release(pad.store, pad.instance);
     det_store_close(pad.store);
     scene->states++;
-    *(schema == 5 ? &scene->new : &scene->old) += 1;
+    *(schema == DET_SQLITE_SCHEMA ? &scene->new : &scene->old) += 1;
     return 0;
 }
 
@@ -113,9 +114,9 @@ static void after_a_crash_it_is_of_one_schema_and_nothing_is_lost(void **state)
     crash_disk_mark(disk, 2);
     (void)crash_cut_each(disk, &options, &scene->bed.disks[1], look, scene, NULL);
     print_message(
-        "             %llu states, %llu of schema 1, %llu of schema 5\n",
+        "             %llu states, %llu of schema 1, %llu of schema %d\n",
         (unsigned long long)scene->states, (unsigned long long)scene->old,
-        (unsigned long long)scene->new);
+        (unsigned long long)scene->new, DET_SQLITE_SCHEMA);
     assert_true(scene->old > 20 && scene->new > 20);
     crash_bed_close(&scene->bed);
     det_machine_close(scene->machine);
