@@ -31,8 +31,8 @@
 #define CONNECT_SECONDS 5
 /* A process that was killed while it began another one has its descriptors open until that is its
  * own program, or gone. */
-#define LOCK_TRIES      50
-#define LOCK_AGAIN_MS   20
+#define LOCK_TRIES    50
+#define LOCK_AGAIN_MS 20
 
 static int fail_errno(struct det_error *reterr, const char *project, const char *what)
 {

@@ -150,9 +150,9 @@ struct sqlite_store {
     char job_owner[17]; /* which opening this is: what runs under another one runs no more */
     det_time job_epoch; /* the wall clock when BOOT was 0, as it was when the owner was made */
     int64_t next_position;
-    int64_t committed;        /* the last position that is */
-    struct det_file *mark;    /* NULL: it cannot be written */
-    uint64_t mark_generation; /* that was written last */
+    int64_t committed;            /* the last position that is */
+    struct det_file *mark;        /* NULL: it cannot be written */
+    uint64_t mark_generation;     /* that was written last */
     int wal_pages, checkpoint_at; /* how long the log is; how long it may become */
     atomic_bool is_poisoned, checkpoint_wanted;
     _Atomic uint64_t prunings;

@@ -6,8 +6,8 @@
 #ifndef DET_STORE_UPGRADE_CASES_H
 #define DET_STORE_UPGRADE_CASES_H
 
-#include "store/pad_test.h"
 #include "store/jobs.h"
+#include "store/pad_test.h"
 
 #define OLD_IDENTITY "00112233445566778899aabbccddeeff"
 
