@@ -54,10 +54,10 @@ static const struct bench_result *find(const struct bench_results *results, cons
 const struct bench_result *bench_baseline(
     const struct bench_results *results, const struct bench_result *result)
 {
-    const struct bench_result *other = &results->items[0];
+    const char *against = result->what->against;
+    const struct bench_result *other =
+        find(results, against ? against : results->bench->cases[0].name);
 
-    if (result->what->against)
-        other = find(results, result->what->against);
     return other && other != result && other->code == 0 && result->code == 0 ? other : NULL;
 }
 
@@ -146,9 +146,19 @@ static void run_rounds(struct bench_results *results, bool is_quick)
     }
 }
 
+static void choose_cases(struct bench_results *results, const char *filter)
+{
+    const struct bench *bench = results->bench;
+
+    for (size_t i = 0; i < bench->case_count; i++) {
+        if (!filter || strstr(bench->cases[i].name, filter))
+            results->items[results->count++].what = &bench->cases[i];
+    }
+}
+
 int bench_measure(
-    const char *name, const struct bench *bench, bool is_quick, struct bench_results *ret,
-    char *note)
+    const char *name, const struct bench *bench, const struct bench_measure_options *options,
+    struct bench_results *ret, char *note)
 {
     int r;
 
@@ -157,17 +167,15 @@ int bench_measure(
     memset(ret, 0, sizeof *ret);
     ret->bench = bench;
     ret->name = name;
-    ret->count = bench->case_count;
     ret->rounds = bench->rounds ? bench->rounds : ROUNDS_DEFAULT;
-    if (is_quick)
+    if (options->is_quick)
         ret->rounds = ROUNDS_QUICK;
-    for (size_t i = 0; i < ret->count; i++)
-        ret->items[i].what = &bench->cases[i];
+    choose_cases(ret, options->case_filter);
     note[0] = '\0';
     r = bench->open ? bench->open(note) : 0;
     if (r < 0)
         return r;
-    run_rounds(ret, is_quick);
+    run_rounds(ret, options->is_quick);
     summarize(ret);
     if (bench->close)
         bench->close();
@@ -199,7 +207,7 @@ void bench_goal_text(
     case BENCH_RATIO_MAX:
         (void)snprintf(
             target, capacity, "at most %g x %s", goal->value,
-            against ? against : results->items[0].what->name);
+            against ? against : results->bench->cases[0].name);
         break;
     case BENCH_NS_MAX:
         span_text(goal->value, span, sizeof span);

@@ -36,11 +36,16 @@ struct bench_results {
     struct bench_result items[BENCH_CASES_MAX];
 };
 
+struct bench_measure_options {
+    bool is_quick;
+    const char *case_filter; /* only cases whose name contains it; NULL: all */
+};
+
 /* 0 or a negative error, with a note in `note` of BENCH_NOTE_MAX bytes, when the bench itself
  * cannot run. A case that cannot is told in its result. */
 DET_MUST_CHECK int bench_measure(
-    const char *name, const struct bench *bench, bool is_quick, struct bench_results *ret,
-    char *note);
+    const char *name, const struct bench *bench, const struct bench_measure_options *options,
+    struct bench_results *ret, char *note);
 /* The goal as words: "at most 1.5 x table in C". */
 void bench_goal_text(
     const struct bench_results *results, const struct bench_result *result,

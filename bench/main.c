@@ -26,15 +26,16 @@ static const struct entry entries[] = {
 #define ENTRY_COUNT (sizeof entries / sizeof entries[0])
 
 struct choice {
-    const char *filter;
+    const char *filter, *cases;
     const char *save, *folder;
     bool is_json, is_quick, is_strict, is_list;
 };
 
 static const char usage[] =
-    "usage: detent-bench [--filter TEXT] [--quick] [--json] [--save FILE] [--folder FOLDER]\n"
-    "                    [--strict] [--list]\n"
+    "usage: detent-bench [--filter TEXT] [--case TEXT] [--quick] [--json] [--save FILE]\n"
+    "                    [--folder FOLDER] [--strict] [--list]\n"
     "  --filter TEXT  only benches whose name contains TEXT\n"
+    "  --case TEXT    only cases whose name contains TEXT\n"
     "  --quick        a fiftieth of the work and one round: to see that all of it runs\n"
     "  --json         one JSON object a line instead of the table\n"
     "  --save FILE    where the JSON is kept beside the table; results.jsonl in the build folder\n"
@@ -45,15 +46,11 @@ static const char usage[] =
 static bool read_choice(int argc, char **argv, struct choice *ret)
 {
     static const struct option options[] = {
-        { "filter", required_argument, NULL, 'f' },
-        { "save", required_argument, NULL, 's' },
-        { "json", no_argument, NULL, 'j' },
-        { "quick", no_argument, NULL, 'q' },
-        { "strict", no_argument, NULL, 'S' },
-        { "list", no_argument, NULL, 'l' },
-        { "folder", required_argument, NULL, 'd' },
-        { "help", no_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 },
+        { "filter", required_argument, NULL, 'f' }, { "case", required_argument, NULL, 'c' },
+        { "save", required_argument, NULL, 's' },   { "json", no_argument, NULL, 'j' },
+        { "quick", no_argument, NULL, 'q' },        { "strict", no_argument, NULL, 'S' },
+        { "list", no_argument, NULL, 'l' },         { "folder", required_argument, NULL, 'd' },
+        { "help", no_argument, NULL, 'h' },         { NULL, 0, NULL, 0 },
     };
     int letter;
 
@@ -64,6 +61,8 @@ static bool read_choice(int argc, char **argv, struct choice *ret)
         ret->is_list = ret->is_list || letter == 'l';
         if (letter == 'f')
             ret->filter = optarg;
+        if (letter == 'c')
+            ret->cases = optarg;
         if (letter == 's')
             ret->save = optarg;
         if (letter == 'd')
@@ -95,7 +94,8 @@ static void run_entry(
 {
     static struct bench_results results;
     char note[BENCH_NOTE_MAX];
-    int r = bench_measure(entry->name, entry->bench, choice->is_quick, &results, note);
+    const struct bench_measure_options options = { choice->is_quick, choice->cases };
+    int r = bench_measure(entry->name, entry->bench, &options, &results, note);
 
     if (r == 0) {
         report(choice, &results, saved);
