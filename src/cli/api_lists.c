@@ -387,28 +387,42 @@ static int take_job(void *context, const struct det_job_row *row)
     return det_buffer_status(&line->text);
 }
 
+/* False: the call has failed. */
+static bool read_jobs_query(struct api_call *call, size_t *ret_limit, struct det_job_query *ret)
+{
+    const char *state = api_query(call, "state"), *order = api_query(call, "order");
+
+    if (!api_query_limit(call, ret_limit) ||
+        !api_query_number(call, "after", 0, INT64_MAX, &ret->after))
+        return false;
+    ret->limit = *ret_limit + 1;
+    ret->has_state = state != NULL;
+    if (state && det_jobs_state_find(state, &ret->state) < 0) {
+        api_fail(call, DET_ERR_INVALID, "'state' is queued, delayed, running, done or failed");
+        return false;
+    }
+    ret->is_newest_first = !order || strcmp(order, "newest") == 0;
+    if (!ret->is_newest_first && strcmp(order, "oldest") != 0) {
+        api_fail(call, DET_ERR_INVALID, "'order' is newest or oldest");
+        return false;
+    }
+    return true;
+}
+
 static void list_jobs(struct api_call *call)
 {
     struct jobs jobs = { .call = call };
     struct det_job_query query = { .queue = call->parameters[0] };
-    const char *state = api_query(call, "state");
     struct cli_store *store;
     int r;
 
-    if (!api_query_limit(call, &jobs.limit) ||
-        !api_query_number(call, "after", 0, INT64_MAX, &query.after) || !api_reader_take(call))
+    if (!read_jobs_query(call, &jobs.limit, &query) || !api_reader_take(call))
         return;
-    query.has_state = state != NULL;
-    if (state && det_jobs_state_find(state, &query.state) < 0) {
-        api_fail(call, DET_ERR_INVALID, "'state' is queued, delayed, running, done or failed");
-        return;
-    }
     store = &call->reader->store;
     if (!store->ops->jobs) {
         api_fail(call, DET_ERR_UNSUPPORTED, "this kind of store keeps no jobs");
         return;
     }
-    query.limit = jobs.limit + 1;
     begin_items(call);
     r = store->ops->jobs->list(store->store, &query, take_job, &jobs);
     line_close(&call->line, ']');

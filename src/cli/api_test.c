@@ -130,6 +130,8 @@ static const struct ask asks[] = {
     { "GET", "/v1/tree", NULL, "200", false },
     { "GET", "/v1/slots", NULL, "200", false },
     { "GET", "/v1/slots/kept/submissions?limit=2", NULL, "200", false },
+    { "GET", "/v1/slots/kept/submissions?order=oldest", NULL, "200", false },
+    { "GET", "/v1/slots/kept/submissions?order=random", NULL, "400", false },
     { "POST", "/v1/slots/kept/submissions", "{\"run\": [\"true\"]}", "201 202", false },
     { "GET", "/v1/slots/batch/submissions", NULL, "422", false },
     { "POST", "/v1/slots/batch/submissions", "{\"run\": [\"true\"]}", "201", false },

@@ -25,6 +25,7 @@
 enum {
     OPTION_QUEUE,
     OPTION_STATE,
+    OPTION_ORDER,
     OPTION_LIMIT,
     OPTION_AFTER,
     OPTION_REASON,
@@ -35,8 +36,9 @@ static const struct cli_option option_table[] = {
     [OPTION_QUEUE] = { "queue", 'q', "SLOT", NULL, "only those of this durable slot" },
     [OPTION_STATE] = { "state", 0, "STATE", "queued delayed running done failed",
                        "only those in this state" },
+    [OPTION_ORDER] = { "order", 0, "ORDER", "newest oldest", "which come first; else the newest" },
     [OPTION_LIMIT] = { "limit", 'n', "N", NULL, "at most so many; else 1000 in a table" },
-    [OPTION_AFTER] = { "after", 0, "KEY", NULL, "only those behind this key: the next page" },
+    [OPTION_AFTER] = { "after", 0, "KEY", NULL, "only those that follow this key: the next page" },
     [OPTION_REASON] = { "reason", 'r', "TEXT", NULL, "of cancel: is kept with one that waits" },
     [OPTION_STORE] = STORE_OPTION_URL,
     { NULL, 0, NULL, NULL, NULL },
@@ -154,6 +156,8 @@ static bool read_query(struct cli *cli, const struct cli_args *args, struct list
     if (args->values[OPTION_STATE] &&
         det_jobs_state_find(args->values[OPTION_STATE], &listing->query.state) < 0)
         return false;
+    listing->query.is_newest_first =
+        !args->values[OPTION_ORDER] || strcmp(args->values[OPTION_ORDER], "newest") == 0;
     if (args->values[OPTION_AFTER] &&
         !cli_args_number(
             cli, "after", args->values[OPTION_AFTER], 0, INT64_MAX, &listing->query.after))

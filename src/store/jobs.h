@@ -28,6 +28,14 @@ DET_MUST_CHECK int det_jobs_check_firing(const struct det_job_firing *firing);
 /* Also what it is when it comes into another store. */
 DET_MUST_CHECK int det_jobs_check_restored(const struct det_job_row *job, struct det_job_row *ret);
 
+/* The key after which a list by the query begins, as a number of SQL. */
+static inline int64_t det_jobs_list_after(const struct det_job_query *query)
+{
+    bool is_from_end = query->is_newest_first && !query->after;
+
+    return is_from_end || query->after > INT64_MAX ? INT64_MAX : (int64_t)query->after;
+}
+
 const char *det_jobs_state_name(enum det_job_state state);
 /* DET_ERR_CORRUPT. */
 DET_MUST_CHECK int det_jobs_state_find(const char *name, enum det_job_state *ret);

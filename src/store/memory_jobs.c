@@ -298,9 +298,17 @@ static int memory_put(
 
 static bool is_asked_for(const struct det_job_query *query, const struct det_job_row *row)
 {
-    return row->key > query->after && (!query->queue || strcmp(row->queue, query->queue) == 0) &&
+    bool follows =
+        query->is_newest_first ? !query->after || row->key < query->after : row->key > query->after;
+
+    return follows && (!query->queue || strcmp(row->queue, query->queue) == 0) &&
            (!query->id || strcmp(row->id, query->id) == 0) &&
            (!query->has_state || row->state == query->state);
+}
+
+static struct det_list *next_listed(const struct det_job_query *query, struct det_list *node)
+{
+    return query->is_newest_first ? node->previous : node->next;
 }
 
 static int memory_list(
@@ -312,8 +320,8 @@ static int memory_list(
     int r = 0;
 
     det_mutex_lock(base->world, store->mutex);
-    for (struct det_list *node = store->jobs.next; r == 0 && left && node != &store->jobs;
-         node = node->next) {
+    for (struct det_list *node = next_listed(query, &store->jobs);
+         r == 0 && left && node != &store->jobs; node = next_listed(query, node)) {
         const struct det_job_row *row = &memory_job_at(node)->row;
 
         if (!is_asked_for(query, row))

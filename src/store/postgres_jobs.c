@@ -128,12 +128,14 @@ static void send_list(struct postgres_exchange *exchange, void *context)
     struct postgres_parameters parameters = { 0 };
 
     det_postgres_add_text(&parameters, query->queue);
-    det_postgres_add_number(&parameters, (int64_t)query->after);
+    det_postgres_add_number(&parameters, det_jobs_list_after(query));
     det_postgres_add_number(
         &parameters, query->limit < INT64_MAX ? (int64_t)query->limit : INT64_MAX);
     det_postgres_add_text(&parameters, query->id);
     det_postgres_add_text(&parameters, query->has_state ? det_jobs_state_name(query->state) : NULL);
-    det_postgres_ask(exchange, POSTGRES_JOB_LIST, &parameters);
+    det_postgres_ask(
+        exchange, query->is_newest_first ? POSTGRES_JOB_LIST_NEWEST : POSTGRES_JOB_LIST,
+        &parameters);
 }
 
 static int take_list(struct postgres_exchange *exchange, void *context)

@@ -70,7 +70,7 @@ static void bind_query(struct sqlite_call *call, void *context)
     const struct det_job_query *query = ((const struct job_walk *)context)->query;
 
     det_sqlite_text(call, query->queue);
-    det_sqlite_number(call, (int64_t)query->after);
+    det_sqlite_number(call, det_jobs_list_after(query));
     det_sqlite_number(call, query->limit < INT64_MAX ? (int64_t)query->limit : INT64_MAX);
     det_sqlite_text(call, query->id);
     det_sqlite_text(call, query->has_state ? det_jobs_state_name(query->state) : NULL);
@@ -91,7 +91,9 @@ static int sqlite_list(
     int (*visit)(void *context, const struct det_job_row *job), void *context)
 {
     struct job_walk walk = { query, visit, context };
-    const struct sqlite_question question = { STATEMENT_JOB_LIST, bind_query, show_job, &walk };
+    const struct sqlite_question question = { query->is_newest_first ? STATEMENT_JOB_LIST_NEWEST
+                                                                     : STATEMENT_JOB_LIST,
+                                              bind_query, show_job, &walk };
 
     return det_sqlite_ask(sqlite_store_of(base), &question);
 }

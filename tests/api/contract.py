@@ -148,7 +148,12 @@ GOOD = {
              call("lines=0", task="ticker", holds=lambda v: v["items"] == [])],
     "tree": [call(holds=lambda v: v["groups"][0]["name"] == "back")],
     "slots": [call(holds=lambda v: [s["durable"] for s in v["items"]] == [False, True])],
-    "submissions": [call(slot="jobs", holds=lambda v: len(v["items"]) == 4),
+    "submissions": [call(slot="jobs", holds=lambda v: len(v["items"]) == 4 and
+                         v["items"][0]["id"] == "last"),
+                    call("order=oldest", slot="jobs",
+                         holds=lambda v: v["items"][0]["id"] == "good"),
+                    call("order=newest&limit=2", slot="jobs", holds=lambda v:
+                         [j["id"] for j in v["items"]] == ["last", "long"]),
                     call("state=done", slot="jobs", holds=lambda v: v["items"][0]["id"] == "good"),
                     call("limit=1&after=0", slot="jobs", holds=lambda v: v["next"] is not None)],
     "submit": [call(body={"run": ["sleep", "600"], "name": "more", "admission": "queue",
@@ -240,7 +245,7 @@ def jobs(wire):
 
 
 def jobs_stand(wire):
-    items = wire.get("/v1/slots/jobs/submissions").json.get("items", [])
+    items = wire.get("/v1/slots/jobs/submissions?order=oldest").json.get("items", [])
     return [job["state"] for job in items] == ["done", "failed", "running", "queued"]
 
 

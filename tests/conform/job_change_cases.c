@@ -199,6 +199,48 @@ static void however_many_have_ended_they_are_forgotten(void **state)
     assert_int_equal(list(box, NULL, 0, 9).count, 2);
 }
 
+static struct listed list_newest(struct box *box, const char *queue, uint64_t after, size_t limit)
+{
+    struct det_job_query query = {
+        .queue = queue, .is_newest_first = true, .after = after, .limit = limit
+    };
+    struct listed listed = { 0 };
+
+    assert_int_equal(box->store->ops->jobs->list(box->store, &query, note, &listed), 0);
+    return listed;
+}
+
+static void jobs_are_listed_newest_first_page_by_page(void **state)
+{
+    struct box *box = *state;
+    struct listed page;
+    struct shown first;
+
+    NEEDS_JOBS(state);
+    put(box, "a");
+    put_in(box, "other", "x", 0);
+    put(box, "b");
+    put(box, "c");
+    first = claim(box, 1, LONG, "a");
+    assert_int_equal(end(box, &first, DET_JOB_FAILED, 0), 0);
+    page = list_newest(box, "q", 0, 2);
+    assert_int_equal(page.count, 2);
+    assert_string_equal(page.rows[0].id, "c");
+    assert_string_equal(page.rows[1].id, "b");
+    page = list_newest(box, "q", page.rows[1].key, 2);
+    assert_int_equal(page.count, 1);
+    assert_string_equal(page.rows[0].id, "a");
+    assert_int_equal(list_newest(box, "q", page.rows[0].key, 2).count, 0);
+    assert_int_equal(list_newest(box, NULL, 0, 9).count, 4);
+    /* Tried again it is the newest. */
+    assert_int_equal(
+        ops_of(state)->change(
+            box->store, &(struct det_job_change){ DET_JOB_RETRY, "q", "a", NULL }),
+        0);
+    assert_string_equal(list_newest(box, "q", 0, 1).rows[0].id, "a");
+    assert_int_equal(list(box, "q", UINT64_MAX, 9).count, 0);
+}
+
 struct names {
     char text[64];
     det_time next_at;
@@ -241,6 +283,7 @@ static const struct CMUnitTest job_changes[] = {
     CASE(a_job_of_another_store_is_there_as_it_was_but_for_its_claim),
     CASE(what_no_store_could_have_had_is_not_restored),
     CASE(however_many_have_ended_they_are_forgotten),
+    CASE(jobs_are_listed_newest_first_page_by_page),
     CASE(schedules_are_listed_by_their_names),
 };
 const struct group job_change_cases = GROUP_OF(job_changes);

@@ -20,8 +20,8 @@ import tempfile
 import time
 from pathlib import Path
 
-import checksums
 import up
+import checksums
 import patience
 from machines import Follower, detent, fail_syncs, objects, run
 from postgres import programs, servers, store
@@ -106,8 +106,12 @@ def test_jobs_are_listed_by_slot_and_state_and_page_by_page():
         equal([job["id"] for job in jobs("-q", "other")], ["good-0"])
         equal(json.loads(jobs("-q", "other")[0]["body"])["run"], ["true"])
         page = jobs("--queue", "batch", "--limit", "2")
-        equal([job["id"] for job in page], ["good-0", "good-1"])
+        equal([job["id"] for job in page], ["bad", "good-4"])
         page = jobs("--queue", "batch", "--after", str(page[-1]["key"]), "-n", "2")
+        equal([job["id"] for job in page], ["good-3", "good-2"])
+        page = jobs("--queue", "batch", "--order", "oldest", "--limit", "2")
+        equal([job["id"] for job in page], ["good-0", "good-1"])
+        page = jobs("-q", "batch", "--order", "oldest", "--after", str(page[-1]["key"]), "-n", "2")
         equal([job["id"] for job in page], ["good-2", "good-3"])
         detent("jobs", "-n", "3", err=f"There are more: --after {jobs()[2]['key']}")
         detent("jobs", "--state", "running", err="There are no such jobs.")

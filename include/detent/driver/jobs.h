@@ -119,7 +119,8 @@ struct det_job_batch {
 
 struct det_job_query {
     const char *queue, *id; /* NULL: any */
-    uint64_t after;         /* a key */
+    bool is_newest_first;   /* by descending key; else by ascending key */
+    uint64_t after;         /* a key: only those that follow it in this order; 0: all */
     size_t limit;
     bool has_state; /* only those in `state` */
     enum det_job_state state;
@@ -166,7 +167,7 @@ struct det_job_ops {
      *   An end counts also when the claim has lapsed, as long as nobody has claimed it since. Again
      * with the same token is fine, and changes nothing that has ended for good. */
     int (*apply)(struct det_store *store, struct det_job_batch *batch);
-    /* In the order of their keys, ended ones too. `visit` must not call the store. */
+    /* By key, in the order of the query, including ended jobs. `visit` must not call the store. */
     int (*list)(
         struct det_store *store, const struct det_job_query *query,
         int (*visit)(void *context, const struct det_job_row *job), void *context);
