@@ -3,6 +3,7 @@
 
 /* real_guard_test.c - processes of a guarded world are recorded, die with their program, and are
  * ended by the next one. */
+/* test: threads */
 #include "lib/test.h"
 
 #include <errno.h>
@@ -363,6 +364,85 @@ static void a_link_in_the_place_of_the_record_is_not_followed(void **state)
     det_guard_close(guard);
 }
 
+#define STARTERS 4
+#define STARTS   4
+
+struct starter {
+    struct det_guard *guard; /* NULL: the world has none */
+    struct det_thread *thread;
+    struct det_process *kept; /* its last one */
+};
+
+static struct det_world *world_of(const struct starter *starter)
+{
+    return starter->guard ? det_guard_world(starter->guard) : det_world_real();
+}
+
+static struct det_process *start_sleeper(struct det_world *world)
+{
+    const struct det_process_options options = {
+        .argv = sleeper,
+        .input = -1,
+        .output = -1,
+        .error = -1,
+        .new_group = true,
+        .ends_with_us = true,
+    };
+    struct det_process *process = NULL;
+
+    assert_int_equal(0, world->ops->process_start(world, &options, &process, NULL));
+    return process;
+}
+
+static void start_some(void *argument)
+{
+    struct starter *starter = argument;
+    struct det_world *world = world_of(starter);
+
+    for (int i = 0; i < STARTS; i++) {
+        struct det_process *process = start_sleeper(world);
+
+        assert_int_equal(0, world->ops->process_kill(world, process, SIGKILL));
+        world->ops->process_close(world, process);
+    }
+    starter->kept = start_sleeper(world);
+}
+
+/* A parent-death signal is of the thread that has forked. */
+static void run_starters(struct det_guard *guard)
+{
+    struct starter starters[STARTERS];
+    struct det_world *real = det_world_real();
+
+    for (int i = 0; i < STARTERS; i++) {
+        starters[i] = (struct starter){ .guard = guard };
+        assert_int_equal(
+            0, det_thread_start(real, "starter", start_some, &starters[i], &starters[i].thread));
+    }
+    for (int i = 0; i < STARTERS; i++)
+        det_thread_join(real, starters[i].thread);
+    for (int i = 0; i < STARTERS; i++) {
+        struct det_world *world = world_of(&starters[i]);
+        int number = (int)world->ops->process_number(world, starters[i].kept);
+        int descriptor = pidfd_open(number, 0);
+
+        assert_false(is_over(descriptor, 0));
+        close(descriptor);
+        assert_int_equal(0, world->ops->process_kill(world, starters[i].kept, SIGKILL));
+        world->ops->process_close(world, starters[i].kept);
+    }
+}
+
+static void processes_outlive_the_threads_that_started_them(void **state)
+{
+    struct det_guard *guard = begin(0);
+
+    (void)state;
+    run_starters(guard);
+    det_guard_close(guard);
+    run_starters(NULL);
+}
+
 static int scenario(struct det_test_memory *memory, void *argument)
 {
     const struct det_guard_options options = { .path = path };
@@ -409,6 +489,7 @@ int main(void)
         CASE(what_is_damaged_is_refused),
         CASE(a_place_that_is_not_there_is_told),
         CASE(a_link_in_the_place_of_the_record_is_not_followed),
+        CASE(processes_outlive_the_threads_that_started_them),
         CASE(it_survives_every_failed_allocation),
     };
 

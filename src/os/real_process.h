@@ -60,12 +60,19 @@ struct det_spawn {
 /* By posix_spawn(), which shares memory with us until the exec: quick, but it cannot change users.
  * 0, or -1 with the failure. */
 int det_real_spawn(const struct det_spawn *spawn, pid_t *ret, struct det_spawn_failure *failure);
-/* By fork() and exec. */
+/* By fork() and exec; one that ends with us may be forked by another thread. */
 int det_real_spawn_as(const struct det_spawn *spawn, pid_t *ret, struct det_spawn_failure *failure);
 /* The error for people: which program, what is wrong, what helps. Returns its code. */
 int det_real_spawn_error(
     const struct det_process_options *options, const struct det_spawn_failure *failure,
     struct det_error *reterr);
+
+/* real_forker.c */
+
+/* Forks. Returns as fork() does in the parent, and never in the child. */
+typedef pid_t det_real_fork_fn(const void *argument);
+/* By a thread that lives as long as the program: this one, if it is the first, or one for that. */
+pid_t det_real_fork_by_forker(det_real_fork_fn *run, const void *argument);
 
 /* "NOTIFY_SOCKET=@" and the few letters that the kernel chooses. */
 #define DET_NOTIFY_VARIABLE      "NOTIFY_SOCKET="

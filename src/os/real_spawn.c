@@ -262,10 +262,27 @@ static int read_report(int descriptor, struct det_spawn_failure *failure)
     return size == (ssize_t)sizeof *failure ? -1 : 0;
 }
 
+struct birth {
+    const struct det_spawn *spawn;
+    const char *folders;
+    int report;
+};
+
+static pid_t fork_child(const void *argument)
+{
+    const struct birth *birth = argument;
+    pid_t number = fork_quietly();
+
+    if (number == 0)
+        child_main(birth->spawn, birth->folders, birth->report);
+    return number;
+}
+
 int det_real_spawn_as(const struct det_spawn *spawn, pid_t *ret, struct det_spawn_failure *failure)
 {
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): as posix_spawnp() reads it */
     const char *folders = getenv("PATH");
+    struct birth birth = { .spawn = spawn, .folders = folders ? folders : "/bin:/usr/bin" };
     int report[2], r;
     pid_t number;
 
@@ -273,9 +290,9 @@ int det_real_spawn_as(const struct det_spawn *spawn, pid_t *ret, struct det_spaw
         *failure = (struct det_spawn_failure){ DET_SPAWN_US, errno };
         return -1;
     }
-    number = fork_quietly();
-    if (number == 0)
-        child_main(spawn, folders ? folders : "/bin:/usr/bin", report[1]);
+    birth.report = report[1];
+    number = spawn->options->ends_with_us ? det_real_fork_by_forker(fork_child, &birth)
+                                          : fork_child(&birth);
     *failure = (struct det_spawn_failure){ DET_SPAWN_US, errno };
     close(report[1]);
     r = number < 0 ? -1 : read_report(report[0], failure);

@@ -6,12 +6,15 @@
  * what is there, and happens once or not at all. */
 #include "runtime/nodes_test.h"
 
-/* The store of node 0: before the next end of a timer or an effect node 1 does something. */
+/* The store of node 0: before the next end of a timer or an effect, or before some, node 1 does
+ * something. Or it does so after the end, and node 0 gets no answer. */
 struct overtaken {
     struct nodes *nodes;
     const struct det_store_ops *inner;
     struct det_store_ops ops;
     void (*overtake)(struct nodes *n);
+    unsigned times; /* 0: once */
+    bool is_answer_lost;
 };
 static struct overtaken overtaken;
 
@@ -27,12 +30,20 @@ static int overtaken_commit(
     struct det_store *store, struct det_store_commit *const *commits, size_t count)
 {
     void (*overtake)(struct nodes * n) = overtaken.overtake;
+    int r = 0;
 
-    if (overtake && is_end(commits[0])) {
+    if (!overtake || !is_end(commits[0]))
+        return overtaken.inner->commit(store, commits, count);
+    if (overtaken.times)
+        overtaken.times--;
+    if (!overtaken.times)
         overtaken.overtake = NULL;
-        overtake(overtaken.nodes);
+    if (overtaken.is_answer_lost) {
+        r = overtaken.inner->commit(store, commits, count);
+        assert_int_equal(r, 0);
     }
-    return overtaken.inner->commit(store, commits, count);
+    overtake(overtaken.nodes);
+    return overtaken.is_answer_lost ? DET_ERR_IO : overtaken.inner->commit(store, commits, count);
 }
 
 /* The order, but CHARGING can be entered anew by hand. */
@@ -55,7 +66,8 @@ static struct nodes *overtaken_open(struct det_runtime_options options)
     det_machine_close(n->order);
     n->order = touchy_machine();
     n->store[0] = det_shared_node(n->shared);
-    overtaken = (struct overtaken){ n, n->store[0]->ops, *n->store[0]->ops, NULL };
+    overtaken =
+        (struct overtaken){ .nodes = n, .inner = n->store[0]->ops, .ops = *n->store[0]->ops };
     overtaken.ops.commit = overtaken_commit;
     n->store[0]->ops = &overtaken.ops;
     node_open_on(n, 0);
@@ -120,6 +132,55 @@ static void a_product_that_is_overtaken_is_taken_once(void **unused)
     assert_int_equal(node_counts(n, 0).effects_done, 1);
     assert_int_equal(n->control.troubles, 0);
     assert_int_equal(det_shared_rows(n->shared, NULL), 0);
+    nodes_close(n);
+}
+
+/* More often than a turn of the loop decides, and more often than an effect has attempts. */
+static void a_product_that_met_others_many_times_is_taken_and_not_told_as_refused(void **unused)
+{
+    struct nodes *n =
+        overtaken_open((struct det_runtime_options){ .effects = { .attempts_max = 2 } });
+
+    (void)unused;
+    assert_int_equal(node_send(n, 0, "o-1", PAY), 0);
+    overtaken.overtake = by_touch;
+    overtaken.times = 20;
+    pass(n, 5 * DET_MINUTE);
+    assert_null(overtaken.overtake);
+    assert_int_equal(get_at(n, 1).state, PAID);
+    assert_int_equal(get_at(n, 1).sequence, 22);
+    assert_int_equal(n->control.effects, 1);
+    assert_int_equal(node_counts(n, 0).conflicts, 20);
+    assert_int_equal(node_counts(n, 0).effects_done, 1);
+    assert_int_equal(node_counts(n, 0).effects_dead, 0);
+    assert_int_equal(node_counts(n, 0).products_rejected, 0);
+    assert_int_equal(n->control.troubles, 0);
+    assert_int_equal(get_at(n, 0).effects_pending, 0);
+    nodes_close(n);
+}
+
+static void by_ship(struct nodes *n)
+{
+    assert_int_equal(node_send(n, 1, "o-1", SHIP), 0);
+}
+
+/* What is there afterwards would not take it once more. */
+static void a_product_that_was_taken_without_an_answer_is_not_told_as_refused(void **unused)
+{
+    struct nodes *n = overtaken_open((struct det_runtime_options){ 0 });
+
+    (void)unused;
+    assert_int_equal(node_send(n, 0, "o-1", PAY), 0);
+    overtaken.is_answer_lost = true;
+    overtaken.overtake = by_ship;
+    pass(n, DET_MINUTE);
+    assert_null(overtaken.overtake);
+    assert_int_equal(get_at(n, 1).state, SHIPPED);
+    assert_int_equal(get_at(n, 1).sequence, 3);
+    assert_int_equal(n->control.effects, 1);
+    assert_int_equal(node_counts(n, 0).products_rejected, 0);
+    assert_int_equal(n->control.trouble_counts[DET_TROUBLE_PRODUCT_REJECTED], 0);
+    assert_int_equal(get_at(n, 0).effects_pending, 0);
     nodes_close(n);
 }
 
@@ -251,6 +312,22 @@ static void a_timeout_that_is_overtaken_in_its_visit_fires_once(void **unused)
     nodes_close(n);
 }
 
+static void a_timeout_that_met_others_many_times_fires_and_is_no_dead_letter(void **unused)
+{
+    struct nodes *n = overtaken_open((struct det_runtime_options){ 0 });
+
+    (void)unused;
+    overtaken.overtake = by_ping;
+    overtaken.times = 20;
+    pass(n, 40 * DET_MINUTE);
+    assert_null(overtaken.overtake);
+    assert_int_equal(get_at(n, 1).state, CANCELLED);
+    assert_int_equal(get_at(n, 1).sequence, 21);
+    assert_int_equal(node_counts(n, 0).timeouts_fired, 1);
+    assert_int_equal(n->control.troubles, 0);
+    nodes_close(n);
+}
+
 static void a_timeout_of_a_visit_that_ended_meanwhile_does_not_fire(void **unused)
 {
     struct nodes *n = expire_overtaken(by_touch);
@@ -268,11 +345,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_product_that_is_overtaken_is_taken_once),
+        cmocka_unit_test(a_product_that_met_others_many_times_is_taken_and_not_told_as_refused),
+        cmocka_unit_test(a_product_that_was_taken_without_an_answer_is_not_told_as_refused),
         cmocka_unit_test(a_product_that_nobody_takes_any_more_is_a_dead_letter_once),
         cmocka_unit_test(a_product_is_not_taken_in_a_visit_that_began_meanwhile),
         cmocka_unit_test(a_rejection_stands_and_can_be_tried_again),
         cmocka_unit_test(an_effect_whose_end_waits_and_is_another_nodes_by_then_is_left_to_that),
         cmocka_unit_test(a_timeout_that_is_overtaken_in_its_visit_fires_once),
+        cmocka_unit_test(a_timeout_that_met_others_many_times_fires_and_is_no_dead_letter),
         cmocka_unit_test(a_timeout_of_a_visit_that_ended_meanwhile_does_not_fire),
     };
 

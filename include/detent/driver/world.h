@@ -57,9 +57,8 @@ struct det_process_options {
                                        is left of the group when it ends is killed */
     bool has_streams;         /* output and error are for process_read(), not the above */
     bool has_notify;          /* has NOTIFY_SOCKET; what it sends is for process_read() */
-    bool ends_with_us;        /* killed when the thread that started it, or all of us, is
-                                       gone, by whatever; what it has started itself, too, in the
-                                       world of a guard (guard.h) */
+    bool ends_with_us;        /* killed when our process is gone, by whatever; what it has
+                                       started itself, too, in the world of a guard (guard.h) */
 };
 
 /* What process_read() reads. */
