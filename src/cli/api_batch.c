@@ -107,8 +107,6 @@ static int read_item(struct batch *batch, struct item *item, struct det_view tex
     struct wanted *ret = &item->wanted;
     struct det_send *send = &item->send;
     struct members members;
-    const struct member *member;
-    const char *key;
     int r;
 
     r = api_object(
@@ -126,16 +124,10 @@ static int read_item(struct batch *batch, struct item *item, struct det_view tex
 
         send->options.expected = expected ? expected : DET_EXPECT_NO_EVENT;
     }
-    /* "data" is its old name. */
-    key = members_find(&members, "payload") ? "payload" : "data";
-    member = members_find(&members, key);
-    ret->data = member ? member->raw : det_view_text("{}");
-    if (member && member->kind != DET_JSON_OBJECT)
-        members_fail(&members, key);
     if (members.has_failed)
         return DET_ERR_NO_MEMORY;
     if (!members.wrong[0])
-        return 0;
+        return api_payload(&members, &ret->data, &item->error);
     return det_error_set(
         &item->error, DET_ERR_INVALID, "'%s' is missing, or not what it should be", members.wrong);
 }

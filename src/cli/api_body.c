@@ -85,6 +85,23 @@ bool api_body_object(
     return false;
 }
 
+int api_payload(const struct members *members, struct det_view *ret, struct det_error *reterr)
+{
+    const struct member *payload = members_find(members, "payload");
+    const struct member *data = members_find(members, "data");
+    const struct member *member = payload ? payload : data;
+
+    if (payload && data)
+        return det_error_set(
+            reterr, DET_ERR_INVALID,
+            "both 'payload' and its deprecated name 'data' are given; use 'payload' alone");
+    *ret = member ? member->raw : det_view_text("{}");
+    if (!member || member->kind == DET_JSON_OBJECT)
+        return 0;
+    return det_error_set(
+        reterr, DET_ERR_TYPE, "'%s' must be an object", payload ? "payload" : "data");
+}
+
 bool api_body_expected(struct api_call *call, struct members *members, uint64_t *ret)
 {
     if (!members_find(members, "expected"))

@@ -80,6 +80,10 @@ bool api_body_is_right(struct api_call *call, const struct members *members);
 /* The raw JSON of a member that is an object; NULL: there is none. */
 bool api_body_object(
     struct api_call *call, struct members *members, const char *key, struct det_view *ret);
+/* The raw JSON of an event's payload: the member `payload`, or `data`, its deprecated name; "{}" if
+ * there is neither. An error: both are there, or it is no object. */
+DET_MUST_CHECK int api_payload(
+    const struct members *members, struct det_view *ret, struct det_error *reterr);
 /* The sequence that a send depends on; 0 in the body: no event yet. Not there: `ret` stays. */
 bool api_body_expected(struct api_call *call, struct members *members, uint64_t *ret);
 /* A text of at most `most` bytes; NULL: there is none. */

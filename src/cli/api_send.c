@@ -141,12 +141,6 @@ static void on_sent(struct det_send *send)
     det_loop_post(sending->call->api->loop, &sending->post);
 }
 
-/* "data" is its old name. */
-static const char *payload_key(struct members *members)
-{
-    return members_find(members, "payload") ? "payload" : "data";
-}
-
 static bool read_send(struct api_call *call, struct sending *sending)
 {
     struct members *members = api_body(call, "event payload data expected");
@@ -159,10 +153,11 @@ static bool read_send(struct api_call *call, struct sending *sending)
         return false;
     name = members_text(members, "event");
     if (!api_body_is_right(call, members) ||
-        !api_body_object(call, members, payload_key(members), &data) ||
         !api_body_expected(call, members, &send->options.expected))
         return false;
-    r = api_take_room(call, send->machine->event_size, &sending->error);
+    r = api_payload(members, &data, &sending->error);
+    if (r == 0)
+        r = api_take_room(call, send->machine->event_size, &sending->error);
     if (r == 0)
         r = api_read_event(call, send->machine, name, data, &sending->event, &sending->error);
     if (r < 0)
@@ -285,9 +280,8 @@ static int add_event(void *context, struct det_view element)
 {
     struct events *events = context;
     struct api_call *call = events->call;
-    const struct member *member;
-    struct det_view data = det_view_text("{}");
     struct members members;
+    struct det_view data;
     const char *name;
     void *event;
     int r;
@@ -299,16 +293,15 @@ static int add_event(void *context, struct det_view element)
     if (r < 0)
         return r;
     name = members_text(&members, "event");
-    member = members_find(&members, payload_key(&members));
-    if (member)
-        data = member->raw;
     if (members.has_failed)
         return det_error_set(&events->error, DET_ERR_NO_MEMORY, "there is no memory left");
     if (members.wrong[0])
         return det_error_set(
             &events->error, DET_ERR_INVALID, "'%s' is missing, or not what it should be",
             members.wrong);
-    r = api_take_room(call, events->machine->event_size, &events->error);
+    r = api_payload(&members, &data, &events->error);
+    if (r == 0)
+        r = api_take_room(call, events->machine->event_size, &events->error);
     if (r == 0)
         r = api_read_event(call, events->machine, name, data, &event, &events->error);
     if (r == 0)

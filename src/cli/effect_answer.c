@@ -81,14 +81,19 @@ static int read_body(struct answer *answer)
                                         "its output is no JSON object; what is for people goes to "
                                         "the error stream")
                                   : 0;
-    /* "data" is its old name. */
+    /* "data" is its deprecated name. */
     answer->payload_key = json_object_get(answer->root, "payload") ? "payload" : "data";
     answer->data = json_object_get(answer->root, answer->payload_key);
+    answer->event = json_string_value(json_object_get(answer->root, "event"));
+    if (answer->event && json_object_get(answer->root, "payload") &&
+        json_object_get(answer->root, "data"))
+        return fail(
+            answer, DET_ERR_MALFORMED,
+            "its answer has both 'payload' and its deprecated name 'data'; use 'payload' alone");
     if (outcome->is_strict)
         r = check_members(answer);
     else if (!json_is_object(answer->data))
         answer->data = NULL;
-    answer->event = json_string_value(json_object_get(answer->root, "event"));
     return r;
 }
 
@@ -140,8 +145,8 @@ static int write_payload(struct answer *answer, unsigned kind, void *ret)
     free(text);
     if (r < 0)
         return fail(
-            answer, r, "the 'data' of its answer do not fit %s: %s", machine->events[kind].name,
-            det_error_text(r));
+            answer, r, "the '%s' of its answer does not fit %s: %s", answer->payload_key,
+            machine->events[kind].name, det_error_text(r));
     return DET_PRODUCED;
 }
 

@@ -141,6 +141,9 @@ static void what_is_no_answer_is_a_failed_attempt(void **state)
         "{command: [echo, '{\"event\": \"charged\", \"data\": 1}']}", DET_ERR_MALFORMED,
         "is no object");
     expect_failure(
+        "{command: [echo, '{\"event\": \"charged\", \"data\": {}, \"payload\": {}}']}",
+        DET_ERR_MALFORMED, "use 'payload' alone");
+    expect_failure(
         "{command: ['true']}", DET_ERR_MALFORMED,
         "exit code 0, and its answer names no event that EFFECT(charge) lists");
     expect_failure("{command: [echo, '{}']}", DET_ERR_MALFORMED, "exits: {0: nothing}");
@@ -149,7 +152,7 @@ static void what_is_no_answer_is_a_failed_attempt(void **state)
         "EFFECT(charge) does not list");
     expect_failure(
         "{command: [echo, '{\"event\": \"charged\"}']}", DET_ERR_MISSING_FIELD,
-        "do not fit charged");
+        "does not fit charged");
     expect_failure(
         "{" SHELL("echo {\\\"event\\\":\\\"declined\\\"}; exit 5") ", exits: {5: charged}}",
         DET_ERR_MALFORMED, "names 'declined', and exit code 5 is charged");

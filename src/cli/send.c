@@ -14,7 +14,7 @@ enum { OPTION_PAYLOAD, OPTION_DATA, OPTION_ID, OPTION_EXPECT, OPTION_MACHINE, OP
 static const struct cli_option option_table[] = {
     [OPTION_PAYLOAD] = { "payload", 'p', "JSON", NULL,
                          "what the event carries; @FILE reads a file" },
-    [OPTION_DATA] = { "data", 'd', "JSON", NULL, "the old name of --payload" },
+    [OPTION_DATA] = { "data", 'd', "JSON", NULL, "the deprecated name of --payload" },
     [OPTION_ID] = { "id", 0, "EVENT_ID", NULL, "sent again, it happens once" },
     [OPTION_EXPECT] = { "expect", 0, "N", NULL,
                         "only if its last event has this number; 0: it has had none" },
@@ -198,6 +198,11 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     uint64_t expected = 0;
     int code;
 
+    if (args->values[OPTION_PAYLOAD] && args->values[OPTION_DATA]) {
+        cli_complain(
+            cli, "both --payload and its deprecated name --data are given; use --payload alone");
+        return CLI_USAGE;
+    }
     if (!read_expected(cli, args->values[OPTION_EXPECT], &expected))
         return CLI_USAGE;
     sending.options.expected = expected;

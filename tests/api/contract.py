@@ -628,6 +628,15 @@ def test_what_does_not_fit_a_record_is_refused():
     trial.refused("an internal event", (400, 403, 404, 409), "POST", send, {"event": "charged"})
     trial.refused("a payload that it has not", (400,), "POST", send,
                   {"event": "ping", "payload": {"x": 1}})
+    both = {"event": "pay", "payload": PAY["data"], "data": PAY["data"]}
+    for target, body in (
+            (send, both), ("/v1/machines/order/instances/o-4/batch", {"events": [both]}),
+            ("/v1/batches", {"sends": [{**both, "machine": "order", "id": "o-4"}]}),
+            ("/v1/batches", {"sends": [{**both, "machine": "nobody", "id": "o-4"}]}),
+            ("/v1/batches", {"sends": [{**both, "machine": "order", "id": "o-4", "data": 1}]})):
+        trial.refused(f"payload and data: {target}", (400,), "POST", target, body)
+        text = wire.post(target, body).json["error"]["text"]
+        check("use 'payload' alone" in text, text)
     trial.refused("exists", (409,), "POST", "/v1/machines/order/instances", {"id": "o-4"})
     trial.tell()
     equal(wire.get("/v1/machines/order/instances/o-4").json["sequence"], 0)

@@ -18,9 +18,9 @@ TYPES = {
     "array": lambda v: isinstance(v, list),
     "object": lambda v: isinstance(v, dict),
 }
-WORDS = {"$ref", "allOf", "oneOf", "type", "required", "enum", "const", "pattern", "properties",
-         "additionalProperties", "items", "minimum", "maximum", "minLength", "maxLength",
-         "minItems", "maxItems", "prefixItems", "format", "description", "deprecated"}
+WORDS = {"$ref", "allOf", "oneOf", "not", "type", "required", "enum", "const", "pattern",
+         "properties", "additionalProperties", "items", "minimum", "maximum", "minLength",
+         "maxLength", "minItems", "maxItems", "prefixItems", "format", "description", "deprecated"}
 
 
 class Schemas:
@@ -61,6 +61,8 @@ class Schemas:
             yield from self.broken(value, part, where, False)
         if "oneOf" in schema:
             yield from self.alternatives(value, schema["oneOf"], where)
+        if "not" in schema and not self.problems(value, schema["not"]):
+            yield f"{where} is {value!r}, which fits {schema['not']}"
         kinds = schema.get("type", [])
         kinds = [kinds] if isinstance(kinds, str) else kinds
         if kinds and not any(TYPES[kind](value) for kind in kinds):

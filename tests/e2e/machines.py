@@ -297,6 +297,9 @@ def test_what_is_wrong_is_told_with_what_is_right():
            err="cents")
     detent("send", "order-1", "ping", *STORE, "--payload", '{"x":1}', code=2,
            err="--payload: ping carries none")
+    card = '{"card":"1","cents":1}'
+    detent("send", "order-1", "pay", *STORE, "--payload", card, "--data", card, code=2,
+           err="use --payload alone")
     detent("start", "ordre", "o", *STORE, code=3, err="did you mean 'order'?")
     detent("start", "order", "o", *STORE, "--data", '{"nota": "x"}', code=2, err="nota")
     detent("start", "order", "no spaces", *STORE, code=2)
