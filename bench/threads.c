@@ -214,10 +214,10 @@ static const struct bench_case cases[] = {
     { PEER_LIVES, PEER("lives") },
     { "add, cancel", OURS(cancels, PEER_CANCEL) },
     { PEER_CANCEL, PEER("cancel") },
-    /* The peer returns when its intake has the submission, as a posted one does; ours without that
-     * has the answer of the slot. */
+    /* The peer returns when its intake has the submission, as a posted one does; the answered one
+     * returns with the answer of the slot. */
     { "submit, posted", OURS(posts, PEER_SUBMIT) },
-    { "submit, answered", BENCH_OURS, run_crew, &submits, OPERATIONS, .against = PEER_SUBMIT },
+    { "submit, answered", OURS(submits, PEER_SUBMIT) },
     { PEER_SUBMIT, PEER("submit") },
     { "submit, wait", OURS(slot, PEER_SLOT) },
     { PEER_SLOT, PEER("slot") },

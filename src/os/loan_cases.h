@@ -6,6 +6,8 @@
 #ifndef DET_OS_LOAN_CASES_H
 #define DET_OS_LOAN_CASES_H
 
+#include <stdatomic.h>
+
 #include "os/loan.h"
 #include "os/loop_cases.h"
 
@@ -36,7 +38,7 @@ static inline void lending_open(struct lending *lending, struct det_world *world
     lending->timer = (struct det_timer){ .run = count_and_tell, .argument = lending };
     gate_init(&lending->gate, world);
     assert_int_equal(0, det_loop_open(world, NULL, &lending->loop));
-    det_loop_lend(lending->loop);
+    det_loop_lend(lending->loop, 50 * DET_MICROSECOND);
     assert_int_equal(0, det_loop_start(lending->loop, "lent"));
 }
 
@@ -76,7 +78,7 @@ static void a_loop_that_nobody_lends_is_not_to_be_borrowed(void **state)
 
     assert_int_equal(0, det_loop_open(fixture->world, NULL, &loop));
     assert_false(det_loop_borrow(loop));
-    det_loop_lend(loop);
+    det_loop_lend(loop, 0);
     assert_false(det_loop_borrow(loop)); /* nobody runs it */
     (void)det_loop_turn(loop, 0);
     assert_false(det_loop_borrow(loop));
@@ -187,11 +189,96 @@ static void borrowers_and_the_owner_take_turns_and_nothing_is_lost(void **state)
     free(borrowers);
 }
 
+/* Wakes of pollers, counted below the loop. */
+static struct {
+    const struct det_world_ops *below;
+    struct det_world_ops ops;
+    atomic_int count;
+} wakes;
+
+static inline void count_wake(struct det_world *world, struct det_poller *poller)
+{
+    atomic_fetch_add(&wakes.count, 1);
+    wakes.below->poller_wake(world, poller);
+}
+
+static inline void wakes_begin(struct det_world *world)
+{
+    wakes.below = world->ops;
+    wakes.ops = *world->ops;
+    wakes.ops.poller_wake = count_wake;
+    atomic_store(&wakes.count, 0);
+    world->ops = &wakes.ops;
+}
+
+static inline int wakes_end(struct det_world *world)
+{
+    world->ops = wakes.below;
+    return atomic_load(&wakes.count);
+}
+
+/* Only where time stands still while anything can run: on a busy machine a nap may be over. */
+static void loans_in_a_row_cost_one_wake(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_post posts[LOANS];
+    struct lending lending;
+    int count;
+
+    if (!fixture->sim)
+        skip();
+    lending_open(&lending, fixture->world);
+    wakes_begin(fixture->world);
+    for (int i = 0; i < LOANS; i++) {
+        posts[i] = (struct det_post){ .run = count_and_tell, .argument = &lending };
+        borrow_it(&lending, fixture->world);
+        det_loop_post(lending.loop, &posts[i]);
+        det_loop_return(lending.loop);
+    }
+    count = wakes_end(fixture->world);
+    gate_wait(&lending.gate, LOANS);
+    lending_close(&lending);
+    assert_in_range(count, 0, 1);
+}
+
+static inline void post_it(void *argument)
+{
+    struct lending *lending = argument;
+
+    det_loop_post(lending->loop, &lending->post);
+}
+
+static void what_others_post_during_a_loan_does_not_wait_for_the_nap_to_end(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct lending lending;
+    det_time start_time;
+
+    if (!fixture->sim)
+        skip();
+    lending_open(&lending, fixture->world);
+    for (int i = 0; i < 2; i++) { /* the second one is in a nap */
+        borrow_it(&lending, fixture->world);
+        if (i == 1)
+            det_thread_join(fixture->world, start(fixture->world, post_it, &lending));
+        start_time = monotonic(fixture->world);
+        det_loop_timer_cancel(lending.loop, &lending.timer);
+        if (i == 0)
+            assert_int_equal(0, det_loop_timer_set(lending.loop, &lending.timer, start_time));
+        det_loop_return(lending.loop);
+        gate_wait(&lending.gate, i + 1);
+    }
+    assert_in_range(monotonic(fixture->world) - start_time, 0, 10 * DET_MICROSECOND);
+    lending_close(&lending);
+}
+
 #define LOAN_CASES                                                                             \
     WORLD_CASE(who_borrows_a_loop_owns_it_until_the_return),                                   \
         WORLD_CASE(a_loop_that_nobody_lends_is_not_to_be_borrowed),                            \
         WORLD_CASE(what_a_borrower_posts_and_arms_is_run_by_the_owner),                        \
         WORLD_CASE(a_stop_in_a_loan_ends_the_loop), WORLD_CASE(who_helps_runs_what_is_posted), \
-        WORLD_CASE(borrowers_and_the_owner_take_turns_and_nothing_is_lost)
+        WORLD_CASE(borrowers_and_the_owner_take_turns_and_nothing_is_lost),                    \
+        WORLD_CASE(loans_in_a_row_cost_one_wake),                                              \
+        WORLD_CASE(what_others_post_during_a_loan_does_not_wait_for_the_nap_to_end)
 
 #endif

@@ -20,63 +20,16 @@
  *      wall clock is set: so a jump is noticed at once, and no clock is asked while all is quiet.
  *   6. Who has the loop is said by `tenure` (loan.h). While it is LENT or WANTED everything that is
  *      the owner's belongs to the borrower, but for the wait itself and `events`. After a return no
- *      borrower touches the loop: it may be gone. */
-#include <stdatomic.h>
-
-#include <detent/loop.h>
-
+ *      borrower touches the loop: it may be gone.
+ *   7. A loop that has been borrowed since its last wait naps: it wakes by itself after `nap`. What
+ *      a borrower leaves to an owner that naps, or was woken already, needs no wake: a borrower
+ *      who comes again, or waits for the work, finds it first. */
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "os/loan.h"
-#include "os/os.h"
-
-#define EVENTS_MAX 32
-
-enum loop_state {
-    LOOP_IDLE,
-    LOOP_RUNNING,
-};
-
-enum loop_tenure {
-    TENURE_OWNED,
-    TENURE_PARKED,
-    TENURE_LENT,
-    TENURE_WANTED,
-};
-
-struct det_loop {
-    struct det_world *world;
-    const struct det_allocator *allocator;
-    struct det_poller *poller;
-    struct det_heap timers;      /* by monotonic deadline */
-    struct det_heap wall_timers; /* by wall deadline */
-    det_time now;
-    bool is_turning; /* a callback may run: it must not turn the loop itself */
-
-    _Atomic(struct det_post *) posts;
-    atomic_bool wake_wanted;
-    atomic_bool stop_wanted;
-    _Atomic(const void *)
-        owner; /* who runs it, or was the last to turn or claim it; NULL: nobody */
-
-    struct det_mutex *mutex;
-    struct det_condition *changed;
-    _Atomic(enum loop_state) state; /* changed under the mutex */
-    struct det_thread *thread;      /* of det_loop_start(), until it is joined */
-
-    bool is_lendable;
-    _Atomic(enum loop_tenure) tenure;
-    const void *sleeper;                     /* the owner, while the loop is lent */
-    int64_t parked_timer, parked_wall_timer; /* the first ones when it went to sleep */
-    bool has_unwatched; /* a borrower has: what the poller reports may be gone */
-
-    unsigned watches;
-    struct det_poll_event events[EVENTS_MAX]; /* of this turn; a tag is NULL once unwatched */
-    int events_count;
-};
+#include "os/loop_internal.h"
 
 /* The public timer mirrors the heap's node, which is not a public type. No field of it is read or
  * written here but through the heap, so the two types never meet in one place. */
@@ -145,7 +98,7 @@ static struct det_post *take_posts(struct det_loop *loop)
     return oldest;
 }
 
-static int run_posts(struct det_loop *loop)
+int det_loop_run_posts(struct det_loop *loop)
 {
     struct det_post *post = take_posts(loop);
     int count = 0;
@@ -191,7 +144,7 @@ void det_loop_close(struct det_loop *loop)
     world = loop->world;
     if (loop->changed) {
         join_ended(loop);
-        while (run_posts(loop) > 0)
+        while (det_loop_run_posts(loop) > 0)
             continue;
     }
     drop_timers(loop, &loop->timers);
@@ -217,6 +170,8 @@ void det_loop_post(struct det_loop *loop, struct det_post *post)
     while (!atomic_compare_exchange_weak(&loop->posts, &post->next, post))
         continue;
     det_thread_preempt(world);
+    if (atomic_load(&loop->tenure) >= TENURE_LENT && !det_loop_is_mine(loop))
+        atomic_store(&loop->is_urgent, true);
     if (atomic_load(&loop->wake_wanted) && atomic_exchange(&loop->wake_wanted, false))
         world->ops->poller_wake(world, loop->poller);
 }
@@ -300,6 +255,13 @@ static int run_wall_timers(struct det_loop *loop)
     return run_timers(loop, &loop->wall_timers, det_world_now(loop->world, DET_CLOCK_WALL));
 }
 
+int det_loop_run_timers(struct det_loop *loop)
+{
+    int count = run_timers(loop, &loop->timers, loop->now);
+
+    return count + run_wall_timers(loop);
+}
+
 int det_loop_watch(struct det_loop *loop, struct det_watch *watch, unsigned events)
 {
     struct det_world *world = loop->world;
@@ -347,11 +309,6 @@ static int run_watches(struct det_loop *loop)
     return count;
 }
 
-static bool has_posts(const struct det_loop *loop)
-{
-    return atomic_load(&loop->posts) != NULL;
-}
-
 /* The first wall deadline on the monotonic clock, as things stand. */
 static det_time first_wall_timer(const struct det_loop *loop)
 {
@@ -374,119 +331,6 @@ static det_time first_timer(const struct det_loop *loop)
     return wall < first ? wall : first;
 }
 
-static int64_t first_key(const struct det_heap *heap)
-{
-    const struct det_heap_node *node = det_heap_first(heap);
-
-    return node ? node->key : DET_NEVER;
-}
-
-/* From here on it may be borrowed. */
-static void park(struct det_loop *loop)
-{
-    loop->parked_timer = first_key(&loop->timers);
-    loop->parked_wall_timer = first_key(&loop->wall_timers);
-    loop->has_unwatched = false;
-    atomic_store(&loop->tenure, TENURE_PARKED);
-}
-
-/* The owner has it back; waits for a borrower. */
-static void unpark(struct det_loop *loop)
-{
-    enum loop_tenure seen;
-
-    for (;;) {
-        seen = TENURE_PARKED;
-        if (atomic_compare_exchange_strong(&loop->tenure, &seen, TENURE_OWNED))
-            return;
-        seen = TENURE_LENT;
-        if (atomic_compare_exchange_strong(&loop->tenure, &seen, TENURE_WANTED))
-            break;
-    }
-    det_mutex_lock(loop->world, loop->mutex);
-    while (atomic_load(&loop->tenure) == TENURE_WANTED)
-        (void)det_condition_wait(loop->world, loop->changed, loop->mutex, DET_NEVER);
-    det_mutex_unlock(loop->world, loop->mutex);
-}
-
-void det_loop_lend(struct det_loop *loop)
-{
-    loop->is_lendable = true;
-}
-
-bool det_loop_borrow(struct det_loop *loop)
-{
-    enum loop_tenure seen = TENURE_PARKED;
-
-    if (atomic_load_explicit(&loop->tenure, memory_order_relaxed) != TENURE_PARKED ||
-        !atomic_compare_exchange_strong(&loop->tenure, &seen, TENURE_LENT))
-        return false;
-    det_thread_preempt(loop->world);
-    loop->sleeper = atomic_load(&loop->owner);
-    atomic_store(&loop->owner, det_thread_self(loop->world));
-    /* What is posted meanwhile is seen at the return: one wake for all of it. */
-    atomic_store(&loop->wake_wanted, false);
-    loop->now = det_world_now(loop->world, DET_CLOCK_MONOTONIC);
-    loop->is_turning = true;
-    return true;
-}
-
-static bool has_news(const struct det_loop *loop)
-{
-    return has_posts(loop) || atomic_load(&loop->stop_wanted) ||
-           first_key(&loop->timers) < loop->parked_timer ||
-           first_key(&loop->wall_timers) < loop->parked_wall_timer;
-}
-
-void det_loop_return(struct det_loop *loop)
-{
-    struct det_world *world = loop->world;
-    enum loop_tenure seen = TENURE_LENT;
-
-    loop->is_turning = false;
-    atomic_store(&loop->owner, loop->sleeper);
-    atomic_store(&loop->wake_wanted, true);
-    det_thread_preempt(world);
-    if (has_news(loop) && atomic_exchange(&loop->wake_wanted, false))
-        world->ops->poller_wake(world, loop->poller);
-    det_thread_preempt(world);
-    if (atomic_compare_exchange_strong(&loop->tenure, &seen, TENURE_PARKED))
-        return;
-    det_mutex_lock(world, loop->mutex);
-    atomic_store(&loop->tenure, TENURE_OWNED);
-    det_condition_broadcast(world, loop->changed);
-    det_mutex_unlock(world, loop->mutex);
-}
-
-void det_loop_help(struct det_loop *loop, bool (*is_over)(void *argument), void *argument)
-{
-    int count;
-
-    if (!det_loop_borrow(loop))
-        return;
-    do {
-        count = run_posts(loop);
-        count += run_timers(loop, &loop->timers, loop->now);
-        count += run_wall_timers(loop);
-        loop->now = det_world_now(loop->world, DET_CLOCK_MONOTONIC);
-    } while (count > 0 && atomic_load(&loop->tenure) == TENURE_LENT && !is_over(argument));
-    det_loop_return(loop);
-}
-
-/* Waits with the loop free to be borrowed. Events of what a borrower has unwatched are stale; all
- * of them are reported again, as they stay ready. */
-static int wait_parked(struct det_loop *loop, det_time deadline)
-{
-    struct det_world *world = loop->world;
-    int r;
-
-    park(loop);
-    det_thread_preempt(world);
-    r = world->ops->poller_wait(world, loop->poller, loop->events, EVENTS_MAX, deadline);
-    unpark(loop);
-    return r > 0 && loop->has_unwatched ? 0 : r;
-}
-
 /* Sleeps until something may be due. The wake is asked for before the last look at the posts: a
  * message that comes later finds the wish. */
 static int wait_until(struct det_loop *loop, det_time deadline)
@@ -500,12 +344,13 @@ static int wait_until(struct det_loop *loop, det_time deadline)
     det_thread_preempt(world);
     atomic_store(&loop->wake_wanted, true);
     det_thread_preempt(world);
-    if (has_posts(loop))
+    if (det_loop_has_posts(loop))
         deadline = 0;
     if (loop->is_lendable && atomic_load(&loop->state) == LOOP_RUNNING && deadline > loop->now)
-        r = wait_parked(loop, deadline);
+        r = det_loop_wait_parked(loop, deadline);
     else
-        r = world->ops->poller_wait(world, loop->poller, loop->events, EVENTS_MAX, deadline);
+        r = world->ops->poller_wait(
+            world, loop->poller, loop->events, DET_LOOP_EVENTS_MAX, deadline);
     atomic_store(&loop->wake_wanted, false);
     if (r < 0)
         return r;
@@ -522,7 +367,7 @@ static int turn_once(struct det_loop *loop, det_time deadline)
 
     det_assert(!loop->is_turning);
     loop->now = det_world_now(loop->world, DET_CLOCK_MONOTONIC);
-    is_due = has_posts(loop) || first_timer(loop) <= loop->now;
+    is_due = det_loop_has_posts(loop) || first_timer(loop) <= loop->now;
     if (!is_due || loop->watches) {
         r = wait_until(loop, is_due ? 0 : deadline);
         if (r < 0)
@@ -530,9 +375,8 @@ static int turn_once(struct det_loop *loop, det_time deadline)
         loop->now = det_world_now(loop->world, DET_CLOCK_MONOTONIC);
     }
     loop->is_turning = true;
-    count = run_posts(loop);
-    count += run_timers(loop, &loop->timers, loop->now);
-    count += run_wall_timers(loop);
+    count = det_loop_run_posts(loop);
+    count += det_loop_run_timers(loop);
     count += run_watches(loop);
     loop->is_turning = false;
     return count;
@@ -550,7 +394,7 @@ int det_loop_turn(struct det_loop *loop, det_time deadline)
     while (count == 0 && loop->now < deadline);
     atomic_store(&loop->wake_wanted, true);
     /* What came meanwhile found nobody to wake; a foreign loop looks at the descriptor only. */
-    if (has_posts(loop) && atomic_exchange(&loop->wake_wanted, false))
+    if (det_loop_has_posts(loop) && atomic_exchange(&loop->wake_wanted, false))
         loop->world->ops->poller_wake(loop->world, loop->poller);
     return count;
 }
@@ -660,5 +504,5 @@ int det_loop_descriptor(const struct det_loop *loop)
 
 det_time det_loop_deadline(const struct det_loop *loop)
 {
-    return has_posts(loop) ? 0 : first_timer(loop);
+    return det_loop_has_posts(loop) ? 0 : first_timer(loop);
 }

@@ -44,17 +44,22 @@ static void finish(struct det_job *job, bool is_dropped)
     det_loop_post(job->loop, &job->post);
 }
 
-/* The end of a job on this thread, if the loop sleeps. Nothing of the job is touched after it. */
+/* The end of a job on this thread, if the loop sleeps, and what follows of it, unless that is a job
+ * for this thread. Nothing of the job is touched after it. */
 static bool finish_here(struct det_pool *pool, struct det_job *job)
 {
     struct det_loop *loop = job->loop;
+    bool has_next;
 
     if (!job->may_borrow || !det_loop_borrow(loop))
         return false;
     atomic_store_explicit(&pool->warm, det_thread_self(pool->world), memory_order_relaxed);
     job->done(job->argument);
-    atomic_store_explicit(&pool->warm, NULL, memory_order_relaxed);
-    det_loop_return(loop);
+    has_next = !atomic_exchange_explicit(&pool->warm, NULL, memory_order_relaxed);
+    if (has_next)
+        det_loop_return(loop);
+    else
+        det_loop_work_and_return(loop);
     return true;
 }
 

@@ -58,6 +58,13 @@ static void init_lists(struct det_tasks *tasks)
     tasks->is_idle = true;
 }
 
+/* Longer than a call from another thread takes, shorter than anybody notices. In virtual time it
+ * would last until somebody moves the clocks. */
+static det_time nap_of(const struct det_world *world)
+{
+    return world->ops->preempt ? 0 : 50 * DET_MICROSECOND;
+}
+
 static int open_parts(struct det_tasks *tasks)
 {
     int r;
@@ -72,7 +79,7 @@ static int open_parts(struct det_tasks *tasks)
     if (r < 0)
         return r;
     if (tasks->own_loop)
-        det_loop_lend(tasks->own_loop);
+        det_loop_lend(tasks->own_loop, nap_of(tasks->world));
     tasks->loop = tasks->own_loop ? tasks->own_loop : tasks->options.loop;
     r = det_executor_open(
         tasks->loop, &(struct det_executor_options){ .allocator = tasks->allocator },
