@@ -95,6 +95,7 @@ struct bench {
     bool is_slow;          /* milliseconds instead of nanoseconds */
     bool has_processor;    /* the time of processors is shown beside that on the wall */
     unsigned rounds;       /* 0: 21; with --quick 1 */
+    bool has_no_warm_up;   /* a round takes minutes: none is run without being measured */
     const struct bench_case *cases;
     size_t case_count;
     int (*open)(char *note); /* NULL: nothing; `note` of BENCH_NOTE_MAX says why it cannot run */

@@ -140,7 +140,8 @@ static void summarize(struct bench_results *results)
 
 static void run_rounds(struct bench_results *results, bool is_quick)
 {
-    for (int round = -1; round < (int)results->rounds; round++) {
+    for (int round = results->bench->has_no_warm_up ? 0 : -1; round < (int)results->rounds;
+         round++) {
         for (size_t i = 0; i < results->count; i++)
             run_lap(&results->items[i], is_quick, round);
     }

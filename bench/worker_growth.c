@@ -2,8 +2,12 @@
  * Copyright the detent authors */
 
 /* worker_growth.c - how the cost of one worker grows with their number: from the config to the
- * moment when all run, and one by one below the same parent. The ratio to 1,000 is what is to stay
- * flat. */
+ * moment when all run, from the order to stop to the moment when all are gone, and upserts below
+ * one parent. The ratio to 1,000 workers is to stay flat.
+ *
+ * While workers start and stop, the bench asks for a summary every few milliseconds: the longest of
+ * these calls is how long the loop was held. */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -11,6 +15,19 @@
 #include "bench.h"
 
 #include "meter.h"
+
+#define WAIT_MAX (300 * DET_SECOND)
+
+/* Farms of one size. The case "start" leaves the last one open for the cases after it. */
+struct size {
+    uint64_t meters;
+    struct det_workers *workers;
+    det_time longest_call;
+};
+
+static struct size thousand = { .meters = 1000 }, ten_thousand = { .meters = 10000 },
+                   hundred_thousand = { .meters = 100000 }, million = { .meters = 1000000 };
+static struct size *const sizes[] = { &thousand, &ten_thousand, &hundred_thousand, &million };
 
 static int fail(struct bench_lap *lap, int code)
 {
@@ -24,22 +41,31 @@ static void sleep_a_moment(void)
     (void)nanosleep(&moment, NULL);
 }
 
-/* Until so many run. */
-static int wait_until_running(
-    struct det_workers *workers, uint64_t count, struct det_workers_summary *ret)
+/* A call from another thread, and how long it waited for the loop. */
+static void ask(struct size *size, struct det_workers_summary *ret)
 {
-    int64_t deadline = bench_now_ns() + 600 * DET_SECOND;
+    int64_t began = bench_now_ns();
+
+    det_workers_summary(size->workers, ret);
+    if (bench_now_ns() - began > size->longest_call)
+        size->longest_call = bench_now_ns() - began;
+}
+
+static int wait_until_running(struct size *size, uint64_t count)
+{
+    struct det_workers_summary summary;
+    int64_t deadline = bench_now_ns() + WAIT_MAX;
 
     do {
-        det_workers_summary(workers, ret);
-        if (ret->by_phase[DET_PHASE_RUNNING] >= count)
+        ask(size, &summary);
+        if (summary.by_phase[DET_PHASE_RUNNING] >= count)
             return 0;
         sleep_a_moment();
     } while (bench_now_ns() < deadline);
     return DET_ERR_TIMEOUT;
 }
 
-static int open_farm(uint64_t count, struct det_workers **ret)
+static int open_farm(struct size *size, uint64_t meters)
 {
     struct det_workers_options options = { .kinds = meter_kinds,
                                            .limits = { .workers_max = 2000000 } };
@@ -48,40 +74,84 @@ static int open_farm(uint64_t count, struct det_workers **ret)
 
     (void)snprintf(
         yaml, sizeof yaml, "children: [{name: farm, kind: farm, config: {meters: %llu}}]",
-        (unsigned long long)count);
-    r = det_workers_open(&options, ret, NULL);
-    return r < 0 ? r : det_workers_apply(*ret, yaml, NULL);
+        (unsigned long long)meters);
+    size->longest_call = 0;
+    r = det_workers_open(&options, &size->workers, NULL);
+    return r < 0 ? r : det_workers_apply(size->workers, yaml, NULL);
+}
+
+static void close_farm(struct size *size)
+{
+    det_workers_close(size->workers);
+    size->workers = NULL;
+}
+
+static void close_farms(void)
+{
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        close_farm(sizes[i]);
 }
 
 static int run_start(struct bench_lap *lap)
 {
-    struct det_workers_summary summary = { 0 };
-    struct det_workers *workers = NULL;
+    struct size *size = *(struct size *const *)lap->argument;
     int r;
 
+    close_farm(size);
     bench_lap_begin(lap);
-    r = open_farm(lap->operations, &workers);
+    r = open_farm(size, lap->operations);
     if (r == 0)
-        r = wait_until_running(workers, lap->operations + 2, &summary);
+        r = wait_until_running(size, lap->operations + 2);
     bench_lap_end(lap);
-    det_workers_close(workers);
     return r < 0 ? fail(lap, r) : 0;
 }
 
-/* The longest tick while they start: what all else on the loop waits for. */
-static int run_longest_tick(struct bench_lap *lap)
-{
-    struct det_workers_summary summary = { 0 };
-    struct det_workers *workers = NULL;
+/* The loop is asked by us while this thread waits for the end. */
+struct stopping {
+    struct det_workers *workers;
+    atomic_bool is_over;
+    struct det_error error;
     int r;
+};
 
-    r = open_farm(lap->operations, &workers);
-    if (r == 0)
-        r = wait_until_running(workers, lap->operations + 2, &summary);
-    lap->nanoseconds = (double)summary.tick_took_max;
+static void *stop_farm(void *argument)
+{
+    struct stopping *stopping = argument;
+
+    stopping->r = det_workers_stop(stopping->workers, &stopping->error);
+    atomic_store(&stopping->is_over, true);
+    return NULL;
+}
+
+static int run_stop(struct bench_lap *lap)
+{
+    struct size *size = *(struct size *const *)lap->argument;
+    struct stopping stopping = { .workers = size->workers };
+    struct det_workers_summary summary;
+    pthread_t thread;
+
+    if (!size->workers)
+        return bench_lap_fail(lap, DET_ERR_NOT_FOUND, "none runs");
+    bench_lap_begin(lap);
+    if (pthread_create(&thread, NULL, stop_farm, &stopping) != 0)
+        return fail(lap, DET_ERR_NO_MEMORY);
+    while (!atomic_load(&stopping.is_over)) {
+        ask(size, &summary);
+        sleep_a_moment();
+    }
+    (void)pthread_join(thread, NULL);
+    bench_lap_end(lap);
+    close_farm(size);
+    return stopping.r < 0 ? bench_lap_fail(lap, stopping.r, "%.150s", stopping.error.text) : 0;
+}
+
+static int run_longest(struct bench_lap *lap)
+{
+    struct size *size = *(struct size *const *)lap->argument;
+
+    lap->nanoseconds = (double)size->longest_call;
     lap->operations = 1;
-    det_workers_close(workers);
-    return r < 0 ? fail(lap, r) : 0;
+    return 0;
 }
 
 static int run_upserts(struct bench_lap *lap)
@@ -104,23 +174,37 @@ static int run_upserts(struct bench_lap *lap)
     return r < 0 ? fail(lap, r) : 0;
 }
 
-#define START  "start of 1,000 workers"
-#define UPSERT "1,000 put by hand below one parent"
-#define COMMON .clock = BENCH_OWN, .has_no_allocations = true
+static struct size *const first = &thousand, *const second = &ten_thousand,
+                          *const third = &hundred_thousand, *const fourth = &million;
+
+#define START  "start of 10,000 workers"
+#define STOP   "stop of 10,000 workers"
+#define UPSERT "1,000 upserts below one parent"
+#define COMMON .has_no_allocations = true
+#define LATENCY(nanoseconds) \
+    1, COMMON, .against = "", .is_latency = true, .goals = { { BENCH_NS_MAX, nanoseconds, NULL } }
+
+/* 1,000 workers start in two ticks: their figure is that of the ticks. */
 static const struct bench_case cases[] = {
-    { START, BENCH_OURS, run_start, NULL, 1000, COMMON, .against = "" },
-    { "start of 10,000 workers", BENCH_OURS, run_start, NULL, 10000, COMMON, .against = START,
+    { "start of 1,000 workers", BENCH_OURS, run_start, &first, 1000, COMMON, .against = "" },
+    { "stop of 1,000 workers", BENCH_OURS, run_stop, &first, 1000, COMMON, .against = "" },
+    { START, BENCH_OURS, run_start, &second, 10000, COMMON, .against = "" },
+    { STOP, BENCH_OURS, run_stop, &second, 10000, COMMON, .against = "" },
+    { "start of 100,000 workers", BENCH_OURS, run_start, &third, 100000, COMMON, .against = START,
       .goals = { { BENCH_RATIO_MAX, 2, START } } },
-    { "start of 100,000 workers", BENCH_OURS, run_start, NULL, 100000, COMMON, .against = START,
-      .goals = { { BENCH_RATIO_MAX, 3, START } } },
-    { "start of 1,000,000 workers", BENCH_OURS, run_start, NULL, 1000000, COMMON,
-      .against = START },
-    { "longest tick while 100,000 start", BENCH_OURS, run_longest_tick, NULL, 100000, COMMON,
-      .against = "", .is_latency = true },
+    { "stop of 100,000 workers", BENCH_OURS, run_stop, &third, 100000, COMMON, .against = STOP,
+      .goals = { { BENCH_RATIO_MAX, 2, STOP } } },
+    { "longest call meanwhile, of 100,000", BENCH_OURS, run_longest, &third, LATENCY(100e6) },
+    { "start of 1,000,000 workers", BENCH_OURS, run_start, &fourth, 1000000, COMMON,
+      .against = START, .goals = { { BENCH_RATIO_MAX, 2, START } } },
+    { "stop of 1,000,000 workers", BENCH_OURS, run_stop, &fourth, 1000000, COMMON, .against = STOP,
+      .goals = { { BENCH_RATIO_MAX, 2, STOP } } },
+    /* children() of one parent is one call, which names all of them. */
+    { "longest call meanwhile, of 1,000,000", BENCH_OURS, run_longest, &fourth, LATENCY(1e9) },
     { UPSERT, BENCH_OURS, run_upserts, NULL, 1000, COMMON, .against = "" },
-    { "10,000 put by hand below one parent", BENCH_OURS, run_upserts, NULL, 10000, COMMON,
+    { "10,000 upserts below one parent", BENCH_OURS, run_upserts, NULL, 10000, COMMON,
       .against = UPSERT },
-    { "50,000 put by hand below one parent", BENCH_OURS, run_upserts, NULL, 50000, COMMON,
+    { "50,000 upserts below one parent", BENCH_OURS, run_upserts, NULL, 50000, COMMON,
       .against = UPSERT, .goals = { { BENCH_RATIO_MAX, 2, UPSERT } } },
 };
 
@@ -129,6 +213,8 @@ const struct bench bench_worker_growth = {
     .title = "workers: the cost of one among many",
     .operation = "worker",
     .rounds = 1,
+    .has_no_warm_up = true,
     .cases = cases,
     .case_count = sizeof cases / sizeof cases[0],
+    .close = close_farms,
 };

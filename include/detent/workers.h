@@ -219,7 +219,8 @@ DET_API int det_workers_order(
 
 /* One tick, now. For tests, benches and who has options.is_paused. On the loop. */
 DET_API void det_workers_tick(struct det_workers *workers);
-/* How it is as a whole. */
+/* How it is as a whole, as of the last tick that is over. `tick_took` is the time of that tick on
+ * the loop, in all of its slices. */
 struct det_workers_summary {
     uint64_t ticks;
     uint32_t workers, by_phase[5], stale, degraded, circuits_open, down;

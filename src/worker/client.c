@@ -35,7 +35,7 @@ static void apply(void *argument)
     root->attention |= DET_LOOK_DERIVE;
     det_wishes_take(root, DET_WISH_YAML, &applying->wishes);
     workers->is_applied = true;
-    det_workers_tick(workers);
+    det_workers_look(workers);
 }
 
 int det_workers_apply(struct det_workers *workers, const char *yaml, struct det_error *reterr)
@@ -73,7 +73,7 @@ static void take_globals(void *argument)
     workers->scope = globals->scope;
     globals->scope = old;
     workers->scope_generation = ++workers->generations;
-    det_workers_tick(workers);
+    det_workers_look(workers);
 }
 
 int det_workers_set_globals(struct det_workers *workers, const char *yaml, struct det_error *reterr)

@@ -332,6 +332,7 @@ static void end(struct det_worker *worker)
     worker->attention = 0;
     for (enum det_ailment i = 0; i < DET_AILMENT_COUNT; i++)
         det_worker_set_ailment(worker, i, false);
+    det_tick_leave(worker);
     unlink_from(worker);
     det_map_remove(&workers->map, worker->key);
     workers->count--;
@@ -479,12 +480,13 @@ void det_life_opened(struct det_worker *worker, int code, const char *text)
 static det_time leave_at(const struct det_worker *worker)
 {
     const struct det_workers *workers = worker->workers;
-    det_time last = workers->now + workers->limits.stop_grace;
-    det_time moment = workers->now + workers->limits.stop_grace / 10;
+    det_time now = det_stop_now(workers);
+    det_time last = now + workers->limits.stop_grace;
+    det_time moment = now + workers->limits.stop_grace / 10;
     det_time stop_at = worker->was_forced ? 0 : worker->stop_at;
 
     if (workers->is_forcing)
-        return workers->now;
+        return now;
     if (stop_at >= last)
         return last;
     return stop_at > moment ? stop_at : moment;
@@ -503,7 +505,7 @@ void det_life_leave(struct det_worker *worker)
 /* A second request, or too long: what runs is left behind. */
 static void give_up(struct det_worker *worker)
 {
-    if (worker->workers->now < worker->leave_at)
+    if (det_stop_now(worker->workers) < worker->leave_at)
         return;
     if (worker->collect && det_run_give_up(worker->collect))
         det_collect_lost(worker);
@@ -545,7 +547,7 @@ static void close_body(struct det_worker *worker)
 static void leave_behind(struct det_worker *worker)
 {
     if (!worker->closing || !worker->workers->is_stopping ||
-        worker->workers->now < worker->leave_at)
+        det_stop_now(worker->workers) < worker->leave_at)
         return;
     worker->closing->closing = NULL;
     det_stop_left_behind(worker);
@@ -622,7 +624,7 @@ static bool may_begin(const struct det_worker *worker)
 
 static void visit_opening(struct det_worker *worker)
 {
-    if (worker->workers->now >= worker->stop_at) {
+    if (det_stop_now(worker->workers) >= worker->stop_at) {
         det_stop_force(worker);
         return;
     }

@@ -388,10 +388,10 @@ static void sum(void *argument)
     *summing->ret = (struct det_workers_summary){
         .ticks = workers->ticks,
         .workers = workers->count,
-        .stale = workers->stale,
-        .degraded = workers->degraded,
+        .stale = workers->counted.stale,
+        .degraded = workers->counted.degraded,
         .circuits_open = workers->circuits_open,
-        .down = workers->down,
+        .down = workers->counted.down,
         .actions_running = det_crew_running(workers->actors),
         .actions_queued = det_crew_queued(workers->actors),
         .hung = det_crew_hung(workers->actors) + det_crew_hung(workers->collectors),
@@ -401,7 +401,7 @@ static void sum(void *argument)
         .tick_took_max = workers->tick_took_max,
         .threads = det_crew_threads(workers->actors) + det_crew_threads(workers->collectors),
     };
-    memcpy(summing->ret->by_phase, workers->by_phase, sizeof workers->by_phase);
+    memcpy(summing->ret->by_phase, workers->counted.by_phase, sizeof workers->counted.by_phase);
 }
 
 void det_workers_summary(struct det_workers *workers, struct det_workers_summary *ret)

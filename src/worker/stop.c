@@ -7,8 +7,14 @@
  * have used up theirs. */
 #include <stdio.h>
 
+#include "base/checked.h"
 #include "base/text.h"
 #include "worker/tree.h"
+
+det_time det_stop_now(const struct det_workers *workers)
+{
+    return workers->now - workers->held;
+}
 
 /* How many levels are below each worker of the subtree. */
 static void measure(struct det_worker *top)
@@ -29,7 +35,7 @@ static void measure(struct det_worker *top)
 static void request(struct det_worker *worker, det_time grace, const char *reason)
 {
     struct det_workers *workers = worker->workers;
-    det_time stop_at = workers->now + grace + workers->limits.stop_grace * worker->height;
+    det_time stop_at = det_stop_now(workers) + grace + workers->limits.stop_grace * worker->height;
 
     worker->due = 0;
     if (workers->is_stopping)
@@ -41,6 +47,7 @@ static void request(struct det_worker *worker, det_time grace, const char *reaso
     }
     worker->stop_at = stop_at;
     worker->shutdown_wanted = true;
+    det_worker_hasten(worker);
     worker->attention |= DET_LOOK_DESIRED;
     det_tell(
         worker,
@@ -175,12 +182,14 @@ void det_stop_left_behind(struct det_worker *worker)
 
 void det_stop_visit(struct det_worker *worker)
 {
+    const struct det_workers *workers = worker->workers;
+
     if (!worker->shutdown_wanted)
         return;
-    if (worker->workers->now >= worker->stop_at)
+    if (det_stop_now(workers) >= worker->stop_at)
         det_stop_force(worker);
     else
-        det_worker_due(worker, worker->stop_at);
+        det_worker_due(worker, det_add_time(worker->stop_at, workers->held));
 }
 
 void det_stop_all(struct det_workers *workers)
@@ -200,9 +209,9 @@ void det_stop_all(struct det_workers *workers)
     det_tell(root, (struct det_worker_event){ .kind = DET_WORKER_STOP_FORCED });
     for (struct det_worker *worker = root; worker; worker = det_worker_after(worker, root)) {
         worker->due = 0;
-        worker->leave_at = workers->now;
+        worker->leave_at = det_stop_now(workers);
         if (worker->stop_at != DET_NEVER)
-            worker->stop_at = workers->now;
+            worker->stop_at = det_stop_now(workers);
     }
 }
 

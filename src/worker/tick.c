@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tick.c - the walk over the tree, parents before children and siblings in the order of their
- * specs, and what is decided about one worker. */
+/* tick.c - what is decided about one worker when the walk (tick_walk.c) or news come to it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,22 +12,6 @@
 
 /* States that lead in a circle end at so many without a tick. */
 #define HASTE_MAX 8
-
-/* The first one behind all that is below it. */
-static struct det_worker *past(const struct det_worker *worker, const struct det_worker *top)
-{
-    while (worker != top) {
-        if (worker->next)
-            return worker->next;
-        worker = worker->parent;
-    }
-    return NULL;
-}
-
-struct det_worker *det_worker_after(const struct det_worker *worker, const struct det_worker *top)
-{
-    return worker->first ? worker->first : past(worker, top);
-}
 
 void det_worker_set_reason(struct det_worker *worker, const char *reason)
 {
@@ -275,16 +258,6 @@ static void attend_after(struct det_worker *worker)
         det_record_observed(worker);
 }
 
-static void count(struct det_worker *worker)
-{
-    struct det_workers *workers = worker->workers;
-
-    workers->by_phase[worker->kind->states[worker->state].phase]++;
-    workers->stale += worker->is_stale;
-    workers->degraded += worker->is_degraded;
-    workers->down += !det_life_is_live(worker) && worker->seen.is_down;
-}
-
 static bool is_scope_old(const struct det_worker *worker)
 {
     const struct det_worker *parent = worker->parent;
@@ -396,54 +369,4 @@ void det_worker_visit(struct det_worker *worker)
         welcome(worker);
     workers->walking--;
     det_workers_bury(workers);
-}
-
-static void beat(struct det_workers *workers)
-{
-    if (++workers->ticks % workers->limits.heartbeat)
-        return;
-    det_tell(
-        workers->root,
-        (struct det_worker_event){ .kind = DET_WORKER_HEARTBEAT, .number = workers->ticks });
-}
-
-/* In a large tree each worker is far from the last one: what is looked at first is on its way from
- * memory while the one before it is visited. */
-static void fetch(const struct det_worker *worker)
-{
-    const char *place = (const char *)worker;
-
-    for (size_t i = 0; i < offsetof(struct det_worker, reason) + 64; i += 64)
-        __builtin_prefetch(place + i);
-}
-
-void det_workers_tick(struct det_workers *workers)
-{
-    det_time began;
-
-    det_workers_now(workers);
-    began = workers->now;
-    if (workers->root)
-        beat(workers);
-    memset(workers->by_phase, 0, sizeof workers->by_phase);
-    workers->stale = workers->degraded = workers->down = 0;
-    workers->walking++;
-    for (struct det_worker *worker = workers->root, *next; worker; worker = next) {
-        /* Itself may go, and be out of the tree then, but not those around it. */
-        struct det_worker *sibling = worker->next, *parent = worker->parent;
-
-        if (sibling)
-            fetch(sibling);
-        count(worker);
-        det_worker_visit(worker);
-        if (!det_life_is_gone(worker))
-            next = det_worker_after(worker, workers->root);
-        else
-            next = sibling ? sibling : parent ? past(parent, workers->root) : NULL;
-    }
-    workers->walking--;
-    det_workers_bury(workers);
-    workers->tick_took = workers->world->ops->now(workers->world, DET_CLOCK_MONOTONIC) - began;
-    if (workers->tick_took > workers->tick_took_max)
-        workers->tick_took_max = workers->tick_took;
 }

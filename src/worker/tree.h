@@ -5,7 +5,8 @@
  * to the loop, but for what runs on a crew: struct det_run, struct det_body.
  *
  *   workers.c   opens and closes; calls from other threads
- *   tick.c      the walk over the tree, and what is decided about one worker
+ *   tick_walk.c      the walk over the tree, in slices
+ *   tick.c      what is decided about one worker
  *   life.c      a worker from wanted to gone; life.fsm
  *   stop.c      shutdowns, restarts, deadlines
  *   derive and children: desire.c, children.c, wish.c
@@ -261,8 +262,8 @@ struct det_worker {
     bool has_to_rest;       /* closed, it stays down */
     bool was_forced;
     det_time open_at;
-    det_time stop_at;  /* monotonic: then it is taken down; DET_NEVER */
-    det_time leave_at; /* LEAVING: then what runs is given up */
+    det_time stop_at;  /* of the clock of stops: then it is taken down; DET_NEVER */
+    det_time leave_at; /* of the same; LEAVING: then what runs is given up */
 
     /* What it shall be. */
     struct det_user_spec spec;
@@ -317,6 +318,11 @@ struct det_worker {
     size_t size; /* of the block */
 };
 
+/* What a tick counts. */
+struct det_tally {
+    uint32_t by_phase[5], stale, degraded, down;
+};
+
 /* A call from another thread. */
 struct det_call;
 
@@ -350,9 +356,10 @@ struct det_workers {
     struct det_timer more;  /* then they go on */
     uint32_t walking;       /* depth of walks and visits: nothing is freed */
     uint32_t count;
-    uint32_t by_phase[5], stale, degraded, circuits_open, down; /* of the last whole tick */
-    uint32_t bodies, runs, recordings; /* that are there: all end before we do */
-    uint32_t observing;                /* runs of collect() that were submitted and are not back */
+    uint32_t circuits_open;
+    struct det_tally counted, counting; /* of the last whole tick; of the one that is under way */
+    uint32_t bodies, runs, recordings;  /* that are there: all end before we do */
+    uint32_t observing;                 /* runs of collect() that were submitted and are not back */
     struct det_timer timer;
     struct det_recorder_errand compacting;
     bool is_compacting;
@@ -360,6 +367,10 @@ struct det_workers {
     det_time compact_at, compact_since;
     bool is_paused;
     uint64_t ticks, observations, observations_failed;
+    struct det_worker *walk_at;     /* the next one of the tick that is under way; NULL: none is */
+    det_time tick_began, walk_took; /* of that tick; its slices so far */
+    uint32_t queued_before;         /* in the queues of the crews, when the walk looked last */
+    det_time held;                  /* the loop by all slices so far: see det_stop_now() */
     det_time tick_took, tick_took_max;
     det_time now, wall_ahead; /* of this turn; wall - monotonic */
     uint64_t chance;          /* of what need not be random */
@@ -407,6 +418,8 @@ static inline size_t det_record_size(struct det_record_ref ref)
 DET_MUST_CHECK int det_workers_call(
     struct det_workers *workers, void (*run)(void *argument), void *argument);
 void det_workers_now(struct det_workers *workers);
+/* A tick that begins at once, and goes on by itself; whole for one that is paused. */
+void det_workers_look(struct det_workers *workers);
 /* Something has moved on: while all stops, the next tick is at once. */
 void det_workers_hurry(struct det_workers *workers);
 /* Before something is submitted to a crew: it begins when this turn of the loop is over. */
@@ -452,6 +465,15 @@ void det_worker_enter(struct det_worker *worker, uint16_t state, const char *rea
 void det_worker_set_reason(struct det_worker *worker, const char *reason);
 void det_worker_poke_parent(struct det_worker *worker);
 
+/* tick_walk.c */
+void det_tick_begin(struct det_workers *workers);
+/* The next part of the walk. When it is not over (`walk_at`), it goes on after this span. */
+DET_MUST_CHECK det_time det_tick_slice(struct det_workers *workers);
+/* It goes, and is still in the tree: the walk is not to come to it. */
+void det_tick_leave(struct det_worker *worker);
+/* The one after it, parents before children; NULL: it was the last below `top`. */
+struct det_worker *det_worker_after(const struct det_worker *worker, const struct det_worker *top);
+
 /* tick.c */
 void det_worker_visit(struct det_worker *worker);
 /* The next portion of children, and a visit to those that are new. */
@@ -461,8 +483,6 @@ void det_worker_hasten(struct det_worker *worker);
 void det_worker_view(struct det_worker *worker, bool stop, struct det_worker_view *ret);
 /* Why it is to stop; NULL: it is not. */
 const char *det_worker_stop_reason(const struct det_worker *worker);
-/* The one after it, parents before children; NULL: it was the last below `top`. */
-struct det_worker *det_worker_after(const struct det_worker *worker, const struct det_worker *top);
 
 /* desire.c */
 void det_desire_visit(struct det_worker *worker);
@@ -559,6 +579,8 @@ void det_act_cancel(struct det_worker *worker);
 void det_act_forget(struct det_worker *worker);
 
 /* stop.c */
+/* The clock of stops: monotonic, but for the time that our own walks take (tick_walk.c). */
+det_time det_stop_now(const struct det_workers *workers);
 void det_stop_shutdown(struct det_worker *top, det_time grace, const char *reason);
 /* It is wanted again: it does not stop, as long as it is not being closed. */
 void det_stop_revoke(struct det_worker *worker);

@@ -132,22 +132,23 @@ static void consider_compacting(struct det_workers *workers)
 }
 
 /* Ticks get at most half of the time of the loop: so many workers that a tick takes longer than the
- * pause between two of them are ticked less often, and all else goes on. */
-static det_time pause_of(const struct det_workers *workers)
+ * pause between two of them are ticked less often, and all else goes on. While all stop there is
+ * nothing else. */
+static det_time next_tick(const struct det_workers *workers)
 {
-    det_time least = 2 * workers->tick_took;
+    det_time tick = workers->limits.tick, least = 2 * workers->tick_took;
 
     if (workers->is_hurried)
-        return 0;
-    return workers->limits.tick > least ? workers->limits.tick : least;
+        return workers->tick_began;
+    if (workers->is_stopping)
+        return workers->now + tick;
+    return workers->tick_began + (tick > least ? tick : least);
 }
 
 /* Fails only for memory, and only when it was not set before. */
 static int arm(struct det_workers *workers)
 {
-    det_time at = workers->now + pause_of(workers);
-
-    return det_loop_timer_set(workers->loop, &workers->timer, at);
+    return det_loop_timer_set(workers->loop, &workers->timer, next_tick(workers));
 }
 
 /* A tick for each level of the tree and each state on the way to STOPPED would be a long time for
@@ -167,6 +168,23 @@ void det_workers_hurry(struct det_workers *workers)
         arm(workers);
 }
 
+/* A slice, and the timer for what follows it. */
+static void go_on_walking(struct det_workers *workers)
+{
+    det_time pause = det_tick_slice(workers);
+
+    if (workers->is_stopped)
+        return;
+    /* Without memory for the timer, which it has but for a call from outside, it goes on with the
+     * next tick. */
+    if (workers->walk_at)
+        (void)!det_loop_timer_set(workers->loop, &workers->timer, workers->now + pause);
+    else if (
+        workers->is_hurried || workers->is_stopping ||
+        2 * workers->tick_took > workers->limits.tick)
+        arm(workers);
+}
+
 static void on_timer(void *argument)
 {
     struct det_workers *workers = argument;
@@ -174,18 +192,33 @@ static void on_timer(void *argument)
     /* What a tick needs may be closed already. */
     if (workers->is_stopped)
         return;
-    if (!workers->is_hurried)
-        workers->hurries = 0;
-    workers->is_hurried = false;
+    if (!workers->walk_at) {
+        if (!workers->is_hurried)
+            workers->hurries = 0;
+        workers->is_hurried = false;
+        det_tick_begin(workers);
+    }
     /* First of all: now its place among the timers is free, and needs no memory. */
-    det_workers_now(workers);
     arm(workers);
-    det_workers_tick(workers);
-    if (workers->is_stopped)
+    go_on_walking(workers);
+    if (!workers->is_stopped && !workers->walk_at)
+        consider_compacting(workers);
+}
+
+void det_workers_look(struct det_workers *workers)
+{
+    if (workers->is_paused && !workers->is_stopping) {
+        det_workers_tick(workers);
         return;
-    if (workers->is_hurried || 2 * workers->tick_took > workers->limits.tick)
-        arm(workers);
-    consider_compacting(workers);
+    }
+    /* Not from the root again: those at the end of the tree would never have their turn. */
+    if (workers->walk_at && !workers->is_stopping) {
+        workers->is_hurried = true;
+        det_worker_visit(workers->root);
+        return;
+    }
+    det_tick_begin(workers);
+    go_on_walking(workers);
 }
 
 /* The first tick, on the loop; not without memory for a timer. Who is paused needs one for its
@@ -201,6 +234,7 @@ static void begin(void *argument)
     struct det_workers *workers = beginning->workers;
 
     workers->compact_at = det_add_time(workers->now, workers->limits.compact_every);
+    workers->tick_began = workers->now;
     beginning->r = arm(workers);
     if (!workers->is_paused && beginning->r == 0)
         det_workers_tick(workers);
@@ -439,9 +473,7 @@ static void stop(void *argument)
     struct det_workers *workers = argument;
 
     det_stop_all(workers);
-    det_workers_tick(workers);
-    if (!workers->is_stopped && (workers->is_hurried || workers->is_paused))
-        arm(workers);
+    det_workers_look(workers);
 }
 
 static bool has_stopped(struct det_workers *workers)

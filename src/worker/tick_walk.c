@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* tick_walk.c - the walk over the tree: parents before children, siblings in the order of their
+ * specs.
+ *
+ * A tick is one walk. In a large tree it is made of slices, so that the loop is held for a few
+ * milliseconds at a time, and calls, timers and ends of runs have their turn in between:
+ *
+ *     det_tick_begin() --> slice --> slice --> ... --> slice: the tick is over
+ *                              loop     loop
+ *
+ * Invariants
+ *   1. `walk_at` is the next worker of the walk, and is in the tree; NULL: no walk is under way.
+ *   2. The clock of stops (det_stop_now()) stands still while a slice runs and, when all stop,
+ *      while the crews are behind: the time of a worker to stop is its own. */
+#include <string.h>
+
+#include "worker/tree.h"
+
+#define SLICE       (4 * DET_MILLISECOND)
+#define SLICE_COUNT 32 /* workers between two looks at the clock */
+
+/* While all stop, the walk goes on when fewer jobs than that are queued: each of them is the
+ * close() of a worker, or an observation that was cancelled, and has a deadline. */
+#define QUEUED_MAX  4096
+#define QUEUE_PAUSE DET_MILLISECOND
+
+/* The first one behind all that is below it. */
+static struct det_worker *past(const struct det_worker *worker, const struct det_worker *top)
+{
+    while (worker != top) {
+        if (worker->next)
+            return worker->next;
+        worker = worker->parent;
+    }
+    return NULL;
+}
+
+struct det_worker *det_worker_after(const struct det_worker *worker, const struct det_worker *top)
+{
+    return worker->first ? worker->first : past(worker, top);
+}
+
+void det_tick_leave(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+
+    if (workers->walk_at == worker)
+        workers->walk_at = past(worker, workers->root);
+}
+
+static void beat(struct det_workers *workers)
+{
+    if (++workers->ticks % workers->limits.heartbeat)
+        return;
+    det_tell(
+        workers->root,
+        (struct det_worker_event){ .kind = DET_WORKER_HEARTBEAT, .number = workers->ticks });
+}
+
+static void count(struct det_worker *worker)
+{
+    struct det_tally *tally = &worker->workers->counting;
+
+    tally->by_phase[worker->kind->states[worker->state].phase]++;
+    tally->stale += worker->is_stale;
+    tally->degraded += worker->is_degraded;
+    tally->down += !det_life_is_live(worker) && worker->seen.is_down;
+}
+
+/* In a large tree each worker is far from the last one: what is looked at first is on its way from
+ * memory while the one before it is visited. */
+static void fetch(const struct det_worker *worker)
+{
+    const char *place = (const char *)worker;
+
+    for (size_t i = 0; i < offsetof(struct det_worker, reason) + 64; i += 64)
+        __builtin_prefetch(place + i);
+}
+
+static void visit_next(struct det_workers *workers)
+{
+    struct det_worker *worker = workers->walk_at;
+
+    if (worker->next)
+        fetch(worker->next);
+    count(worker);
+    det_worker_visit(worker);
+    /* One that went has left the walk. */
+    if (workers->walk_at == worker)
+        workers->walk_at = det_worker_after(worker, workers->root);
+}
+
+static det_time read_clock(const struct det_workers *workers)
+{
+    return workers->world->ops->now(workers->world, DET_CLOCK_MONOTONIC);
+}
+
+static void finish(struct det_workers *workers)
+{
+    workers->counted = workers->counting;
+    workers->tick_took = workers->walk_took;
+    if (workers->tick_took > workers->tick_took_max)
+        workers->tick_took_max = workers->tick_took;
+}
+
+void det_tick_begin(struct det_workers *workers)
+{
+    det_workers_now(workers);
+    workers->tick_began = workers->now;
+    workers->walk_took = 0;
+    workers->queued_before = UINT32_MAX;
+    memset(&workers->counting, 0, sizeof workers->counting);
+    if (workers->root)
+        beat(workers);
+    workers->walk_at = workers->root;
+}
+
+/* Until the walk or the time of the slice is over. */
+static void walk(struct det_workers *workers, det_time span)
+{
+    det_time began, took;
+
+    det_workers_now(workers);
+    began = workers->now;
+    workers->walking++;
+    do {
+        for (int i = 0; i < SLICE_COUNT && workers->walk_at; i++)
+            visit_next(workers);
+        took = read_clock(workers) - began;
+    } while (workers->walk_at && took < span);
+    workers->walking--;
+    det_workers_bury(workers);
+    workers->walk_took += took;
+    workers->held += took;
+    if (!workers->walk_at)
+        finish(workers);
+}
+
+/* Whether the crews have so much to do that the walk had better wait. One whose queue does not get
+ * shorter may hang: then deadlines are to be looked at. */
+static bool are_crews_behind(struct det_workers *workers)
+{
+    uint32_t before = workers->queued_before;
+
+    if (!workers->is_stopping || workers->is_forcing)
+        return false;
+    workers->queued_before =
+        det_crew_queued(workers->actors) + det_crew_queued(workers->collectors);
+    return workers->queued_before > QUEUED_MAX && workers->queued_before < before;
+}
+
+det_time det_tick_slice(struct det_workers *workers)
+{
+    if (are_crews_behind(workers)) {
+        workers->held += QUEUE_PAUSE;
+        return QUEUE_PAUSE;
+    }
+    walk(workers, SLICE);
+    return 0;
+}
+
+void det_workers_tick(struct det_workers *workers)
+{
+    det_tick_begin(workers);
+    walk(workers, DET_NEVER);
+}
