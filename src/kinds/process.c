@@ -351,7 +351,8 @@ static void note_start(
     deps->loaded = load_of(desired, files);
 }
 
-/* Under the lock. One that cannot be started counts as one that ended too soon. */
+/* Under the lock. One that cannot be started counts as one that ended too soon, unless it is our own
+ * process that has no descriptor, process or memory left. */
 static int start_now(
     struct det_worker_context *context, struct process_deps *deps,
     const struct process_desired *desired, uint64_t files)
@@ -367,7 +368,7 @@ static int start_now(
         note_start(deps, desired, files);
         return 0;
     }
-    deps->seen.early_exits++;
+    deps->seen.early_exits += r != DET_ERR_LIMIT && r != DET_ERR_NO_MEMORY;
     return det_worker_fail(context, r, "%s", *error.text ? error.text : det_error_text(r));
 }
 

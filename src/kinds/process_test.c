@@ -349,6 +349,52 @@ static void memory_that_runs_out_is_told(void **state)
     det_test_memory_deinit(&memory);
 }
 
+static int (*real_start)(
+    struct det_world *world, const struct det_process_options *options, struct det_process **ret,
+    struct det_error *reterr);
+static int start_fails_with;
+
+static int poor_start(
+    struct det_world *world, const struct det_process_options *options, struct det_process **ret,
+    struct det_error *reterr)
+{
+    if (start_fails_with)
+        return det_error_set(reterr, start_fails_with, "too many open files");
+    return real_start(world, options, ret, reterr);
+}
+
+/* A minute of it would be six ends that came too soon, and a delay of half a minute. */
+static void a_shortage_of_our_own_is_no_end_that_came_too_soon(void **state)
+{
+    static const int codes[] = { DET_ERR_LIMIT, DET_ERR_NO_MEMORY };
+    static struct process_desired desired;
+    struct det_world *world = det_sim_world(sim);
+    const struct det_world_ops *ops = world->ops;
+    struct det_world_ops poor = *ops;
+    struct bench bench;
+
+    (void)state;
+    real_start = ops->process_start;
+    poor.process_start = poor_start;
+    world->ops = &poor;
+    for (size_t i = 0; i < 2; i++) {
+        say(&desired, "server", NULL, NULL);
+        bench_open(&bench, &process_kind, sim, &desired);
+        start_fails_with = codes[i];
+        bench_run(&bench, DET_MINUTE);
+        assert_state(&bench, "backing_off");
+        assert_reason(&bench, "it cannot be started: too many open files");
+        assert_int_equal(seen_of(&bench)->early_exits, 0);
+        start_fails_with = 0;
+        bench_run(&bench, 1200 * DET_MILLISECOND);
+        assert_state(&bench, "running");
+        assert_int_equal(seen_of(&bench)->starts, 1);
+        bench_stop(&bench);
+        bench_close(&bench);
+    }
+    world->ops = ops;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +416,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_start_that_was_cancelled_starts_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_that_runs_out_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_shortage_of_our_own_is_no_end_that_came_too_soon, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
