@@ -114,6 +114,13 @@ static void bench_close(struct bench *bench)
         det_test_folder_remove(bench->folder);
 }
 
+static void in_each_store(void (*run)(const char *kind))
+{
+    run("memory");
+    run("sqlite");
+    run("shared");
+}
+
 static struct det_timer_record record;
 static char reason[DET_REASON_MAX + 1];
 
@@ -178,9 +185,7 @@ static void fail_and_come_back(const char *kind)
 static void a_timer_whose_hook_fails_is_a_dead_letter_and_can_be_retried(void **state)
 {
     (void)state;
-    fail_and_come_back("memory");
-    fail_and_come_back("sqlite");
-    fail_and_come_back("shared");
+    in_each_store(fail_and_come_back);
 }
 
 static void count_on(const char *kind)
@@ -209,9 +214,7 @@ static void count_on(const char *kind)
 static void attempts_go_on_after_a_restart(void **state)
 {
     (void)state;
-    count_on("memory");
-    count_on("sqlite");
-    count_on("shared");
+    in_each_store(count_on);
 }
 
 static void refuse(const char *kind)
@@ -236,9 +239,7 @@ static void refuse(const char *kind)
 static void a_timer_that_a_guard_refuses_is_a_dead_letter(void **state)
 {
     (void)state;
-    refuse("memory");
-    refuse("sqlite");
-    refuse("shared");
+    in_each_store(refuse);
 }
 
 static void leave(const char *kind)
@@ -264,9 +265,67 @@ static void leave(const char *kind)
 static void a_dead_timer_goes_with_its_visit(void **state)
 {
     (void)state;
-    leave("memory");
-    leave("sqlite");
-    leave("shared");
+    in_each_store(leave);
+}
+
+/* It has not counted, and what it was short of is there again. */
+static void assert_fires_at_last(struct fixture *f)
+{
+    assert_false(f->control.trouble.is_dead);
+    if (look(f))
+        assert_int_equal(record.attempts, 0);
+    advance(f, DET_HOUR);
+    assert_int_equal(get(f, "o-1").state, 1);
+    assert_int_equal(counts(f).timeouts_fired, 1);
+    assert_int_equal(counts(f).timeouts_rejected, 0);
+}
+
+/* The n-th allocation of the turn fails. Returns whether there was one. */
+static bool fire_without_memory(uint64_t number)
+{
+    struct det_runtime_options poor = options;
+    struct det_test_memory memory;
+    struct bench bench;
+    bool has_failed;
+
+    det_test_memory_init(&memory);
+    bench_open(&bench, "memory");
+    poor.allocator = &memory.allocator;
+    fixture_reopen(bench.f, poor);
+    assert_int_equal(det_runtime_serve(bench.f->runtime, bench.f->order, &bench.f->error), 0);
+    assert_int_equal(get(bench.f, "o-1").state, 0);
+    (void)det_test_memory_fail(&memory, number, false);
+    advance(bench.f, DET_SECOND);
+    has_failed = det_test_memory_fail(&memory, 0, false);
+    assert_fires_at_last(bench.f);
+    bench_close(&bench);
+    det_test_memory_deinit(&memory);
+    return has_failed;
+}
+
+static void memory_that_is_short_is_no_attempt_of_a_timer(void **state)
+{
+    uint64_t number = 1;
+
+    (void)state;
+    while (fire_without_memory(number))
+        number++;
+    assert_true(number > 1);
+}
+
+/* For longer than all attempts would take. */
+static void a_store_that_is_away_is_no_attempt_of_a_timer(void **state)
+{
+    struct bench bench;
+
+    (void)state;
+    bench_open(&bench, "shared");
+    det_shared_fail(bench.f->store, UINT32_MAX, true);
+    advance(bench.f, DET_HOUR);
+    det_shared_fail(bench.f->store, 0, true);
+    assert_true(look(bench.f));
+    assert_fires_at_last(bench.f);
+    bench_close(&bench);
 }
 
 int main(void)
@@ -276,6 +335,8 @@ int main(void)
         cmocka_unit_test(attempts_go_on_after_a_restart),
         cmocka_unit_test(a_timer_that_a_guard_refuses_is_a_dead_letter),
         cmocka_unit_test(a_dead_timer_goes_with_its_visit),
+        cmocka_unit_test(memory_that_is_short_is_no_attempt_of_a_timer),
+        cmocka_unit_test(a_store_that_is_away_is_no_attempt_of_a_timer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
