@@ -351,8 +351,8 @@ static void note_start(
     deps->loaded = load_of(desired, files);
 }
 
-/* Under the lock. One that cannot be started counts as one that ended too soon, unless it is our own
- * process that has no descriptor, process or memory left. */
+/* Under the lock. One that cannot be started counts as one that ended too soon, unless we have no
+ * descriptor, process or memory left. */
 static int start_now(
     struct det_worker_context *context, struct process_deps *deps,
     const struct process_desired *desired, uint64_t files)
