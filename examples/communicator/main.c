@@ -50,7 +50,7 @@ static void open_all(struct story *story)
                 .name = "example",
                 .kinds = kinds,
                 .provided =
-                    (struct det_provided[]){ { CHANNEL_NAME, story->channel }, { NULL, NULL } },
+                    (struct det_provided[]){ { DET_CHANNEL_NAME, story->channel }, { NULL, NULL } },
             },
             &story->workers, &error),
         error.text);
@@ -80,7 +80,7 @@ static void send_one(struct story *story)
     char content[32];
 
     snprintf(content, sizeof content, "message %u", ++story->sent);
-    must(channel_send(story->channel, &(struct channel_text){ .content = content }, 0), "send");
+    must(channel_send(story->channel, &(struct det_message){ .content = content }, 0), "send");
 }
 
 static void receive_all(struct story *story)
@@ -111,7 +111,7 @@ int main(void)
     struct story story = { .sent = 0 };
 
     open_all(&story);
-    must(relay_mock_queue(story.relay, &(struct channel_text){ .content = "hello" }), "queue");
+    must(relay_mock_queue(story.relay, &(struct det_message){ .content = "hello" }), "queue");
     send_one(&story);
     send_one(&story);
     look_after(&story, 5 * DET_SECOND, "after 5 s");

@@ -101,11 +101,14 @@ static void print_message(struct up *up, const struct channel_message *message)
             &up->prefix, LOG_NAME, wall, "message_received content=%s", message->text.content);
 }
 
-/* As long as there is room for the lines: what is not received stays with the relay. */
+/* As long as there is room for the lines: what is not received stays with the relay. Once a worker
+ * receives they are its messages. */
 static void receive_messages(struct up_workers *workers)
 {
     struct channel_message *message;
 
+    if (channel_has_receiver(workers->channel))
+        return;
     while (up_output_has_room(&workers->up->output) &&
            channel_receive(workers->channel, 0, &message) == 0) {
         print_message(workers->up, message);
@@ -235,7 +238,8 @@ static int supervise(
     /* For workers of the kinds persistence and communicator. */
     const struct det_provided provided[] = {
         { "documents", up->shared },
-        { CHANNEL_NAME, workers->channel },
+        { DET_CHANNEL_NAME, workers->channel },
+        { COMMUNICATOR_DEFAULTS, &workers->communicator },
         { NULL, NULL },
     };
     const struct det_workers_options options = {
@@ -256,7 +260,9 @@ static int supervise(
     /* Threads of ours must not take it for theirs before it has turned. */
     det_loop_claim(up->loop);
     r = det_workers_open(&options, &workers->workers, reterr);
-    return r < 0 ? r : det_workers_apply(workers->workers, config->spec, reterr);
+    if (r == 0)
+        r = det_workers_apply(workers->workers, config->spec, reterr);
+    return r < 0 ? r : up_communicator_switch(workers, reterr);
 }
 
 int up_workers_open(struct up *up, struct det_error *reterr)
@@ -278,6 +284,7 @@ int up_workers_open(struct up *up, struct det_error *reterr)
     det_arena_init(&workers->arena, allocator);
     (void)det_text_copy(
         workers->name, sizeof workers->name, config->name ? config->name : ROOT_DEFAULT);
+    up_communicator_read_defaults(&workers->communicator);
     prefix_learn(&up->prefix, LOG_NAME);
     r = load_kinds(workers, config, reterr);
     if (r == 0)

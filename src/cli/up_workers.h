@@ -25,7 +25,7 @@
 #include "cli/module.h"
 #include "cli/up.h"
 #include "cli/up_verbs.h"
-#include "kinds/channel.h"
+#include "kinds/communicator.h"
 #include "os/pool.h"
 
 struct up_workers {
@@ -37,11 +37,17 @@ struct up_workers {
     size_t kind_count, kind_room;
     char name[DET_WORKER_NAME_MAX + 1]; /* of the root */
     struct channel *channel;            /* of communicators */
-    struct det_pool *pool;              /* of what is asked; NULL: nothing is taken any more */
-    size_t asks;                        /* on their way */
-    struct det_timer look;              /* for figures */
-    bool is_over;                       /* the root has gone */
+    struct communicator_defaults communicator;
+    struct det_pool *pool; /* of what is asked; NULL: nothing is taken any more */
+    size_t asks;           /* on their way */
+    struct det_timer look; /* for figures */
+    bool is_over;          /* the root has gone */
 };
+
+/* Where the relay is and the token for it, from the environment. */
+void up_communicator_read_defaults(struct communicator_defaults *ret);
+/* Adds or deletes the communicator that the environment asks for. */
+DET_MUST_CHECK int up_communicator_switch(struct up_workers *workers, struct det_error *reterr);
 
 /* The store that workers, and what else there is, are on. Nothing without workers. */
 DET_MUST_CHECK int up_workers_open_store(struct up *up, struct det_error *reterr);

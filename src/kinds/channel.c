@@ -27,12 +27,14 @@ struct queue {
 };
 
 struct channel {
+    struct det_channel base; /* for workers of modules */
     struct det_world *world;
     const struct det_allocator *allocator;
     struct det_mutex *mutex;
     struct det_condition *moved; /* something came into a queue, or left one */
     struct queue inbound, outbound, pending;
     bool is_inbound_full;
+    bool has_receiver;
     uint32_t batch; /* how many the next push may have */
     uint64_t delivered, acknowledged, dropped;
     char dropped_because[CHANNEL_REASON_MAX + 1];
@@ -47,7 +49,7 @@ static int check_text(const char *text, size_t max, size_t *ret_size)
 }
 
 int channel_message_open(
-    const struct det_allocator *allocator, const struct channel_text *text,
+    const struct det_allocator *allocator, const struct det_message *text,
     struct channel_message **ret)
 {
     const char *texts[TEXTS] = { text->instance, text->content, text->email, text->trace_id };
@@ -58,7 +60,7 @@ int channel_message_open(
 
     for (int i = 0; i < TEXTS; i++) {
         texts[i] = texts[i] ? texts[i] : "";
-        r = check_text(texts[i], i == 1 ? CHANNEL_CONTENT_MAX : CHANNEL_WORD_MAX, &sizes[i]);
+        r = check_text(texts[i], i == 1 ? DET_MESSAGE_MAX : DET_MESSAGE_KEY_MAX, &sizes[i]);
         if (r < 0)
             return r;
         block += sizes[i] + 1;
@@ -73,7 +75,7 @@ int channel_message_open(
         place += sizes[i] + 1;
         message->size += sizes[i];
     }
-    message->text = (struct channel_text){ texts[0], texts[1], texts[2], texts[3] };
+    message->text = (struct det_message){ texts[0], texts[1], texts[2], texts[3] };
     message->allocator = allocator;
     message->block = block;
     message->references = 1;
@@ -116,6 +118,38 @@ static struct channel_message *queue_take(struct queue *queue)
     return DET_CONTAINER(node, struct channel_message, node);
 }
 
+/* For workers of modules. */
+
+static int send_for_worker(
+    struct det_channel *base, const struct det_message *message, det_time deadline)
+{
+    return channel_send(DET_CONTAINER(base, struct channel, base), message, deadline);
+}
+
+static int receive_for_worker(
+    struct det_channel *base, det_time deadline,
+    void (*take)(void *user, const struct det_message *message), void *user)
+{
+    struct channel *channel = DET_CONTAINER(base, struct channel, base);
+    struct channel_message *message;
+    int r;
+
+    det_mutex_lock(channel->world, channel->mutex);
+    channel->has_receiver = true;
+    det_mutex_unlock(channel->world, channel->mutex);
+    r = channel_receive(channel, deadline, &message);
+    if (r < 0)
+        return r;
+    take(user, &message->text);
+    channel_message_close(message);
+    return 0;
+}
+
+static const struct det_channel_calls calls_for_workers = {
+    .send = send_for_worker,
+    .receive = receive_for_worker,
+};
+
 int channel_open(const struct channel_options *options, struct channel **ret)
 {
     struct channel *channel = DET_NEW(options->allocator, struct channel);
@@ -123,6 +157,7 @@ int channel_open(const struct channel_options *options, struct channel **ret)
 
     if (!channel)
         return DET_ERR_NO_MEMORY;
+    channel->base.calls = &calls_for_workers;
     channel->world = det_world_or_real(options->world);
     channel->allocator = options->allocator;
     queue_init(&channel->inbound, options->inbound_max, INBOUND_MAX);
@@ -183,7 +218,7 @@ static void drain(struct channel *channel)
     det_condition_broadcast(channel->world, channel->moved);
 }
 
-int channel_send(struct channel *channel, const struct channel_text *text, det_time deadline)
+int channel_send(struct channel *channel, const struct det_message *text, det_time deadline)
 {
     struct channel_message *message;
     int r;
@@ -221,6 +256,16 @@ int channel_receive(struct channel *channel, det_time deadline, struct channel_m
     if (message)
         *ret_take = message;
     return r;
+}
+
+bool channel_has_receiver(struct channel *channel)
+{
+    bool has_receiver;
+
+    lock(channel);
+    has_receiver = channel->has_receiver;
+    unlock(channel);
+    return has_receiver;
 }
 
 void channel_look(struct channel *channel, struct channel_counts *ret)

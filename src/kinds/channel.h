@@ -16,29 +16,20 @@
 #ifndef DET_KINDS_CHANNEL_H
 #define DET_KINDS_CHANNEL_H
 
-#include <detent/world.h>
+#include <detent/channel.h>
 
 #include "base/list.h"
 
-/* The name by which a communicator inherits it: det_worker_inherited(). */
-#define CHANNEL_NAME        "channel"
+#define CHANNEL_REASON_MAX 160
+#define CHANNEL_BATCH_MAX  1000
 
-#define CHANNEL_CONTENT_MAX 524288 /* bytes of a content */
-#define CHANNEL_WORD_MAX    254    /* bytes of each of the other texts */
-#define CHANNEL_REASON_MAX  160
-#define CHANNEL_BATCH_MAX   1000
-
+/* Its first member is the struct det_channel that workers of modules inherit. */
 struct channel;
-
-/* What a message says; UTF-8. NULL is "" in each. */
-struct channel_text {
-    const char *instance, *content, *email, *trace_id;
-};
 
 /* A message; shared, and constant but for what belongs to the channel. */
 struct channel_message {
-    struct channel_text text; /* no NULL in it */
-    size_t size;              /* bytes of all its texts */
+    struct det_message text; /* no NULL in it */
+    size_t size;             /* bytes of all its texts */
     /* Of the channel. */
     struct det_list node;
     const struct det_allocator *allocator;
@@ -49,7 +40,7 @@ struct channel_message {
 
 /* DET_ERR_LIMIT: a text is too long; DET_ERR_MALFORMED: it is not UTF-8. */
 DET_MUST_CHECK int channel_message_open(
-    const struct det_allocator *allocator, const struct channel_text *text,
+    const struct det_allocator *allocator, const struct det_message *text,
     struct channel_message **ret);
 /* One reference less. Takes NULL. */
 void channel_message_close(struct channel_message *message);
@@ -71,10 +62,13 @@ void channel_close(struct channel *channel);
 
 /* DET_ERR_TIMEOUT: both queues are full, and stayed so; and as channel_message_open(). */
 DET_MUST_CHECK int channel_send(
-    struct channel *channel, const struct channel_text *text, det_time deadline);
+    struct channel *channel, const struct det_message *text, det_time deadline);
 /* The oldest one, yours to close. DET_ERR_TIMEOUT: none has come. */
 DET_MUST_CHECK int channel_receive(
     struct channel *channel, det_time deadline, struct channel_message **ret_take);
+
+/* Whether a worker has received by det_channel_receive(): messages are left to it. */
+bool channel_has_receiver(struct channel *channel);
 
 /* How it stands. */
 struct channel_counts {

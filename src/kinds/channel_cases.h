@@ -7,6 +7,7 @@
 
 #include "lib/test.h"
 
+#include "base/text.h"
 #include "kinds/channel.h"
 #include "os/os.h"
 
@@ -15,7 +16,7 @@ static int send_number(struct channel *channel, unsigned number, det_time deadli
     char content[32];
 
     snprintf(content, sizeof content, "%u", number);
-    return channel_send(channel, &(struct channel_text){ .content = content }, deadline);
+    return channel_send(channel, &(struct det_message){ .content = content }, deadline);
 }
 
 #define MANY 200
@@ -37,7 +38,7 @@ static void carry(void *argument)
 
             snprintf(content, sizeof content, "%s", list[i]->text.content);
             assert_int_equal(
-                channel_message_open(NULL, &(struct channel_text){ .content = content }, &copy), 0);
+                channel_message_open(NULL, &(struct det_message){ .content = content }, &copy), 0);
             det_list_init(&one);
             det_list_append(&one, &copy->node);
             channel_acknowledge(channel, &list[i], 1);

@@ -28,7 +28,7 @@ static void deliver(struct channel *channel, unsigned first, unsigned count)
 
         snprintf(content, sizeof content, "%u", i);
         assert_int_equal(
-            channel_message_open(NULL, &(struct channel_text){ .content = content }, &message), 0);
+            channel_message_open(NULL, &(struct det_message){ .content = content }, &message), 0);
         det_list_append(&list, &message->node);
     }
     channel_deliver(channel, &list);
@@ -71,31 +71,31 @@ static void acknowledge(struct channel *channel, const char *expected)
 
 static void test_a_message_is_a_copy_within_limits(void **state)
 {
-    char *large = calloc(1, CHANNEL_CONTENT_MAX + 2);
+    char *large = calloc(1, DET_MESSAGE_MAX + 2);
     struct channel_message *message;
 
     (void)state;
-    memset(large, 'x', CHANNEL_CONTENT_MAX);
+    memset(large, 'x', DET_MESSAGE_MAX);
     assert_int_equal(
         channel_message_open(
-            NULL, &(struct channel_text){ "i", large, "e@example.org", NULL }, &message),
+            NULL, &(struct det_message){ "i", large, "e@example.org", NULL }, &message),
         0);
-    assert_int_equal(message->size, 1 + CHANNEL_CONTENT_MAX + 13);
+    assert_int_equal(message->size, 1 + DET_MESSAGE_MAX + 13);
     large[0] = 'y';
     assert_int_equal(message->text.content[0], 'x');
     assert_string_equal(message->text.instance, "i");
     assert_string_equal(message->text.email, "e@example.org");
     assert_string_equal(message->text.trace_id, "");
     channel_message_close(message);
-    large[CHANNEL_CONTENT_MAX] = 'x';
+    large[DET_MESSAGE_MAX] = 'x';
     assert_int_equal(
-        channel_message_open(NULL, &(struct channel_text){ .content = large }, &message),
+        channel_message_open(NULL, &(struct det_message){ .content = large }, &message),
         DET_ERR_LIMIT);
     assert_int_equal(
-        channel_message_open(NULL, &(struct channel_text){ .email = large }, &message),
+        channel_message_open(NULL, &(struct det_message){ .email = large }, &message),
         DET_ERR_LIMIT);
     assert_int_equal(
-        channel_message_open(NULL, &(struct channel_text){ .content = "\xff" }, &message),
+        channel_message_open(NULL, &(struct det_message){ .content = "\xff" }, &message),
         DET_ERR_MALFORMED);
     free(large);
 }
@@ -169,13 +169,13 @@ static void test_what_is_pushed_together_has_a_size(void **state)
 {
     struct channel_message *list[CHANNEL_BATCH_MAX];
     struct channel *channel = open_small();
-    char *large = calloc(1, CHANNEL_CONTENT_MAX + 1);
+    char *large = calloc(1, DET_MESSAGE_MAX + 1);
     uint32_t count;
 
     (void)state;
-    memset(large, 'x', CHANNEL_CONTENT_MAX);
+    memset(large, 'x', DET_MESSAGE_MAX);
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(channel_send(channel, &(struct channel_text){ .content = large }, 0), 0);
+        assert_int_equal(channel_send(channel, &(struct det_message){ .content = large }, 0), 0);
     assert_int_equal(channel_drain(channel), 3);
     count = channel_peek(channel, list);
     assert_int_equal(count, 2);
@@ -235,6 +235,40 @@ static void test_memory_may_end(void **state)
     det_test_each_failure(all_of_it, NULL);
 }
 
+static void note_content(void *user, const struct det_message *message)
+{
+    (void)det_text_copy(user, 16, message->content);
+}
+
+static void test_workers_of_modules_send_and_receive_by_the_public_calls(void **state)
+{
+    struct channel *channel = open_small();
+    struct det_channel *shared = (struct det_channel *)channel;
+    struct channel_message *list[CHANNEL_BATCH_MAX], *message;
+    struct det_list messages;
+    char content[16] = "";
+
+    (void)state;
+    assert_int_equal(det_channel_send(shared, &(struct det_message){ .content = "out" }, 0), 0);
+    assert_int_equal(
+        det_channel_send(shared, &(struct det_message){ .content = "\xff" }, 0), DET_ERR_MALFORMED);
+    assert_int_equal(channel_drain(channel), 1);
+    assert_int_equal(channel_peek(channel, list), 1);
+    assert_string_equal(list[0]->text.content, "out");
+    channel_unpeek(list, 1);
+    assert_int_equal(
+        channel_message_open(NULL, &(struct det_message){ .content = "in" }, &message), 0);
+    det_list_init(&messages);
+    det_list_append(&messages, &message->node);
+    channel_deliver(channel, &messages);
+    assert_false(channel_has_receiver(channel));
+    assert_int_equal(det_channel_receive(shared, 0, note_content, content), 0);
+    assert_string_equal(content, "in");
+    assert_int_equal(det_channel_receive(shared, 0, note_content, content), DET_ERR_TIMEOUT);
+    assert_true(channel_has_receiver(channel));
+    channel_close(channel);
+}
+
 static void test_threads_lose_nothing(void **state)
 {
     (void)state;
@@ -249,6 +283,7 @@ int main(void)
         cmocka_unit_test(test_after_a_failure_they_go_one_by_one_and_then_faster),
         cmocka_unit_test(test_what_is_pushed_together_has_a_size),
         cmocka_unit_test(test_a_full_inbound_queue_stops_the_pull_and_drops_nothing),
+        cmocka_unit_test(test_workers_of_modules_send_and_receive_by_the_public_calls),
         cmocka_unit_test(test_memory_may_end),
         cmocka_unit_test(test_threads_lose_nothing),
     };

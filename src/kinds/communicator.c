@@ -161,12 +161,17 @@ static int communicator_collect(
 
 static int communicator_open(struct det_worker_context *context, struct communicator_deps *deps)
 {
+    const struct communicator_defaults *defaults =
+        det_worker_inherited(context, COMMUNICATOR_DEFAULTS);
+
     deps->allocator = context->allocator;
-    deps->channel = det_worker_inherited(context, CHANNEL_NAME);
+    if (defaults)
+        deps->defaults = *defaults;
+    deps->channel = det_worker_inherited(context, DET_CHANNEL_NAME);
     if (!deps->channel)
         return det_worker_fail(
             context, DET_ERR_UNBOUND,
-            "%s: nobody above provides a \"" CHANNEL_NAME "\" for its messages",
+            "%s: nobody above provides a \"" DET_CHANNEL_NAME "\" for its messages",
             context->identity->id);
     return 0;
 }
@@ -181,14 +186,12 @@ static int communicator_derive(
     struct det_derive *derive, const struct communicator_desired *config,
     struct communicator_desired *desired)
 {
-    if (!relay_url_is_valid(config->relay_url))
+    if (*config->relay_url && !relay_url_is_valid(config->relay_url))
         return derive->refuse(
             derive,
             "relay_url is \"%s\": it must be http://host or https://host, without a "
             "password and a query",
             config->relay_url);
-    if (!*config->auth_token)
-        return derive->refuse(derive, "auth_token is missing");
     if (config->timeout_ms * DET_MILLISECOND > COMMUNICATOR_TIMEOUT_MAX)
         return derive->refuse(
             derive, "timeout_ms is %u: it must be at most %lld", config->timeout_ms,

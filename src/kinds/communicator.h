@@ -17,8 +17,19 @@
 #define COMMUNICATOR_TIMEOUT     (10 * DET_SECOND)
 #define COMMUNICATOR_TIMEOUT_MAX (30 * DET_SECOND)
 
+/* What a config leaves out, from the environment of the program; "": not there either. */
+struct communicator_defaults {
+    const char *relay_url, *auth_token;
+};
+/* The name by which it is inherited; it may be missing. */
+#define COMMUNICATOR_DEFAULTS "communicator_defaults"
+/* Variables of the environment. */
+#define COMMUNICATOR_URL_VARIABLE   "API_URL"
+#define COMMUNICATOR_TOKEN_VARIABLE "AUTH_TOKEN"
+
 struct communicator_deps {
     const struct det_allocator *allocator;
+    struct communicator_defaults defaults;
     struct channel *channel;
     struct relay *relay; /* of the action that runs; NULL: not needed yet */
     /* These are touched between det_worker_lock() and det_worker_unlock(). */

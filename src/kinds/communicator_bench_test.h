@@ -213,7 +213,7 @@ static const struct communicator_observed *bench_look(struct bench *bench)
 static void bench_send(struct bench *bench, const char *content)
 {
     assert_int_equal(
-        channel_send(bench->channel, &(struct channel_text){ .content = content }, 0), 0);
+        channel_send(bench->channel, &(struct det_message){ .content = content }, 0), 0);
 }
 
 /* All that the relay has got, as "a b c". */

@@ -7,6 +7,7 @@
 
 #include "kinds/communicator.h"
 #include "kinds/relay_token.h"
+#include "kinds/relay_url.h"
 
 /* A sync that has pushed for so long leaves the rest to the next one. */
 #define PUSH_TIME (15 * DET_SECOND)
@@ -124,22 +125,43 @@ static void note_login(struct attempt *attempt, const struct relay_instance *ins
     note_success(attempt);
 }
 
+/* From the config, else from the environment, which is not recorded anywhere. */
+static const char *one_of(const char *configured, const char *otherwise)
+{
+    return *configured ? configured : otherwise ? otherwise : "";
+}
+
 static int log_in(struct attempt *attempt, const struct communicator_desired *desired)
 {
     struct communicator_deps *deps = attempt->deps;
+    const char *url = one_of(desired->relay_url, deps->defaults.relay_url);
+    const char *token = one_of(desired->auth_token, deps->defaults.auth_token);
     struct relay_instance instance = { 0 };
     int r = 0;
 
+    if (!*url)
+        return det_worker_fail(
+            attempt->context, DET_ERR_INVALID,
+            "relay_url is missing: set it in the config, or " COMMUNICATOR_URL_VARIABLE
+            " in the environment");
+    if (!relay_url_is_valid(url))
+        return det_worker_fail(
+            attempt->context, DET_ERR_INVALID,
+            COMMUNICATOR_URL_VARIABLE " is \"%s\": it must be http://host or https://host", url);
+    if (!*token)
+        return det_worker_fail(
+            attempt->context, DET_ERR_INVALID,
+            "auth_token is missing: set it in the config, or " COMMUNICATOR_TOKEN_VARIABLE
+            " in the environment");
     det_worker_lock(attempt->context);
     deps->observed.last_auth_attempt = attempt->wall;
     det_worker_unlock(attempt->context);
     if (!deps->relay)
         r = relay_open(
-            &(struct relay_options){ attempt->context->world, deps->allocator, desired->relay_url },
-            &deps->relay);
+            &(struct relay_options){ attempt->context->world, deps->allocator, url }, &deps->relay);
     if (r < 0)
         return det_worker_fail(attempt->context, r, "login: libcurl cannot be set up");
-    r = relay_login(deps->relay, &attempt->call, desired->auth_token, &instance, &attempt->failure);
+    r = relay_login(deps->relay, &attempt->call, token, &instance, &attempt->failure);
     if (r < 0)
         return note_failure(attempt, r);
     note_login(attempt, &instance);

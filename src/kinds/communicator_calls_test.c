@@ -14,8 +14,7 @@ static void test_it_logs_in_pulls_and_pushes(void **state)
     bench_open(&bench);
     assert_string_equal(bench_look(&bench)->uuid, "u-0");
     for (int i = 0; i < 3; i++)
-        assert_int_equal(
-            relay_mock_queue(bench.mock, &(struct channel_text){ .content = "in" }), 0);
+        assert_int_equal(relay_mock_queue(bench.mock, &(struct det_message){ .content = "in" }), 0);
     bench_send(&bench, "a");
     bench_send(&bench, "b");
     bench_seconds(&bench, 3);
@@ -273,7 +272,7 @@ static void test_a_full_inbound_queue_is_not_pulled_into(void **state)
 
         snprintf(content, sizeof content, "%d", i);
         assert_int_equal(
-            relay_mock_queue(bench.mock, &(struct channel_text){ .content = content }), 0);
+            relay_mock_queue(bench.mock, &(struct det_message){ .content = content }), 0);
     }
     bench_seconds(&bench, 4);
     assert_int_equal(bench_look(&bench)->inbound, 6);

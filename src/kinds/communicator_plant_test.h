@@ -72,7 +72,7 @@ static inline void plant_open(struct plant *plant, bool is_real)
                 .name = "plant",
                 .kinds = kinds,
                 .provided =
-                    (struct det_provided[]){ { CHANNEL_NAME, plant->channel }, { NULL, NULL } },
+                    (struct det_provided[]){ { DET_CHANNEL_NAME, plant->channel }, { NULL, NULL } },
                 .limits = limits,
             },
             &plant->workers, &error),
@@ -109,7 +109,7 @@ static inline void send_next(struct plant *plant)
 
     snprintf(content, sizeof content, "%u", plant->sent++);
     assert_int_equal(
-        channel_send(plant->channel, &(struct channel_text){ .content = content }, 0), 0);
+        channel_send(plant->channel, &(struct det_message){ .content = content }, 0), 0);
 }
 
 #endif

@@ -42,7 +42,7 @@ static void send_all(void *argument)
 
         snprintf(content, sizeof content, "%d", i);
         assert_int_equal(
-            channel_send(argument, &(struct channel_text){ .content = content }, in_a_minute()), 0);
+            channel_send(argument, &(struct det_message){ .content = content }, in_a_minute()), 0);
     }
 }
 

@@ -22,8 +22,7 @@ static void test_it_logs_in_pulls_and_pushes(void **state)
     (void)state;
     plant_open(&plant, false);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(
-            relay_mock_queue(plant.mock, &(struct channel_text){ .content = "in" }), 0);
+        assert_int_equal(relay_mock_queue(plant.mock, &(struct det_message){ .content = "in" }), 0);
     send_next(&plant);
     send_next(&plant);
     advance(&plant, 10 * DET_SECOND);

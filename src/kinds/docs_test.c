@@ -149,7 +149,7 @@ static void run_example(const char *yaml)
     struct det_error error = { 0 };
     struct det_sim *sim;
     struct det_provided provided[] = { { "documents", NULL },
-                                       { CHANNEL_NAME, NULL },
+                                       { DET_CHANNEL_NAME, NULL },
                                        { NULL, NULL } };
     struct channel_options channel_options = { 0 };
     struct channel *channel;

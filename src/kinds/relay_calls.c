@@ -77,11 +77,11 @@ int relay_login(
 /* False: it is useless. */
 static bool take_message(struct relay *relay, const json_t *item, struct det_list *messages)
 {
-    struct channel_text text = {
-        .instance = text_of(item, "instance", false, CHANNEL_WORD_MAX),
-        .content = text_of(item, "content", true, CHANNEL_CONTENT_MAX),
-        .email = text_of(item, "email", false, CHANNEL_WORD_MAX),
-        .trace_id = text_of(item, "traceId", false, CHANNEL_WORD_MAX),
+    struct det_message text = {
+        .instance = text_of(item, "instance", false, DET_MESSAGE_KEY_MAX),
+        .content = text_of(item, "content", true, DET_MESSAGE_MAX),
+        .email = text_of(item, "email", false, DET_MESSAGE_KEY_MAX),
+        .trace_id = text_of(item, "traceId", false, DET_MESSAGE_KEY_MAX),
     };
     struct channel_message *message;
 
@@ -136,7 +136,7 @@ static void write_messages(
 {
     det_buffer_append_text(buffer, "{\"messages\":[");
     for (uint32_t i = 0; i < count; i++) {
-        const struct channel_text *text = &list[i]->text;
+        const struct det_message *text = &list[i]->text;
 
         write_member(
             buffer,

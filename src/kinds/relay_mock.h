@@ -63,7 +63,7 @@ void relay_mock_expire(struct relay_mock *mock);
 /* What the next logins say. At most 64 bytes. */
 void relay_mock_set_uuid(struct relay_mock *mock, const char *uuid);
 /* To be pulled, `most` at once at the most; 0: all. */
-DET_MUST_CHECK int relay_mock_queue(struct relay_mock *mock, const struct channel_text *text);
+DET_MUST_CHECK int relay_mock_queue(struct relay_mock *mock, const struct det_message *text);
 void relay_mock_set_most(struct relay_mock *mock, uint32_t most);
 
 uint64_t relay_mock_count(struct relay_mock *mock, enum relay_mock_count which);

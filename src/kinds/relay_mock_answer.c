@@ -70,7 +70,7 @@ static bool is_known(struct relay_mock *mock, const char *head, struct reply *re
     return false;
 }
 
-static void write_message(struct det_buffer *body, const struct channel_text *text)
+static void write_message(struct det_buffer *body, const struct det_message *text)
 {
     det_buffer_append_text(body, "{\"instance\":");
     det_buffer_quote(body, det_view_text(text->instance));
@@ -127,8 +127,8 @@ static int take_messages(struct relay_mock *mock, const json_t *list)
         item) if (mock->poison && strstr(text_of(item, "content"), mock->poison)) return 422;
     json_array_foreach(list, i, item)
     {
-        struct channel_text text = { text_of(item, "instance"), text_of(item, "content"),
-                                     text_of(item, "email"), text_of(item, "traceId") };
+        struct det_message text = { text_of(item, "instance"), text_of(item, "content"),
+                                    text_of(item, "email"), text_of(item, "traceId") };
         struct channel_message *message;
 
         if (channel_message_open(NULL, &text, &message) < 0)
@@ -274,7 +274,7 @@ void relay_mock_set_uuid(struct relay_mock *mock, const char *uuid)
         relay_mock_unlock(mock);
 }
 
-int relay_mock_queue(struct relay_mock *mock, const struct channel_text *text)
+int relay_mock_queue(struct relay_mock *mock, const struct det_message *text)
 {
     struct channel_message *message;
     int r;

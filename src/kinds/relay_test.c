@@ -69,7 +69,7 @@ static int push(struct house *house, const char *content)
 
     assert_int_equal(
         channel_message_open(
-            NULL, &(struct channel_text){ "i", content, "me@example.org", "t-1" }, &message),
+            NULL, &(struct det_message){ "i", content, "me@example.org", "t-1" }, &message),
         0);
     r = relay_push(house->relay, &house->call, &message, 1, &house->bytes, &house->failure);
     channel_message_close(message);
@@ -414,9 +414,9 @@ static int with_little_memory(struct det_test_memory *memory, void *argument)
     if (r < 0)
         return r;
     det_list_init(&list);
-    assert_int_equal(relay_mock_queue(house->mock, &(struct channel_text){ .content = "x" }), 0);
+    assert_int_equal(relay_mock_queue(house->mock, &(struct det_message){ .content = "x" }), 0);
     assert_int_equal(
-        channel_message_open(NULL, &(struct channel_text){ .content = "y" }, &message), 0);
+        channel_message_open(NULL, &(struct det_message){ .content = "y" }, &message), 0);
     r = relay_login(relay, &house->call, SECRET, &house->instance, &house->failure);
     if (r == 0)
         r = relay_pull(relay, &house->call, &list, &house->pulled, &house->failure);

@@ -47,7 +47,7 @@ static int begin(struct det_scenario_run *run, struct det_error *reterr)
             &(struct channel_options){ .world = run->world, .allocator = run->allocator },
             &stage->channel);
     if (r == 0)
-        r = det_scenario_provide(run, CHANNEL_NAME, stage->channel);
+        r = det_scenario_provide(run, DET_CHANNEL_NAME, stage->channel);
     if (r < 0) {
         end(run);
         return det_error_set(
@@ -73,7 +73,7 @@ static int apply(struct det_scenario_run *run, struct det_error *reterr)
 
 static int send_text(struct stage *stage, const char *content)
 {
-    return channel_send(stage->channel, &(struct channel_text){ .content = content }, 0);
+    return channel_send(stage->channel, &(struct det_message){ .content = content }, 0);
 }
 
 /* What both sides have to say to each other. */
@@ -83,7 +83,7 @@ static int fill(struct stage *stage)
     int r = 0;
 
     for (int i = 0; r == 0 && i < PULLED; i++)
-        r = relay_mock_queue(stage->relay, &(struct channel_text){ .content = words[i] });
+        r = relay_mock_queue(stage->relay, &(struct det_message){ .content = words[i] });
     for (int i = 0; r == 0 && i < PUSHED; i++)
         r = send_text(stage, words[i]);
     return r;

@@ -35,6 +35,8 @@ cc -o "$work/static" "$here/consumer/consumer.c" $(pkg-config --cflags detent) \
     "$LD_LIBRARY_PATH/libdetent.a" $(pkg-config --static --libs-only-other --libs-only-l detent |
     sed 's/-ldetent//')
 try "$work/static"
+cc -shared -fPIC -Wall -Werror -Wl,-z,defs -o "$work/sender.so" "$here/consumer/sender.c" \
+    $(pkg-config --cflags detent)
 {
     cmake -S "$here/consumer" -B "$work/cmake" -G Ninja -DCMAKE_PREFIX_PATH="$prefix"
     cmake --build "$work/cmake"
