@@ -18,9 +18,10 @@ TYPES = {
     "array": lambda v: isinstance(v, list),
     "object": lambda v: isinstance(v, dict),
 }
-WORDS = {"$ref", "allOf", "oneOf", "not", "type", "required", "enum", "const", "pattern",
-         "properties", "additionalProperties", "items", "minimum", "maximum", "minLength",
-         "maxLength", "minItems", "maxItems", "prefixItems", "format", "description", "deprecated"}
+WORDS = {"$ref", "allOf", "anyOf", "oneOf", "not", "type", "required", "enum", "const",
+         "pattern", "properties", "propertyNames", "additionalProperties", "items", "minimum",
+         "maximum", "minLength", "maxLength", "minItems", "maxItems", "prefixItems", "format",
+         "description", "deprecated"}
 
 
 class Schemas:
@@ -61,6 +62,8 @@ class Schemas:
             yield from self.broken(value, part, where, False)
         if "oneOf" in schema:
             yield from self.alternatives(value, schema["oneOf"], where)
+        if "anyOf" in schema and all(self.problems(value, part) for part in schema["anyOf"]):
+            yield f"{where} is {value!r}, none of {schema['anyOf']}"
         if "not" in schema and not self.problems(value, schema["not"]):
             yield f"{where} is {value!r}, which fits {schema['not']}"
         kinds = schema.get("type", [])
@@ -113,6 +116,7 @@ class Schemas:
         more = schema.get("additionalProperties", True)
         for name, member in value.items():
             place = f"{where}.{name}"
+            yield from self.broken(name, schema.get("propertyNames", {}), f"{place}, a name", False)
             if name in properties:
                 yield from self.broken(member, properties[name], place, closed)
             elif more is False:

@@ -17,8 +17,8 @@ def is_good(case):
 
 
 def whole(value):
-    """The same without fractions that are zero."""
-    if isinstance(value, float) and value.is_integer():
+    """The same without fractions that are zero; beyond 64 bits there are no integers."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
         return int(value)
     if isinstance(value, dict):
         return {key: whole(item) for key, item in value.items()}
