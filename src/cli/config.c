@@ -337,7 +337,7 @@ int config_read(
         .arena = arena, .problems = reterr, .synonyms = synonyms, .examples = examples
     };
     const struct cli_yaml *nodes[FILE_KEYS];
-    struct config config = { .may_be_bare = ret->may_be_bare };
+    struct config config = { .may_be_bare = ret->may_be_bare, .owner = ret->owner };
     bool is_misspelt;
     int r;
 

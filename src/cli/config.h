@@ -11,6 +11,8 @@
 #ifndef DET_CLI_CONFIG_H
 #define DET_CLI_CONFIG_H
 
+#include <sys/types.h>
+
 #include <detent/runtime.h>
 #include <detent/slot.h>
 #include <detent/workers.h>
@@ -211,6 +213,7 @@ struct config {
     struct config_log log;
     struct config_traces traces;
     struct config_workers workers;
+    uid_t owner;         /* of the file, who says what runs here; set before; 0: root, or unknown */
     bool may_be_bare;    /* set before: that there is nothing to run is no problem */
     bool is_bare;        /* there is none: tasks, machines, durable slots, workers */
     bool lists_machines; /* it says which, be it none */
@@ -256,7 +259,7 @@ DET_MUST_CHECK int config_check_workers(
     const struct det_allocator *allocator, struct cli_problems *problems);
 /* Puts every task and every command of an effect into its folder, seen from `folder`, and completes
  * its environment with `base`, NULL-terminated: the file wins. Specs and secrets get their whole
- * paths. Once. 0, DET_ERR_LIMIT or DET_ERR_NO_MEMORY. */
+ * paths. Once. 0, DET_ERR_LIMIT, DET_ERR_NO_MEMORY, or what a file of variables failed with. */
 DET_MUST_CHECK int config_settle(
     struct config *config, struct det_arena *arena, const char *folder, const char *const *base);
 

@@ -23,6 +23,7 @@
 struct checker {
     struct cli_reader reader;
     const struct config_site *site;
+    uid_t owner; /* of the file */
 };
 
 /* `name` seen from `folder`. False when the path is too long. */
@@ -142,7 +143,7 @@ static int check_variables(struct checker *checker, const struct config_task *ta
 
         det_arena_init(&arena, NULL);
         bad = join(checker->site->folder, *path, whole)
-                  ? config_read_variables(whole, &arena, &unused, &error)
+                  ? config_read_variables(whole, checker->owner, &arena, &unused, &error)
                   : det_error_set(&error, DET_ERR_LIMIT, "the path is too long");
         det_arena_deinit(&arena);
         if (bad < 0)
@@ -274,7 +275,9 @@ static int check_store(struct checker *checker, const struct cli_yaml *node)
 int config_check(
     const struct config *config, const struct config_site *site, struct cli_problems *problems)
 {
-    struct checker checker = { .reader = { .problems = problems }, .site = site };
+    struct checker checker = { .reader = { .problems = problems },
+                               .site = site,
+                               .owner = config->owner };
     int r = check_store(&checker, config->store_node);
 
     for (size_t i = 0; i < config->task_count && reader_goes_on(&checker.reader, r); i++)
@@ -332,7 +335,8 @@ static const char *const *add_variables(
 
 /* First what the files say, then the file itself. */
 static int settle_environment(
-    struct config_task *task, struct det_arena *arena, const char *folder, const char *const *base)
+    struct config_task *task, uid_t owner, struct det_arena *arena, const char *folder,
+    const char *const *base)
 {
     for (const char *const *path = task->env_files; path && *path; path++) {
         const char *const *variables;
@@ -341,7 +345,7 @@ static int settle_environment(
 
         if (!join(folder, *path, whole))
             return DET_ERR_LIMIT;
-        r = config_read_variables(whole, arena, &variables, NULL);
+        r = config_read_variables(whole, owner, arena, &variables, NULL);
         if (r < 0)
             return r;
         base = add_variables(arena, base, variables);
@@ -364,7 +368,8 @@ static int settle_path(struct det_arena *arena, const char *folder, const char *
 }
 
 static int settle_task(
-    struct config_task *task, struct det_arena *arena, const char *folder, const char *const *base)
+    struct config_task *task, uid_t owner, struct det_arena *arena, const char *folder,
+    const char *const *base)
 {
     char path[DET_PATH_MAX];
     int r = 0;
@@ -377,7 +382,7 @@ static int settle_task(
     if (task->log.path)
         r = settle_path(arena, folder, &task->log.path);
     if (r == 0 && (task->environment || task->env_files))
-        r = settle_environment(task, arena, folder, base);
+        r = settle_environment(task, owner, arena, folder, base);
     return r;
 }
 
@@ -466,7 +471,7 @@ int config_settle(
     for (size_t i = 0; r == 0 && i < config->workers.module_count; i++)
         r = settle_path(arena, folder, &config->workers.modules[i].path);
     for (size_t i = 0; r == 0 && i < config->task_count; i++) {
-        r = settle_task(&config->tasks[i], arena, folder, base);
+        r = settle_task(&config->tasks[i], config->owner, arena, folder, base);
         config->has_log_files = config->has_log_files || config->tasks[i].log.path;
     }
     for (size_t i = 0; i < config->slot_count; i++) {

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/reader.h"
 #include "cli/report.h"
@@ -121,9 +122,12 @@ static int open_text(struct cli *cli, const char *path, bool is_checked, struct 
 static int open_file(struct cli *cli, const char *path, bool is_checked, struct config_file *file)
 {
     char folder[DET_PATH_MAX];
+    struct stat status;
     int code;
 
     *file = (struct config_file){ .path = path };
+    if (stat(path, &status) == 0)
+        file->config.owner = status.st_uid;
     det_arena_init(&file->arena, cli->allocator);
     file->config.may_be_bare =
         det_file_folder(path, folder) == 0 && config_folder_has_specs(folder);

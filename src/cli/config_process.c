@@ -4,8 +4,12 @@
 /* config_process.c - what the process of a task gets in detent.yaml: files of variables, limits, a
  * file for its output; and time zones. */
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "cli/config_parts.h"
@@ -206,19 +210,63 @@ static size_t count_lines(const char *data, size_t size)
     return count;
 }
 
+static int check_rights(const char *path, int descriptor, uid_t owner, struct det_error *reterr)
+{
+    struct stat status;
+    bool is_shared;
+
+    if (fstat(descriptor, &status) < 0)
+        return det_error_set(reterr, DET_ERR_IO, "%.200s: cannot be read", path);
+    if (status.st_uid != 0 && status.st_uid != geteuid() && status.st_uid != owner)
+        return det_error_set(
+            reterr, DET_ERR_REFUSED,
+            "%.200s: the file belongs to another user, whose variables would decide what runs "
+            "here; chown makes it yours",
+            path);
+    is_shared = geteuid() == 0 && status.st_gid != 0 && (status.st_mode & 020);
+    if (is_shared || (status.st_mode & 002))
+        return det_error_set(
+            reterr, DET_ERR_REFUSED,
+            "%.200s: %s may change the file, and with its variables what runs here; chmod %s-w",
+            path, is_shared ? "its group" : "everybody", is_shared ? "go" : "o");
+    return 0;
+}
+
+/* The file that was checked is the one that is read, whatever takes its place meanwhile. */
+static int load_variables(
+    const char *path, uid_t owner, char **ret, size_t *ret_size, struct det_error *reterr)
+{
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    char opened[sizeof "/proc/self/fd/" + 12];
+    int r;
+
+    if (descriptor < 0)
+        return det_error_set(
+            reterr, errno == ENOENT ? DET_ERR_NOT_FOUND : DET_ERR_IO, "%.200s: %s", path,
+            errno == ENOENT ? "there is no such file" : "the file cannot be read");
+    r = check_rights(path, descriptor, owner, reterr);
+    if (r == 0) {
+        snprintf(opened, sizeof opened, "/proc/self/fd/%d", descriptor);
+        r = det_file_load(det_world_real(), NULL, opened, ENV_FILE_MAX, ret, ret_size);
+        if (r < 0)
+            det_error_set(reterr, r, "%.200s: %s", path, det_error_text(r));
+    }
+    close(descriptor);
+    return r;
+}
+
 int config_read_variables(
-    const char *path, struct det_arena *arena, const char *const **ret, struct det_error *reterr)
+    const char *path, uid_t owner, struct det_arena *arena, const char *const **ret,
+    struct det_error *reterr)
 {
     char *data, *rest, *line;
     const char **variables;
     size_t size = 0, count = 0, number = 0;
     int r;
 
-    r = det_file_load(det_world_real(), NULL, path, ENV_FILE_MAX, &data, &size);
+    r = load_variables(path, owner, &data, &size, reterr);
     if (r < 0)
-        return det_error_set(
-            reterr, r, "%.200s: %s", path,
-            r == DET_ERR_NOT_FOUND ? "there is no such file" : det_error_text(r));
+        return r;
     variables = det_arena_array(arena, count_lines(data, size) + 1, sizeof *variables);
     if (!variables)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");

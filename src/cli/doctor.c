@@ -3,6 +3,8 @@
 
 /* doctor.c - `detent doctor`: what of a project is not safe, or will not be for long, and what to
  * do. Nothing is changed, and a detent that runs is not asked. */
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/config_parts.h"
 #include "cli/line.h"
 #include "cli/remote.h"
 #include "cli/serve.h"
@@ -20,6 +23,14 @@
 
 #define CERTIFICATE_SOON (30 * DET_DAY)
 #define TOKEN_SOON       (7 * DET_DAY)
+
+/* What is looked at in a folder of data. */
+#define ENTRIES_MAX           10000
+#define SQLITE_HEAD           "SQLite format 3"
+#define SQLITE_HEAD_SIZE      100
+#define SQLITE_APPLICATION_AT 68
+#define SQLITE_APPLICATION    "dete" /* of stores, docs/formats/sql_schema.md */
+#define EXPORT_HEAD           "{\"kind\":\"store\",\"format\":"
 
 struct doctor {
     struct cli *cli;
@@ -104,8 +115,8 @@ static void look_at_data(struct doctor *doctor, const char *path)
     if (lstat(path, &status) == 0 && (status.st_mode & 077))
         find(
             doctor, CLI_REFUSED,
-            "%s: others may read or write it (mode %04o), with all that instances have in it; "
-            "chmod %s makes it yours",
+            "%s: mode %04o lets other users read or write the data of instances; chmod %s makes "
+            "it yours",
             path, (unsigned)(status.st_mode & 07777), S_ISDIR(status.st_mode) ? "700" : "600");
 }
 
@@ -117,21 +128,97 @@ static void look_at_state(struct doctor *doctor)
     look_at_data(doctor, path);
 }
 
-/* The file, those that SQLite puts beside it, and our own. */
+/* Whether it is a file of a store by its name: "shop.db", "shop.db-wal", "shop.db.mark". */
+static bool is_beside(const char *name, const char *store)
+{
+    size_t length = strlen(store);
+
+    return strncmp(name, store, length) == 0 && (!name[length] || strchr("-.", name[length]));
+}
+
+/* Whether it is a store of ours, as a backup is, or an export, whatever it is called. */
+static bool has_instances(int folder, const char *name)
+{
+    int descriptor = openat(folder, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    unsigned char head[SQLITE_HEAD_SIZE] = { 0 };
+    ssize_t size = descriptor < 0 ? -1 : read(descriptor, head, sizeof head);
+
+    if (descriptor >= 0)
+        close(descriptor);
+    if (size == sizeof head && memcmp(head, SQLITE_HEAD, sizeof SQLITE_HEAD) == 0)
+        return memcmp(head + SQLITE_APPLICATION_AT, SQLITE_APPLICATION, 4) == 0;
+    return size >= (ssize_t)strlen(EXPORT_HEAD) &&
+           memcmp(head, EXPORT_HEAD, strlen(EXPORT_HEAD)) == 0;
+}
+
+static void look_at_entry(
+    struct doctor *doctor, int folder, const char *path, const char *name, const char *store)
+{
+    char whole[2 * DET_PATH_MAX];
+    struct stat status;
+
+    if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
+        (status.st_mode & 077) && (is_beside(name, store) || has_instances(folder, name))) {
+        snprintf(whole, sizeof whole, "%s/%s", path, name);
+        look_at_data(doctor, whole);
+    }
+}
+
+/* A folder of data: the files of the store, and copies of it. */
+static void look_at_copies(struct doctor *doctor, const char *path, const char *store)
+{
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours */
+    for (size_t i = 0; folder && i < ENTRIES_MAX && (entry = readdir(folder)); i++)
+        look_at_entry(doctor, dirfd(folder), path, entry->d_name, store);
+    if (folder)
+        closedir(folder);
+}
+
 static void look_at_store(struct doctor *doctor)
 {
-    static const char *const beside[] = { "", "-wal", "-shm", "-journal", "-lock", "-mark" };
     const char *url = doctor->file.config.store;
-    char path[2 * DET_PATH_MAX], one[2 * DET_PATH_MAX + 16];
+    char path[2 * DET_PATH_MAX], folder[DET_PATH_MAX];
 
     if (!url || strncmp(url, "sqlite:", 7) != 0)
         return;
     snprintf(
         path, sizeof path, "%s%s%.*s", url[7] == '/' ? "" : doctor->project,
         url[7] == '/' ? "" : "/", (int)strcspn(url + 7, "?"), url + 7);
-    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
-        snprintf(one, sizeof one, "%s%s", path, beside[i]);
-        look_at_data(doctor, one);
+    if (det_file_folder(path, folder) < 0)
+        return;
+    look_at_copies(doctor, folder, strrchr(path, '/') + 1);
+    if (strcmp(folder, doctor->project) != 0)
+        look_at_copies(doctor, doctor->project, strrchr(path, '/') + 1);
+}
+
+/* Files of variables. They are not needed here otherwise, and one that is refused must not hide the
+ * other findings. */
+static void look_at_variables(struct doctor *doctor)
+{
+    struct config *config = &doctor->file.config;
+
+    for (size_t i = 0; i < config->task_count; i++) {
+        struct config_task *task = &config->tasks[i];
+
+        for (const char *const *name = task->env_files; name && *name; name++) {
+            bool is_whole = **name == '/';
+            const char *const *unused;
+            char path[2 * DET_PATH_MAX];
+            struct det_error error;
+
+            snprintf(
+                path, sizeof path, "%s%s%s", is_whole ? "" : doctor->project, is_whole ? "" : "/",
+                *name);
+            if (config_read_variables(path, config->owner, &doctor->file.arena, &unused, &error) <
+                0)
+                find(doctor, CLI_REFUSED, "%s", error.text);
+            else
+                look_at_file(doctor, path, "and a secret may be in it");
+        }
+        task->env_files = NULL;
     }
 }
 
@@ -259,6 +346,7 @@ static int settle(struct doctor *doctor, const char *path)
     if (whole)
         snprintf(doctor->project, sizeof doctor->project, "%s", whole);
     free(whole);
+    look_at_variables(doctor);
     if (r == 0)
         r = config_settle(&doctor->file.config, &doctor->file.arena, doctor->project, nothing);
     if (r < 0)

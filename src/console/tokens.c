@@ -8,6 +8,7 @@
  * as a disk likes, and happens under a mutex of its own: who checks never waits for it. */
 #include "console/tokens.h"
 
+#include <fcntl.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,27 +86,44 @@ static int name_file(const struct tokens *tokens, int r, struct det_error *reter
     return det_error_set(reterr, r, "%.200s: %s", tokens->path, text);
 }
 
-/* The file as it is now, and which one that is. Needs no mutex. */
-static int read_set(
-    const struct tokens *tokens, struct tokens_set *ret, struct tokens_stamp *ret_stamp,
+/* The file of an open folder as it is now, and which one that is; -1: there is none. Needs no
+ * mutex. */
+static int read_set_in(
+    const struct tokens *tokens, int folder, struct tokens_set *ret, struct tokens_stamp *ret_stamp,
     struct det_error *reterr)
 {
     struct det_buffer text;
-    int r;
+    int r = 0;
 
     *ret = (struct tokens_set){ 0 };
-    *ret_stamp = (struct tokens_stamp){ .size = -1 };
-    r = tokens_file_check_folder(tokens->folder, reterr);
-    if (r == 0)
-        r = tokens_file_look(tokens->path, ret_stamp, reterr);
+    *ret_stamp = (struct tokens_stamp){ 0 };
+    if (folder >= 0)
+        r = tokens_file_look(folder, TOKENS_FILE_NAME, ret_stamp, reterr);
     if (r == 0 && ret_stamp->is_there) {
         det_buffer_init(&text, tokens->allocator);
-        r = tokens_file_read(tokens->path, &text, ret_stamp, reterr);
+        r = tokens_file_read(folder, &text, ret_stamp, reterr);
         if (r == 0)
             r = tokens_file_parse(tokens->allocator, &text, ret, reterr);
         det_buffer_deinit(&text);
     }
     return name_file(tokens, r, reterr);
+}
+
+static int read_set(
+    const struct tokens *tokens, struct tokens_set *ret, struct tokens_stamp *ret_stamp,
+    struct det_error *reterr)
+{
+    int folder, r;
+
+    *ret = (struct tokens_set){ 0 };
+    *ret_stamp = (struct tokens_stamp){ .size = -1 };
+    r = tokens_folder_open(tokens->folder, false, &folder, reterr);
+    if (r < 0)
+        return name_file(tokens, r, reterr);
+    r = read_set_in(tokens, folder, ret, ret_stamp, reterr);
+    if (folder >= 0)
+        close(folder);
+    return r;
 }
 
 static struct tokens_row *find(const struct tokens_set *set, const char *id)
@@ -164,7 +182,7 @@ static int load(struct tokens *tokens, bool is_forced, struct det_error *reterr)
     int r;
 
     tokens->looked_at = det_world_now(tokens->world, DET_CLOCK_MONOTONIC);
-    if (!is_forced && tokens_file_look(tokens->path, &stamp, &error) == 0 &&
+    if (!is_forced && tokens_file_look(AT_FDCWD, tokens->path, &stamp, &error) == 0 &&
         is_same(&stamp, &tokens->stamp))
         return 0;
     r = read_set(tokens, &set, &stamp, &error);
@@ -215,7 +233,7 @@ static int make_room(struct tokens *tokens, struct tokens_set *set, struct det_e
 }
 
 static int write_set(
-    struct tokens *tokens, const struct tokens_set *set, struct tokens_stamp *ret,
+    struct tokens *tokens, int folder, const struct tokens_set *set, struct tokens_stamp *ret,
     struct det_error *reterr)
 {
     struct det_error unseen;
@@ -224,28 +242,28 @@ static int write_set(
 
     det_buffer_init(&text, tokens->allocator);
     tokens_file_format(&text, set);
-    r = name_file(tokens, tokens_file_write(tokens->world, tokens->path, &text, reterr), reterr);
+    r = name_file(tokens, tokens_file_write(tokens->world, folder, &text, reterr), reterr);
     det_buffer_deinit(&text);
     /* What cannot be looked at now is looked at again in a second. */
-    if (r == 0 && tokens_file_look(tokens->path, ret, &unseen) < 0)
+    if (r == 0 && tokens_file_look(folder, TOKENS_FILE_NAME, ret, &unseen) < 0)
         *ret = (struct tokens_stamp){ .size = -1 };
     return r;
 }
 
 static int change_file(
-    struct tokens *tokens, change_fn *run, void *argument, struct det_error *reterr)
+    struct tokens *tokens, int folder, change_fn *run, void *argument, struct det_error *reterr)
 {
     struct tokens_stamp stamp;
     struct tokens_set set;
     int r;
 
-    r = read_set(tokens, &set, &stamp, reterr);
+    r = read_set_in(tokens, folder, &set, &stamp, reterr);
     if (r == 0)
         r = make_room(tokens, &set, reterr);
     if (r == 0)
         r = run(tokens, &set, argument, reterr);
     if (r == 0)
-        r = write_set(tokens, &set, &stamp, reterr);
+        r = write_set(tokens, folder, &set, &stamp, reterr);
     if (r < 0) {
         tokens_set_free(tokens->allocator, &set);
         return r;
@@ -260,14 +278,18 @@ static int change_file(
  * another process has written since. */
 static int change(struct tokens *tokens, change_fn *run, void *argument, struct det_error *reterr)
 {
-    int lock, r;
+    int folder, lock, r;
 
     det_mutex_lock(tokens->world, tokens->changing);
-    r = tokens_file_lock(tokens->folder, tokens->patience, &lock, reterr);
+    r = tokens_folder_open(tokens->folder, true, &folder, reterr);
+    if (r == 0)
+        r = tokens_file_lock(folder, tokens->patience, &lock, reterr);
     if (r == 0) {
-        r = change_file(tokens, run, argument, reterr);
+        r = change_file(tokens, folder, run, argument, reterr);
         tokens_file_unlock(lock);
     }
+    if (folder >= 0)
+        close(folder);
     det_mutex_unlock(tokens->world, tokens->changing);
     return r;
 }

@@ -3,7 +3,9 @@
 
 /* tokens_code_test.c - codes and the tokens they become, and who asks while a disk is at it. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -170,6 +172,41 @@ static void a_process_that_is_being_started_does_not_keep_the_lock(void **state)
     assert_int_equal(status, 0);
 }
 
+/* Somebody puts a link in the place of the folder after it was checked. */
+static struct {
+    const char *folder;
+    char aside[300], elsewhere[300];
+} swapped;
+
+static int swap_at_open(
+    struct det_world *world, const char *path, unsigned flags, struct det_file **ret)
+{
+    assert_int_equal(rename(swapped.folder, swapped.aside), 0);
+    assert_int_equal(symlink(swapped.elsewhere, swapped.folder), 0);
+    return det_world_real()->ops->file_open(world, path, flags, ret);
+}
+
+static void a_link_in_the_place_of_the_checked_folder_gets_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    char text[TOKENS_TEXT_SIZE + 1], path[320];
+
+    swapped.folder = fixture->folder;
+    snprintf(swapped.aside, sizeof swapped.aside, "%s.aside", fixture->folder);
+    snprintf(swapped.elsewhere, sizeof swapped.elsewhere, "%s.elsewhere", fixture->folder);
+    assert_int_equal(mkdir(swapped.elsewhere, 0700), 0);
+    here.ops.file_open = swap_at_open;
+    make(fixture, "ci", TOKENS_READ, 0, text);
+    here.ops.file_open = det_world_real()->ops->file_open;
+    /* It is still empty. */
+    assert_int_equal(rmdir(swapped.elsewhere), 0);
+    snprintf(path, sizeof path, "%s/" TOKENS_FILE_NAME, swapped.aside);
+    assert_int_equal(access(path, R_OK), 0);
+    assert_int_equal(unlink(fixture->folder), 0);
+    assert_int_equal(rename(swapped.aside, fixture->folder), 0);
+    assert_int_equal(check(fixture, text), TOKENS_GOOD);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +216,7 @@ int main(void)
         TEST(old_logins_leave_the_file),
         TEST(who_checks_does_not_wait_for_a_change),
         TEST(a_process_that_is_being_started_does_not_keep_the_lock),
+        TEST(a_link_in_the_place_of_the_checked_folder_gets_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

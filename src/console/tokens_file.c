@@ -20,11 +20,12 @@
 #include "base/text.h"
 #include "console/tokens_parts.h"
 
-#define HEAD      "{\"tokens\":1"
-#define LOCK_NAME "tokens.lock"
-#define MODE      0600
-#define RETRY_MS  5
-#define HASH_TEXT (2 * TOKENS_HASH_SIZE)
+#define HEAD           "{\"tokens\":1"
+#define LOCK_NAME      "tokens.lock"
+#define TEMPORARY_NAME TOKENS_FILE_NAME ".tmp"
+#define MODE           0600
+#define RETRY_MS       5
+#define HASH_TEXT      (2 * TOKENS_HASH_SIZE)
 
 /* Lines. */
 
@@ -284,11 +285,12 @@ static struct tokens_stamp stamp_of(const struct stat *status)
     };
 }
 
-int tokens_file_look(const char *path, struct tokens_stamp *ret, struct det_error *reterr)
+int tokens_file_look(
+    int folder, const char *name, struct tokens_stamp *ret, struct det_error *reterr)
 {
     struct stat status;
 
-    if (lstat(path, &status) == 0)
+    if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
         *ret = stamp_of(&status);
     else if (errno == ENOENT)
         *ret = (struct tokens_stamp){ 0 };
@@ -336,10 +338,10 @@ static int read_opened(
 }
 
 int tokens_file_read(
-    const char *path, struct det_buffer *ret, struct tokens_stamp *ret_stamp,
-    struct det_error *reterr)
+    int folder, struct det_buffer *ret, struct tokens_stamp *ret_stamp, struct det_error *reterr)
 {
-    int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int descriptor =
+        openat(folder, TOKENS_FILE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     int r;
 
     if (descriptor < 0)
@@ -349,44 +351,93 @@ int tokens_file_read(
     return r;
 }
 
-/* The one that det_file_replace() will write and rename: there before, for our eyes alone. What
- * root makes in another's folder is that one's. */
-static int make_private(const char *path, struct det_error *reterr)
+/* A new file for our eyes alone. What root makes in another's folder is that one's. */
+static int make_private(int folder, int *ret, struct det_error *reterr)
 {
-    char temporary[DET_PATH_MAX + 16], folder[DET_PATH_MAX];
     struct stat status;
     int descriptor, r;
 
-    snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    if (det_file_folder(path, folder) < 0 || stat(folder, &status) < 0)
+    if (fstat(folder, &status) < 0)
         return fail_errno(reterr, "its folder cannot be looked at");
-    descriptor = open(temporary, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, MODE);
+    /* A crash may have left one. */
+    if (unlinkat(folder, TEMPORARY_NAME, 0) < 0 && errno != ENOENT)
+        return fail_errno(reterr, "it cannot be written");
+    descriptor =
+        openat(folder, TEMPORARY_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, MODE);
     if (descriptor < 0)
         return fail_errno(reterr, "it cannot be written");
     r = fchmod(descriptor, MODE);
     if (r == 0 && geteuid() == 0)
         r = fchown(descriptor, status.st_uid, status.st_gid);
-    if (r < 0)
+    if (r < 0) {
         r = fail_errno(reterr, "it cannot be made private");
+        close(descriptor);
+    } else {
+        *ret = descriptor;
+    }
+    return r;
+}
+
+/* What is open, for the world: whatever its name leads to by now. */
+#define OPENED_MAX (sizeof "/proc/self/fd/" + 12)
+
+static int write_opened(struct det_world *world, int descriptor, const struct det_buffer *text)
+{
+    char path[OPENED_MAX];
+    struct det_file *file;
+    int r;
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+    r = det_file_open(world, path, DET_FILE_WRITE, &file);
+    if (r < 0)
+        return r;
+    r = det_file_write(world, file, 0, text->data, text->size);
+    if (r == 0)
+        r = det_file_sync(world, file);
+    det_file_close(world, file);
+    return r;
+}
+
+static int rename_in(struct det_world *world, int folder)
+{
+    char path[OPENED_MAX];
+    char from[OPENED_MAX + sizeof TEMPORARY_NAME], to[OPENED_MAX + sizeof TOKENS_FILE_NAME];
+    int r;
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", folder);
+    snprintf(from, sizeof from, "%s/" TEMPORARY_NAME, path);
+    snprintf(to, sizeof to, "%s/" TOKENS_FILE_NAME, path);
+    r = world->ops->file_rename(world, from, to);
+    return r < 0 ? r : det_folder_sync(world, path);
+}
+
+static int replace_file(
+    struct det_world *world, int folder, const struct det_buffer *text, struct det_error *reterr)
+{
+    int descriptor, r;
+
+    r = make_private(folder, &descriptor, reterr);
+    if (r < 0)
+        return r;
+    r = write_opened(world, descriptor, text);
     close(descriptor);
+    if (r == 0)
+        r = rename_in(world, folder);
+    if (r < 0)
+        det_error_set(reterr, r, "it cannot be written: %s", det_error_text(r));
     return r;
 }
 
 int tokens_file_write(
-    struct det_world *world, const char *path, const struct det_buffer *text,
-    struct det_error *reterr)
+    struct det_world *world, int folder, const struct det_buffer *text, struct det_error *reterr)
 {
     int r = det_buffer_status(text);
 
-    if (r == 0)
-        r = make_private(path, reterr);
-    else
-        det_error_set(reterr, r, "%s", det_error_text(r));
     if (r < 0)
-        return r;
-    r = det_file_replace(world, path, text->data, text->size);
+        return det_error_set(reterr, r, "%s", det_error_text(r));
+    r = replace_file(world, folder, text, reterr);
     if (r < 0)
-        det_error_set(reterr, r, "it cannot be written: %s", det_error_text(r));
+        (void)unlinkat(folder, TEMPORARY_NAME, 0);
     return r;
 }
 
@@ -406,38 +457,50 @@ static int wait_for_lock(int descriptor, det_time patience)
     return 0;
 }
 
-int tokens_file_check_folder(const char *folder, struct det_error *reterr)
+/* Nobody else has made it, or can put files into it. */
+static int check_folder(const char *path, int folder, struct det_error *reterr)
 {
     struct stat status;
 
-    if (lstat(folder, &status) < 0)
-        return errno == ENOENT ? 0 : fail_errno(reterr, "their folder cannot be looked at");
-    if (S_ISLNK(status.st_mode) || !S_ISDIR(status.st_mode))
-        return det_error_set(
-            reterr, DET_ERR_REFUSED, "%.200s is no folder, but a link or a file; remove it",
-            folder);
+    if (fstat(folder, &status) < 0)
+        return fail_errno(reterr, "their folder cannot be looked at");
     if (status.st_uid != geteuid() && geteuid() != 0)
-        return det_error_set(
-            reterr, DET_ERR_REFUSED, "%.200s is another user's; remove it", folder);
+        return det_error_set(reterr, DET_ERR_REFUSED, "%.200s is another user's; remove it", path);
     if (status.st_mode & 022)
         return det_error_set(
             reterr, DET_ERR_REFUSED, "%.200s: others may write to it; chmod 700 makes it yours",
-            folder);
+            path);
     return 0;
 }
 
-int tokens_file_lock(const char *folder, det_time patience, int *ret, struct det_error *reterr)
+int tokens_folder_open(const char *path, bool is_made, int *ret, struct det_error *reterr)
 {
-    char path[DET_PATH_MAX + sizeof LOCK_NAME + 1];
-    int descriptor, r;
+    int folder, r;
 
-    if (mkdir(folder, 0700) < 0 && errno != EEXIST)
+    *ret = -1;
+    if (is_made && mkdir(path, 0700) < 0 && errno != EEXIST)
         return fail_errno(reterr, "their folder cannot be made");
-    r = tokens_file_check_folder(folder, reterr);
+    folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0 && errno == ENOENT && !is_made)
+        return 0;
+    if (folder < 0 && (errno == ENOTDIR || errno == ELOOP))
+        return det_error_set(
+            reterr, DET_ERR_REFUSED, "%.200s is no folder, but a link or a file; remove it", path);
+    if (folder < 0)
+        return fail_errno(reterr, "their folder cannot be opened");
+    r = check_folder(path, folder, reterr);
     if (r < 0)
-        return r;
-    snprintf(path, sizeof path, "%s/" LOCK_NAME, folder);
-    descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, MODE);
+        close(folder);
+    else
+        *ret = folder;
+    return r;
+}
+
+int tokens_file_lock(int folder, det_time patience, int *ret, struct det_error *reterr)
+{
+    int descriptor = openat(folder, LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, MODE);
+    int r;
+
     if (descriptor < 0)
         return fail_errno(reterr, "their lock cannot be opened");
     r = wait_for_lock(descriptor, patience);

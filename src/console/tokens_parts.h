@@ -43,22 +43,22 @@ struct tokens_stamp {
     uint32_t mode, owner;
     bool is_there;
 };
-/* Looks at the file alone; that there is none is no error. */
+/* Opens the folder, which is checked by the descriptor that all files are then opened by: a folder
+ * that takes its place later changes nothing. DET_ERR_REFUSED where it is a link, another user's,
+ * or one that others may write to. If there is none it is made; unless `is_made`: `ret` is -1. */
+DET_MUST_CHECK int tokens_folder_open(
+    const char *path, bool is_made, int *ret, struct det_error *reterr);
+/* Looks at the file, `name` below `folder`, alone; that there is none is no error. */
 DET_MUST_CHECK int tokens_file_look(
-    const char *path, struct tokens_stamp *ret, struct det_error *reterr);
+    int folder, const char *name, struct tokens_stamp *ret, struct det_error *reterr);
 /* Reads all of it, once its owner and mode are right. */
 DET_MUST_CHECK int tokens_file_read(
-    const char *path, struct det_buffer *ret, struct tokens_stamp *ret_stamp,
-    struct det_error *reterr);
+    int folder, struct det_buffer *ret, struct tokens_stamp *ret_stamp, struct det_error *reterr);
 DET_MUST_CHECK int tokens_file_write(
-    struct det_world *world, const char *path, const struct det_buffer *text,
-    struct det_error *reterr);
-/* That nobody else has put the folder there, or can put files into it: DET_ERR_REFUSED where it is
- * a link, another user's, or one that others may write to. That there is none is no error. */
-DET_MUST_CHECK int tokens_file_check_folder(const char *folder, struct det_error *reterr);
-/* Makes the folder, and returns a descriptor that holds its lock; DET_ERR_BUSY. */
+    struct det_world *world, int folder, const struct det_buffer *text, struct det_error *reterr);
+/* Returns a descriptor that holds the lock of the folder; DET_ERR_BUSY. */
 DET_MUST_CHECK int tokens_file_lock(
-    const char *folder, det_time patience, int *ret, struct det_error *reterr);
+    int folder, det_time patience, int *ret, struct det_error *reterr);
 /* Gives the lock back and closes the descriptor. A close alone is not enough: a process that was
  * forked meanwhile and has not called exec yet has the descriptor too, and with it the lock. */
 void tokens_file_unlock(int lock);

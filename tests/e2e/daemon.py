@@ -311,7 +311,7 @@ def test_the_doctor_says_what_is_not_safe():
     found = findings(6)
     equal({level for level, text in found if "shop.db" not in text}, {"careless"})
     check(("unsafe", True) in [(level, "shop.db" in text) for level, text in found], found)
-    words = ("shop.db: others may read or write it (mode 0644)", "certificate expires soon, 20",
+    words = ("shop.db: mode 0644 lets other users read or write", "certificate expires soon, 20",
              "http.rate is unlimited", "(root) may do everything", "(brief) expires soon")
     for word in words:
         check(sum(word in text for _, text in found) == 1, f"{word}: {found}")
@@ -325,10 +325,55 @@ def test_the_doctor_says_what_is_not_safe():
     found = findings(6)
     for word in ("detent.yaml: everybody may change it", "a key that others can read",
                  ".detent/tokens: others may read",
-                 "shop.db: others may read or write it (mode 0666)",
+                 "shop.db: mode 0666 lets other users read or write",
                  "the certificate has expired"):
         check(("unsafe" in [level for level, text in found if word in text]), f"{word}: {found}")
     detent("doctor", code=6, out="unsafe    ")
+
+
+def test_the_doctor_names_every_file_that_has_data_of_instances():
+    project(TASK + "store: sqlite:data/shop.db\n")
+    Path("order.fsm").write_text(ORDER)
+    Path("data").mkdir()
+    os.chmod(".", 0o755)
+    detent("start", "order.fsm", "o-1", "--store", "sqlite:data/shop.db")
+    detent("store", "backup", "--store", "sqlite:data/shop.db", "monday")
+    detent("store", "export", "--store", "sqlite:data/shop.db", "all.jsonl")
+    names = ["data/shop.db", "data/shop.db.mark", "data/shop.db.lock", "monday", "all.jsonl"]
+    for name in ("data/shop.db-wal", "data/shop.db-shm"):
+        Path(name).touch(0o600)
+        names.append(name)
+    Path("notes.txt").write_text("nothing of ours")
+    Path("data/shop.dbx").write_text("nothing of ours")
+    equal(findings(0), [])
+    for name in names:
+        os.chmod(name, 0o640)
+    found = findings(6)
+    for name in names:
+        check(sum(f"/{name}: mode 0640 lets other users read or write the data of instances; "
+                  "chmod 600" in text for _, text in found) == 1, f"{name}: {found}")
+    equal(len(found), len(names))
+
+
+def test_a_file_of_variables_that_others_may_change_is_refused():
+    project(TASK.replace("{", "{env_file: web.env, "))
+    os.chmod(".", 0o755)
+    Path("web.env").write_text("A=1\n")
+    os.chmod("web.env", 0o646)
+    for words in (("up",), ("check", "detent.yaml")):
+        detent(*words, code=2, err="web.env: everybody may change the file")
+    check(("unsafe", True) in [(level, "web.env: everybody may" in text)
+                               for level, text in findings(6)])
+    os.chmod("web.env", 0o664)
+    if os.geteuid() != 0:
+        return
+    os.chown("web.env", 0, 12345)
+    detent("check", "detent.yaml", code=2, err="web.env: its group may change the file")
+    os.chmod("web.env", 0o600)
+    os.chown("web.env", 12345, 12345)
+    detent("check", "detent.yaml", code=2, err="web.env: the file belongs to another user")
+    os.chown("detent.yaml", 12345, 12345)
+    detent("check", "detent.yaml")
 
 
 def test_serve_becomes_another_user():

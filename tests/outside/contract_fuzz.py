@@ -10,6 +10,7 @@ test is skipped (77). `scripts/setup-outside` installs it. CONTRACT_FUZZ_EXAMPLE
 requests are made for each operation, CONTRACT_FUZZ_SEED the seed. `make nightly` runs it.
 """
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -50,6 +51,7 @@ def main():
                  "NO_COLOR": "1"},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         shop.check(done.returncode == 0, done.stdout)
+        print(re.search(r"Test cases:\s*(.*)", done.stdout)[1], flush=True)
         daemon.stop()
     return shop.main({"test_schemathesis_finds_nothing": test_schemathesis_finds_nothing})
 
