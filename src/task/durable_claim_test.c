@@ -99,7 +99,7 @@ static struct deaf {
 
 static int deaf_apply(struct det_store *store, struct det_job_batch *batch)
 {
-    if (!batch->end_count)
+    if (!batch->end_count || !deaf.code)
         return deaf.apply(store, batch);
     deaf.ends++;
     return deaf.code;
@@ -140,6 +140,8 @@ static void an_end_is_told_again_only_while_the_store_may_hear_it(void **state)
     } cases[] = { { DET_ERR_IO, false, 4, 8 },
                   { DET_ERR_BUSY, false, 4, 8 },
                   { DET_ERR_NO_MEMORY, false, 4, 8 },
+                  { DET_ERR_NO_SPACE, false, 4, 8 },
+                  { DET_ERR_READ_ONLY, false, 4, 8 },
                   { DET_ERR_IO, true, 1, 1 },
                   /* Without the claim that is in the same batch it may be another matter. */
                   { DET_ERR_CORRUPT, false, 2, 2 },
@@ -152,6 +154,36 @@ static void an_end_is_told_again_only_while_the_store_may_hear_it(void **state)
         pass(&world, LEASE / 2);
         assert_int_equal(world.ledger.done[0], 1);
         assert_in_range(deaf.ends, cases[i].least, cases[i].most);
+        close_world(&world);
+    }
+}
+
+/* Also while the claim of other jobs would succeed: a claim never overtakes an end. */
+static void a_job_that_ended_during_a_long_outage_is_not_run_again(void **state)
+{
+    static const int codes[] = { DET_ERR_IO, DET_ERR_NO_SPACE, DET_ERR_READ_ONLY };
+    struct world world;
+
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof codes / sizeof *codes; i++) {
+        bool is_failed = i % 2;
+
+        open_world(&world, 19, 2);
+        world.ledger.fails = is_failed;
+        deaf = (struct deaf){ .code = codes[i / 2] };
+        world.wrap = make_deaf;
+        start(&world, 0);
+        assert_int_equal(submit_to(&world.processes[0], 0, 0), 0);
+        pass(&world, 5 * LEASE);
+        assert_int_equal(submit_to(&world.processes[0], 1, 0), 0);
+        pass(&world, 5 * LEASE);
+        assert_int_equal(find(&world, "job-0").row.state, DET_JOB_RUNNING);
+        deaf.code = 0;
+        pass(&world, 5 * LEASE);
+        assert_int_equal(world.ledger.begun[0], 1);
+        assert_int_equal(
+            find(&world, "job-0").row.state, is_failed ? DET_JOB_FAILED : DET_JOB_DONE);
+        assert_int_equal(world.ledger.begun[1], 1);
         close_world(&world);
     }
 }
@@ -287,6 +319,7 @@ int main(void)
         cmocka_unit_test(
             what_ended_long_ago_is_forgotten_also_when_there_is_always_something_to_do),
         cmocka_unit_test(an_end_is_told_again_only_while_the_store_may_hear_it),
+        cmocka_unit_test(a_job_that_ended_during_a_long_outage_is_not_run_again),
         cmocka_unit_test(a_store_that_hears_nothing_keeps_nobody_from_closing),
         cmocka_unit_test(a_short_lease_is_renewed_from_its_first_moment_on),
         cmocka_unit_test(an_id_of_other_content_is_refused_and_the_first_use_is_named),

@@ -7,12 +7,16 @@
  *     wait: something has ended | a place is free, and news or the time to look | time to renew
  *       |
  *     batch --> store --> claimed: to the starter
- *       ^                 did not hear it: the ends are said again, as long as their claims last
+ *       ^                 did not hear it: the ends are said again
  *       +---- more of what runs ends soon: a short wait, so that it is in the same transaction
  *
  * Invariants
  *   1. As many are claimed as there are places here, so at most `width`.
  *   2. The end of what was not begun is said once: when the outcome is not known the claim lapses.
+ *   3. An end for good is said until the store hears it, however long that takes; another end only
+ *      as long as its claim lasts.
+ *   4. A batch that claims has all the ends: else it could claim a job that has ended here, but
+ *      whose claim has lapsed before the store heard of it.
  */
 #include "base/memory.h"
 #include "task/durable.h"
@@ -41,10 +45,11 @@ static det_time monotonic(const struct det_durable *durable)
     return det_world_now(durable->world, DET_CLOCK_MONOTONIC);
 }
 
-/* What may be otherwise in a moment. */
+/* What may be otherwise in a while. READ_ONLY: a server that is a standby for now. */
 static bool is_passing(int r)
 {
-    return r == DET_ERR_IO || r == DET_ERR_TIMEOUT || r == DET_ERR_BUSY || r == DET_ERR_NO_MEMORY;
+    return r == DET_ERR_IO || r == DET_ERR_TIMEOUT || r == DET_ERR_BUSY || r == DET_ERR_NO_MEMORY ||
+           r == DET_ERR_NO_SPACE || r == DET_ERR_READ_ONLY;
 }
 
 static bool is_lost(struct det_store *store)
@@ -231,7 +236,7 @@ static void compose(struct det_durable *durable, struct durable_batch *batch)
                                            .visit = keep_claimed,
                                            .context = batch };
     drop_lost_ends(durable);
-    if (can_end(durable, now))
+    if (can_end(durable, now) || can_claim(durable, now, options->width - held(durable)))
         collect_ends(durable, batch);
     collect_renewals(durable, batch);
     /* Where something ends there is a place, and it costs little to look. */
@@ -245,9 +250,10 @@ static void compose(struct det_durable *durable, struct durable_batch *batch)
 
 static void settle_end(struct durable_attempt *attempt, int r, bool is_stopping)
 {
+    bool is_for_good = attempt->end.state != DET_JOB_DELAYED;
     bool is_again = is_passing(r) && !attempt->end.is_unbegun && !is_stopping &&
                     !is_lost(attempt->durable->options.store) &&
-                    durable_boot(attempt->durable) < attempt->lease_end;
+                    (is_for_good || durable_boot(attempt->durable) < attempt->lease_end);
 
     if (is_again)
         return;
