@@ -105,15 +105,11 @@ static int wait_for_wake(struct det_node *node, uint64_t seen, det_time retry, d
     if (now >= deadline)
         return DET_ERR_TIMEOUT;
     det_mutex_lock(world, node->mutex);
-    node->waiting++;
     while (r == 0 && node->wakes == seen && !node->is_closing)
         r = det_condition_wait(
             world, node->changed, node->mutex, until < deadline ? until : deadline);
     if (node->is_closing)
         r = DET_ERR_CLOSED;
-    node->waiting--;
-    if (node->is_closing)
-        det_condition_broadcast(world, node->changed);
     det_mutex_unlock(world, node->mutex);
     return r == DET_ERR_TIMEOUT ? 0 : r;
 }
@@ -387,6 +383,26 @@ static int open_lock(struct det_lock *lock, struct det_error *reterr)
     return 0;
 }
 
+/* Not for a user any more who closes the runtime: he can close no lock that he does not have. */
+static int count_opened(struct det_lock *lock, struct det_error *reterr)
+{
+    struct det_node *node = lock->runtime->node;
+    struct det_lease_plan plan = plan_of(lock);
+    bool is_closing;
+
+    det_mutex_lock(lock->runtime->world, node->mutex);
+    is_closing = node->is_closing;
+    if (!is_closing)
+        atomic_fetch_add(&node->opened, 1);
+    det_mutex_unlock(lock->runtime->world, node->mutex);
+    if (!is_closing)
+        return 0;
+    release(lock->runtime, &plan, lock->fence);
+    det_lease_abandon(lock->lease);
+    return det_error_set(
+        reterr, DET_ERR_CLOSED, "waiting for a lock: %s", det_error_text(DET_ERR_CLOSED));
+}
+
 static int check_instance(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     struct det_error *reterr)
@@ -402,18 +418,14 @@ static int check_instance(
     return det_served_get(runtime, machine, reterr, &served);
 }
 
-int det_lock_open(
+static int make_lock(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
-    const struct det_lock_options *options, struct det_lock **ret, struct det_error *reterr)
+    const struct det_lock_options *filled, struct det_lock **ret, struct det_error *reterr)
 {
-    struct det_lock_options filled = det_lock_filled(options);
     struct det_lock *lock;
     int r;
 
-    det_assert(runtime && machine && instance && ret);
-    r = det_lock_check(&filled, reterr);
-    if (r == 0)
-        r = check_instance(runtime, machine, instance, reterr);
+    r = check_instance(runtime, machine, instance, reterr);
     if (r < 0)
         return r;
     lock = DET_NEW(runtime->allocator, struct det_lock);
@@ -421,17 +433,35 @@ int det_lock_open(
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a lock");
     lock->runtime = runtime;
     lock->machine = machine;
-    lock->options = filled;
+    lock->options = *filled;
     snprintf(lock->instance, sizeof lock->instance, "%s", instance);
     det_node_owner(runtime, NULL, lock->owner);
     r = open_lock(lock, reterr);
+    if (r == 0)
+        r = count_opened(lock, reterr);
     if (r < 0) {
         DET_DELETE(runtime->allocator, lock);
         return r;
     }
-    atomic_fetch_add(&runtime->node->opened, 1);
     *ret = lock;
     return 0;
+}
+
+int det_lock_open(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    const struct det_lock_options *options, struct det_lock **ret, struct det_error *reterr)
+{
+    struct det_lock_options filled = det_lock_filled(options);
+    int r;
+
+    det_assert(runtime && machine && instance && ret);
+    r = det_lock_check(&filled, reterr);
+    if (r < 0)
+        return r;
+    det_node_enter(runtime->node);
+    r = make_lock(runtime, machine, instance, &filled, ret, reterr);
+    det_node_leave(runtime->node);
+    return r;
 }
 
 void det_lock_close(struct det_lock *lock)

@@ -42,14 +42,10 @@ int det_lock_queue_enter(struct det_node *node, struct det_lock_waiter *waiter, 
         return r;
     det_mutex_lock(world, node->mutex);
     det_list_append(&node->lock_waiters, &waiter->link);
-    node->waiting++;
     while (r == 0 && !node->is_closing && !is_first(node, waiter))
         r = det_condition_wait(world, waiter->turn, node->mutex, deadline);
-    node->waiting--;
-    if (node->is_closing) {
+    if (node->is_closing)
         r = DET_ERR_CLOSED;
-        det_condition_broadcast(world, node->changed);
-    }
     det_mutex_unlock(world, node->mutex);
     return r;
 }

@@ -5,6 +5,7 @@
 /* test: threads */
 #include <detent/lock.h>
 
+#include "runtime/node.h"
 #include "runtime/runtime_test.h"
 
 #define THREADS 4
@@ -220,6 +221,81 @@ static void without_memory_a_lock_is_refused_and_nothing_is_left(void **unused)
     det_machine_close(order);
 }
 
+/* Somebody else has the lock, so all of them wait. */
+static void wait_in_vain(void *argument)
+{
+    struct crowd *crowd = argument;
+    struct det_lock_options options = { .wait = DET_NEVER };
+    struct order_event event = { .kind = PING };
+    struct det_lock *lock;
+    int r;
+
+    if (__atomic_fetch_add(&crowd->inside, 1, __ATOMIC_RELAXED) % 2)
+        r = det_lock_open(crowd->runtime, crowd->order, "o-1", &options, &lock, NULL);
+    else
+        r = det_runtime_send(crowd->runtime, crowd->order, "o-1", &event, NULL, NULL);
+    assert_int_equal(r, DET_ERR_CLOSED);
+}
+
+static void close_when_all_wait(struct crowd *crowd)
+{
+    struct det_world *world = det_world_real();
+    struct det_node *node = crowd->runtime->node;
+    size_t count = 0;
+
+    while (count < THREADS) {
+        (void)!det_world_sleep(world, 100 * DET_MICROSECOND);
+        count = 0;
+        det_mutex_lock(world, node->mutex);
+        DET_LIST_EACH(link, &node->lock_waiters)
+        count++;
+        det_mutex_unlock(world, node->mutex);
+    }
+    det_runtime_close(crowd->runtime);
+}
+
+static void close_around(struct crowd *crowd, struct det_store *store)
+{
+    struct det_lock_options patient = { .wait = DET_NEVER };
+    struct det_runtime_options options = { .locking = DET_LOCK_LEASE, .lock = &patient };
+    struct order_control control = { 0 };
+    struct det_thread *threads[THREADS];
+    struct det_world *world = det_world_real();
+    struct det_store_lease lease;
+
+    options.user = &control;
+    assert_int_equal(det_runtime_open(store, &options, &crowd->runtime, NULL), 0);
+    assert_int_equal(det_runtime_start(crowd->runtime, crowd->order, "o-1", NULL, NULL, NULL), 0);
+    assert_int_equal(
+        store->ops->lock(
+            store, crowd->order,
+            &(struct det_store_lease_change){ .verb = DET_LEASE_ACQUIRE,
+                                              .name = "o-1",
+                                              .owner = "somebody else",
+                                              .span = DET_DAY },
+            &lease),
+        0);
+    for (size_t i = 0; i < THREADS; i++)
+        assert_int_equal(det_thread_start(world, "crowd", wait_in_vain, crowd, &threads[i]), 0);
+    close_when_all_wait(crowd);
+    for (size_t i = 0; i < THREADS; i++)
+        det_thread_join(world, threads[i]);
+}
+
+static void a_runtime_is_not_gone_before_those_who_waited_for_its_locks(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < 2 * ROUNDS; i++) {
+        struct crowd crowd = { .order = order_machine(true) };
+        struct det_store *store;
+
+        assert_int_equal(det_store_open("memory:", &store, NULL), 0);
+        close_around(&crowd, store);
+        det_store_close(store);
+        det_machine_close(crowd.order);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +303,7 @@ int main(void)
         cmocka_unit_test(plain_sends_come_between_locks_and_never_inside),
         cmocka_unit_test(where_the_runtime_locks_sends_follow_each_other),
         cmocka_unit_test(item_70_leaders_follow_each_other),
+        cmocka_unit_test(a_runtime_is_not_gone_before_those_who_waited_for_its_locks),
         cmocka_unit_test(without_memory_a_lock_is_refused_and_nothing_is_left),
     };
 

@@ -318,6 +318,26 @@ int det_node_serve(struct det_runtime *runtime, const struct det_machine *machin
     return runtime->node->own ? det_sweeper_open(runtime->node, machine) : 0;
 }
 
+void det_node_enter(struct det_node *node)
+{
+    det_mutex_lock(node->runtime->world, node->mutex);
+    node->calls++;
+    det_mutex_unlock(node->runtime->world, node->mutex);
+}
+
+/* The node may be gone when the mutex is given back. */
+void det_node_leave(struct det_node *node)
+{
+    struct det_world *world = node->runtime->world;
+    struct det_mutex *mutex = node->mutex;
+
+    det_mutex_lock(world, mutex);
+    node->calls--;
+    if (node->is_closing)
+        det_condition_broadcast(world, node->changed);
+    det_mutex_unlock(world, mutex);
+}
+
 /* Closing. */
 
 void det_node_shut(struct det_runtime *runtime)
@@ -330,7 +350,7 @@ void det_node_shut(struct det_runtime *runtime)
     node->is_closing = true;
     det_lock_queue_close(node);
     det_condition_broadcast(runtime->world, node->changed);
-    while (node->waiting)
+    while (node->calls)
         (void)det_condition_wait(runtime->world, node->changed, node->mutex, DET_NEVER);
     det_mutex_unlock(runtime->world, node->mutex);
 }

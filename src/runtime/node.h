@@ -13,8 +13,8 @@
  *      (the heap of alarms, what is told to whom) or is atomic (until when a lease is held).
  *   2. Each alarm has its place in the heap from the moment that its owner is opened, so that
  *      nothing on the loop can fail for memory.
- *   3. `kept` counts leases and sweepers that are not gone, and `waiting` the threads that wait for
- *      a lock; the node is closed when both are 0.
+ *   3. `kept` counts leases and sweepers that are not gone, and `calls` the threads in a call that
+ *      may wait for a lock, from its beginning to its end; the node is closed when both are 0.
  *   4. No call of the store is made with the mutex held. */
 #ifndef DET_RUNTIME_NODE_H
 #define DET_RUNTIME_NODE_H
@@ -43,7 +43,7 @@ struct det_node {
     struct det_mutex *mutex;
     struct det_condition *changed; /* a lock may be free, a callback has returned, it closes */
     uint64_t wakes;                /* how often a lock may have become free */
-    uint32_t waiting;
+    uint32_t calls;
     struct det_list lock_waiters; /* in the order of asking; of all locks */
     bool is_closing;
     struct det_executor *executor;
@@ -83,6 +83,9 @@ struct det_grant {
 DET_MUST_CHECK int det_node_open(struct det_runtime *runtime, struct det_error *reterr);
 /* Nobody begins to wait for a lock any more, and who waits is told so. */
 void det_node_shut(struct det_runtime *runtime);
+/* Around a call of a user that may wait for a lock: det_node_shut() waits until it has left. */
+void det_node_enter(struct det_node *node);
+void det_node_leave(struct det_node *node);
 /* On the thread that turns the loop, which does not run any more. Sweepers first: then what effects
  * have done is recorded, and only then others may take over from this node. */
 void det_node_stop_sweeping(struct det_runtime *runtime);

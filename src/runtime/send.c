@@ -250,14 +250,26 @@ static int run_guarded(
     return r;
 }
 
+static int run_locked(
+    struct call *call, const void *const *events, size_t count, struct det_sent *ret)
+{
+    struct det_node *node = call->runtime->node;
+    int r;
+
+    det_node_enter(node);
+    r = run_guarded(call, events, count, ret);
+    det_node_leave(node);
+    return r;
+}
+
 static int run(struct call *call, const void *const *events, size_t count, struct det_sent *ret)
 {
     int r;
 
     if (call->runtime->options.locking == DET_LOCK_LEASE)
-        return run_guarded(call, events, count, ret);
+        return run_locked(call, events, count, ret);
     r = run_in_turn(call, events, count, ret);
-    return r == DET_ERR_LOCKED ? run_guarded(call, events, count, ret) : r;
+    return r == DET_ERR_LOCKED ? run_locked(call, events, count, ret) : r;
 }
 
 int det_send_under(
@@ -369,15 +381,11 @@ static int stop_once(struct call *call, const char *reason, struct det_sent *ret
     return run_turn(call, NULL, NULL, 0, ret);
 }
 
-static int stop(struct call *call, const char *reason, struct det_sent *ret)
+static int stop_guarded(struct call *call, const char *reason, struct det_sent *ret)
 {
     struct det_guard guard = guard_of(call);
-    size_t length = reason ? strlen(reason) : 0;
     int r;
 
-    if (reason && (length > DET_REASON_MAX || det_utf8_check(reason, length) != length))
-        return det_error_set(
-            call->reterr, DET_ERR_INVALID, "a reason is UTF-8 of at most %d bytes", DET_REASON_MAX);
     do {
         r = det_guard_enter(&guard, call->reterr);
         if (r < 0)
@@ -387,6 +395,21 @@ static int stop(struct call *call, const char *reason, struct det_sent *ret)
         if (r == 0)
             r = stop_once(call, reason, ret);
     } while (det_guard_leave(&guard, r, call->reterr));
+    return r;
+}
+
+static int stop(struct call *call, const char *reason, struct det_sent *ret)
+{
+    struct det_node *node = call->runtime->node;
+    size_t length = reason ? strlen(reason) : 0;
+    int r;
+
+    if (reason && (length > DET_REASON_MAX || det_utf8_check(reason, length) != length))
+        return det_error_set(
+            call->reterr, DET_ERR_INVALID, "a reason is UTF-8 of at most %d bytes", DET_REASON_MAX);
+    det_node_enter(node);
+    r = stop_guarded(call, reason, ret);
+    det_node_leave(node);
     return r;
 }
 
