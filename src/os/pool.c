@@ -6,7 +6,10 @@
  * Invariants
  *   1. The queue changes under `mutex`; no lock is held while a job runs or its end is posted.
  *   2. A job is in the queue, or with one thread, or posted; once posted it is not touched.
- *   3. Once `is_closing` is true no job starts. */
+ *   3. Once `is_closing` is true no job starts.
+ *   4. While there are jobs in the queue and idle threads, a thread is being woken (`is_waking`),
+ *      or the warm one is about to look. Each that takes a job and leaves others wakes the next
+ *      thread. So a burst of short jobs does not wake all threads. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -23,6 +26,8 @@ struct det_pool {
     struct det_condition *submitted;
     struct det_job *first;
     struct det_job **last; /* where the next one is hung */
+    unsigned idle;         /* threads that wait for a job, those being woken too */
+    bool is_waking;        /* a signal was sent that no thread has acted upon yet */
     atomic_bool is_closing;
     _Atomic(const void *) warm; /* the thread that calls a `done`, and will look for a job then */
     unsigned threads_capacity;
@@ -63,21 +68,38 @@ static bool finish_here(struct det_pool *pool, struct det_job *job)
     return true;
 }
 
+/* Under the mutex: whether the caller is to signal. */
+static bool wants_thread(struct det_pool *pool)
+{
+    if (!pool->first || pool->idle == 0 || pool->is_waking)
+        return false;
+    pool->is_waking = true;
+    return true;
+}
+
 /* The next job to start, or NULL when the pool closes. */
 static struct det_job *take_job(struct det_pool *pool)
 {
     struct det_job *job = NULL;
+    bool has_more = false;
 
     det_mutex_lock(pool->world, pool->mutex);
-    while (!pool->first && !atomic_load(&pool->is_closing))
+    while (!pool->first && !atomic_load(&pool->is_closing)) {
+        pool->idle++;
         (void)det_condition_wait(pool->world, pool->submitted, pool->mutex, DET_NEVER);
+        pool->idle--;
+        pool->is_waking = false;
+    }
     if (!atomic_load(&pool->is_closing)) {
         job = pool->first;
         pool->first = job->next;
         if (!pool->first)
             pool->last = &pool->first;
+        has_more = wants_thread(pool);
     }
     det_mutex_unlock(pool->world, pool->mutex);
+    if (has_more)
+        det_condition_signal(pool->world, pool->submitted);
     return job;
 }
 
@@ -204,7 +226,7 @@ void det_pool_submit(struct det_pool *pool, struct det_job *job)
     det_mutex_lock(pool->world, pool->mutex);
     *pool->last = job;
     pool->last = &job->next;
-    if (!is_warm(pool))
+    if (!is_warm(pool) && wants_thread(pool))
         det_condition_signal(pool->world, pool->submitted);
     det_mutex_unlock(pool->world, pool->mutex);
 }

@@ -160,9 +160,52 @@ static void jobs_that_did_not_start_are_dropped_when_the_pool_closes(void **stat
     det_pool_close(NULL);
 }
 
-#define POOL_CASES                                             \
-    WORLD_CASE(jobs_run_on_the_pool_and_are_done_on_the_loop), \
-        WORLD_CASE(jobs_start_in_the_order_submitted),         \
+static inline void run_until_all_run(void *argument)
+{
+    struct work *work = argument;
+
+    work->ran_on = det_thread_self(work->gate->world);
+    gate_add(work->gate, 1);
+    gate_wait(work->gate, JOBS);
+}
+
+/* Each thread that takes a job wakes the next one for the rest. */
+static void as_many_jobs_that_block_run_at_once_as_there_are_threads(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct work works[JOBS];
+    struct det_pool *pool;
+    struct det_loop *loop;
+    struct gate gate;
+    int next;
+
+    gate_init(&gate, fixture->world);
+    assert_int_equal(0, det_loop_open(fixture->world, NULL, &loop));
+    assert_int_equal(0, det_loop_start(loop, "loop"));
+    assert_int_equal(0, det_pool_open(fixture->world, NULL, JOBS, &pool));
+    for (int round = 1; round <= 3; round++) {
+        gate_add(&gate, -gate.value);
+        works_init(works, loop, &gate, &next);
+        for (int i = 0; i < JOBS; i++) {
+            works[i].job.run = run_until_all_run;
+            det_pool_submit(pool, &works[i].job);
+        }
+        /* All run, then all are done. */
+        gate_wait(&gate, 2 * JOBS);
+    }
+    det_pool_close(pool);
+    det_loop_stop(loop);
+    for (int i = 0; i < JOBS; i++)
+        for (int k = 0; k < i; k++)
+            assert_ptr_not_equal(works[i].ran_on, works[k].ran_on);
+    det_loop_close(loop);
+    gate_deinit(&gate);
+}
+
+#define POOL_CASES                                                            \
+    WORLD_CASE(jobs_run_on_the_pool_and_are_done_on_the_loop),                \
+        WORLD_CASE(jobs_start_in_the_order_submitted),                        \
+        WORLD_CASE(as_many_jobs_that_block_run_at_once_as_there_are_threads), \
         WORLD_CASE(jobs_that_did_not_start_are_dropped_when_the_pool_closes)
 
 #endif

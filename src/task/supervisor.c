@@ -223,8 +223,12 @@ void det_supervisor_stop(struct det_tasks *tasks)
 /* Under the mutex. */
 static void look_idle(struct det_tasks *tasks)
 {
+    bool was_idle = tasks->is_idle;
+
     tasks->is_idle = tasks->is_empty && tasks->holds == 0;
-    det_condition_broadcast(tasks->world, tasks->changed);
+    /* Callers wait until it is idle, never until it is busy. */
+    if (tasks->is_idle && !was_idle)
+        det_condition_broadcast(tasks->world, tasks->changed);
 }
 
 void det_tasks_keep(struct det_tasks *tasks)
