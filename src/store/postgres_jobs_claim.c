@@ -4,7 +4,7 @@
 /* postgres_jobs_claim.c - ends, renewals and claims of a queue on PostgreSQL, which several
  * processes share.
  *
- *     lock of the queue | ends | renewals | put back what is due | take the first | next
+ *     lock of the queue | ends | renewals | put back what is due | take the first
  *     (one pipeline, so one transaction; the server's clock decides)
  *
  * Everybody takes the lock of the queue first: so nobody counts what runs while another one does,
@@ -85,15 +85,13 @@ static void send_claim(struct postgres_exchange *exchange, const struct det_job_
     struct postgres_parameters queue = { 0 }, take = { 0 };
 
     det_postgres_add_text(&queue, batch->queue);
-    det_postgres_ask(exchange, POSTGRES_JOB_PUT_BACK, &queue);
+    det_postgres_ask(exchange, POSTGRES_JOB_HELD, &queue);
     det_postgres_add_text(&take, batch->queue);
     det_postgres_add_number(&take, batch->wanted);
     det_postgres_add_number(&take, batch->capacity);
     det_postgres_add_number(&take, bounded(batch->span));
     det_postgres_add_text(&take, store->store.owner);
-    det_postgres_add_number(&take, 0);
     det_postgres_ask(exchange, POSTGRES_JOB_TAKE, &take);
-    det_postgres_ask(exchange, POSTGRES_JOB_NEXT, &queue);
 }
 
 static void send_batch(struct postgres_exchange *exchange, void *context)
@@ -187,6 +185,7 @@ static int take_batch(struct postgres_exchange *exchange, void *context)
     struct postgres_store *store = exchange->connection->store;
     struct applying *applying = context;
     struct det_job_batch *batch = applying->batch;
+    const PGresult *claimed;
     unsigned next = 1;
 
     if (batch->end_count)
@@ -195,9 +194,13 @@ static int take_batch(struct postgres_exchange *exchange, void *context)
         take_renewals(exchange->results[next++], batch);
     if (!batch->wanted)
         return 0;
-    take_claimed(applying, exchange->results[next + 1], store->store.allocator);
-    batch->next = det_postgres_number(exchange->results[next + 2], 0, 0);
-    det_postgres_clock(store, det_postgres_number(exchange->results[next + 2], 0, 1));
+    det_postgres_clock(store, det_postgres_number(exchange->results[next], 0, 1));
+    batch->next = det_postgres_number(exchange->results[next], 0, 0);
+    claimed = exchange->results[next + 1];
+    /* All new claims end at the same time. */
+    if (PQntuples(claimed) && det_postgres_number(claimed, 0, 6) < batch->next)
+        batch->next = det_postgres_number(claimed, 0, 6);
+    take_claimed(applying, claimed, store->store.allocator);
     return 0;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres_jobs_test.c - jobs that several processes put into one queue of PostgreSQL at once. */
+/* postgres_jobs_test.c - jobs that several processes put into one queue of PostgreSQL at once, and
+ * how the server finds those to claim. */
 /* test: threads */
 #include "store/postgres_test.h"
 
@@ -61,10 +62,103 @@ static void a_job_that_many_put_at_once_is_there_once_and_all_are_told_where(voi
     free(url);
 }
 
+/* The plan of a statement that is prepared now and kept, whatever its parameters. */
+static char *plan_of(struct det_store *store, enum postgres_statement_id id, const char *arguments)
+{
+    char *text = NULL, *plan;
+
+    assert_true(
+        asprintf(
+            &text,
+            "DEALLOCATE ALL; SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; "
+            "PREPARE planned AS %s; EXPLAIN (FORMAT JSON) EXECUTE planned (%s)",
+            postgres_store_of(store)->statements[id].text, arguments) > 0);
+    plan = det_test_postgres_execute(server, text);
+    free(text);
+    assert_non_null(plan);
+    return plan;
+}
+
+/* Every scan of the table has a condition that it looks for. The attributes of a node come before
+ * its children. */
+static void assert_looks_up(
+    struct det_store *store, enum postgres_statement_id id, const char *arguments)
+{
+    static const char node_key[] = "\"Node Type\"";
+    char *plan = plan_of(store, id, arguments);
+    unsigned scans = 0;
+
+    for (char *node = strstr(plan, node_key), *next; node; node = next) {
+        next = strstr(node + 1, node_key);
+        if (next)
+            next[-1] = '\0';
+        if (!strstr(node, "Scan\"") || !strstr(node, "\"Relation Name\": \"jobs\""))
+            continue;
+        scans++;
+        if (!strstr(node, "\"Index Cond\"") && !strstr(node, "\"TID Cond\"") &&
+            !strstr(node, "\"Recheck Cond\""))
+            fail_msg("statement %d: %s", (int)id, node);
+        /* In the order of keys, from the first that is queued on. */
+        if (id == POSTGRES_JOB_TAKE && (strstr(node, "jobs_pkey") || strstr(plan, "\"Sort\"")))
+            fail_msg("statement %d: %s", (int)id, node);
+    }
+    assert_true(scans > 0);
+    free(plan);
+}
+
+static void assert_all_look_up(struct det_store *store)
+{
+    assert_looks_up(store, POSTGRES_JOB_WAKE, "'channel', '{q}'");
+    assert_looks_up(store, POSTGRES_JOB_PUT, "'{q}', '{a}', '{work}', '{}', '{0}'");
+    assert_looks_up(store, POSTGRES_JOB_END, "'{1}', '{1}', '{done}', '{0}', '{}', '{0}'");
+    assert_looks_up(store, POSTGRES_JOB_RENEW, "1, '{1}', '{1}'");
+    assert_looks_up(store, POSTGRES_JOB_HELD, "'q'");
+    assert_looks_up(store, POSTGRES_JOB_TAKE, "'q', 64, 64, 1, 'owner'");
+}
+
+/* Plans are kept for as long as a connection, so none may be good only for the statistics that it
+ * was made with. */
+static void no_batch_walks_over_the_table_whatever_the_statistics(void **state)
+{
+    char *url = det_test_postgres_url(server, NULL);
+    struct det_store *store = store_at(url, NULL);
+
+    (void)state;
+    assert_all_look_up(store);
+    free(sql(store, "ANALYZE @jobs"));
+    assert_all_look_up(store);
+    free(sql(
+        store, "INSERT INTO @jobs (queue, id, task, body, state, due_at, attempts, owner, "
+               "submitted_at, ended_at, reason, checksum) SELECT 'q', 'j' || n, 'work', '', "
+               "'queued', 0, 0, '', 1, 0, '', '' FROM generate_series(1, 20000) n; ANALYZE @jobs"));
+    assert_all_look_up(store);
+    free(sql(store, "UPDATE @jobs SET state = 'done', ended_at = 1; ANALYZE @jobs"));
+    assert_all_look_up(store);
+    det_store_close(store);
+    free(url);
+}
+
+/* The test above plans as these say. */
+static void batches_are_planned_without_sequential_scans(void **state)
+{
+    char *url = det_test_postgres_url(server, NULL);
+    struct det_store *store = store_at(url, NULL);
+    const struct postgres_statement *statements = postgres_store_of(store)->statements;
+    const char setting[] = "set_config('enable_seqscan', 'off', true)";
+
+    (void)state;
+    assert_non_null(strstr(statements[POSTGRES_JOB_WAKE].text, setting));
+    assert_non_null(strstr(statements[POSTGRES_JOB_LOCK].text, setting));
+    det_store_close(store);
+    free(url);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_that_many_put_at_once_is_there_once_and_all_are_told_where),
+        cmocka_unit_test(no_batch_walks_over_the_table_whatever_the_statistics),
+        cmocka_unit_test(batches_are_planned_without_sequential_scans),
     };
 
     return cmocka_run_group_tests(tests, open_server, close_server);
