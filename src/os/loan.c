@@ -117,7 +117,8 @@ static bool is_never_over(void *argument)
 }
 
 /* By the borrower. */
-static void work_and_return(struct det_loop *loop, bool (*is_over)(void *argument), void *argument)
+static void work_and_return(
+    struct det_loop *loop, det_time deadline, bool (*is_over)(void *argument), void *argument)
 {
     int count;
 
@@ -125,19 +126,21 @@ static void work_and_return(struct det_loop *loop, bool (*is_over)(void *argumen
         count = det_loop_run_posts(loop);
         count += det_loop_run_timers(loop);
         loop->now = det_world_now(loop->world, DET_CLOCK_MONOTONIC);
-    } while (count > 0 && atomic_load(&loop->tenure) == TENURE_LENT && !is_over(argument));
+    } while (count > 0 && loop->now < deadline && atomic_load(&loop->tenure) == TENURE_LENT &&
+             !is_over(argument));
     det_loop_return(loop);
 }
 
 void det_loop_work_and_return(struct det_loop *loop)
 {
-    work_and_return(loop, is_never_over, NULL);
+    work_and_return(loop, DET_NEVER, is_never_over, NULL);
 }
 
-void det_loop_help(struct det_loop *loop, bool (*is_over)(void *argument), void *argument)
+void det_loop_help(
+    struct det_loop *loop, det_time deadline, bool (*is_over)(void *argument), void *argument)
 {
     if (det_loop_borrow(loop))
-        work_and_return(loop, is_over, argument);
+        work_and_return(loop, deadline, is_over, argument);
 }
 
 int det_loop_wait_parked(struct det_loop *loop, det_time deadline)

@@ -29,13 +29,17 @@ void det_loop_lend(struct det_loop *loop, det_time nap);
 /* True: the calling thread is the owner of the loop until det_loop_return(). False: the loop is
  * awake, or lent already, or never sleeps where it could be borrowed. Never waits. */
 DET_MUST_CHECK bool det_loop_borrow(struct det_loop *loop);
+/* By the borrower: runs all messages that were posted until now, in their order. How many. */
+int det_loop_run_posts(struct det_loop *loop);
 /* The owner is woken if there is anything for it to do: messages, an earlier timer, a stop. */
 void det_loop_return(struct det_loop *loop);
 /* For a thread that has nothing else to do: first runs messages and timers that are due, until
  * nothing is left or the owner wants its loop back. */
 void det_loop_work_and_return(struct det_loop *loop);
 /* For a thread that waits for what the loop does: runs messages and timers that are due, in its
- * place, until `is_over` says so, nothing is left, or the owner wants its loop back. */
-void det_loop_help(struct det_loop *loop, bool (*is_over)(void *argument), void *argument);
+ * place, until `is_over` says so, nothing is left, the deadline has passed, or the owner wants its
+ * loop back. */
+void det_loop_help(
+    struct det_loop *loop, det_time deadline, bool (*is_over)(void *argument), void *argument);
 
 #endif

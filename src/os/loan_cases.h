@@ -31,15 +31,21 @@ static inline void count_and_tell(void *argument)
     gate_add(&lending->gate, 1);
 }
 
-static inline void lending_open(struct lending *lending, struct det_world *world)
+static inline void lending_open_with_nap(
+    struct lending *lending, struct det_world *world, det_time nap)
 {
     *lending = (struct lending){ .count = 0 };
     lending->post = (struct det_post){ .run = count_and_tell, .argument = lending };
     lending->timer = (struct det_timer){ .run = count_and_tell, .argument = lending };
     gate_init(&lending->gate, world);
     assert_int_equal(0, det_loop_open(world, NULL, &lending->loop));
-    det_loop_lend(lending->loop, 50 * DET_MICROSECOND);
+    det_loop_lend(lending->loop, nap);
     assert_int_equal(0, det_loop_start(lending->loop, "lent"));
+}
+
+static inline void lending_open(struct lending *lending, struct det_world *world)
+{
+    lending_open_with_nap(lending, world, 50 * DET_MICROSECOND);
 }
 
 /* Its owner goes to sleep sooner or later. */
@@ -131,7 +137,7 @@ static void who_helps_runs_what_is_posted(void **state)
 
     lending_open(&lending, fixture->world);
     det_loop_post(lending.loop, &lending.post);
-    det_loop_help(lending.loop, has_run, &lending);
+    det_loop_help(lending.loop, DET_NEVER, has_run, &lending);
     gate_wait(&lending.gate, 1);
     lending_close(&lending);
     assert_int_equal(1, lending.count);
@@ -272,11 +278,56 @@ static void what_others_post_during_a_loan_does_not_wait_for_the_nap_to_end(void
     lending_close(&lending);
 }
 
+#define SPINS_MAX 1000
+
+static inline void spin_on(void *argument)
+{
+    struct lending *lending = argument;
+
+    if (lending->count++ < SPINS_MAX) {
+        (void)det_world_sleep(lending->gate.world, DET_MILLISECOND);
+        det_loop_post(lending->loop, &lending->post);
+    }
+}
+
+static bool is_never_enough(void *argument)
+{
+    (void)argument;
+    return false;
+}
+
+/* Work that makes more of itself, in the place of an owner that naps for long. */
+static void who_helps_leaves_at_its_deadline(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct lending lending;
+    det_time deadline;
+
+    if (!fixture->sim)
+        skip();
+    lending_open_with_nap(&lending, fixture->world, DET_HOUR);
+    borrow_it(&lending, fixture->world);
+    assert_int_equal(
+        0, det_loop_timer_set(lending.loop, &lending.timer, det_loop_now(lending.loop)));
+    det_loop_return(lending.loop);
+    gate_wait(&lending.gate, 1);
+    lending.post.run = spin_on;
+    borrow_it(&lending, fixture->world);
+    det_loop_post(lending.loop, &lending.post);
+    det_loop_return(lending.loop);
+    deadline = monotonic(fixture->world) + 10 * DET_MILLISECOND;
+    det_loop_help(lending.loop, deadline, is_never_enough, NULL);
+    assert_in_range(monotonic(fixture->world), deadline, deadline + DET_MILLISECOND);
+    lending.count = SPINS_MAX;
+    lending_close(&lending);
+}
+
 #define LOAN_CASES                                                                             \
     WORLD_CASE(who_borrows_a_loop_owns_it_until_the_return),                                   \
         WORLD_CASE(a_loop_that_nobody_lends_is_not_to_be_borrowed),                            \
         WORLD_CASE(what_a_borrower_posts_and_arms_is_run_by_the_owner),                        \
         WORLD_CASE(a_stop_in_a_loan_ends_the_loop), WORLD_CASE(who_helps_runs_what_is_posted), \
+        WORLD_CASE(who_helps_leaves_at_its_deadline),                                          \
         WORLD_CASE(borrowers_and_the_owner_take_turns_and_nothing_is_lost),                    \
         WORLD_CASE(loans_in_a_row_cost_one_wake),                                              \
         WORLD_CASE(what_others_post_during_a_loan_does_not_wait_for_the_nap_to_end)

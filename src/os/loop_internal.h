@@ -10,6 +10,7 @@
 #include <detent/loop.h>
 
 #include "base/heap.h"
+#include "os/loan.h"
 #include "os/os.h"
 
 #define DET_LOOP_EVENTS_MAX 32
@@ -67,8 +68,6 @@ static inline bool det_loop_has_posts(const struct det_loop *loop)
     return atomic_load(&loop->posts) != NULL;
 }
 
-/* All messages that were posted until now, in their order. Returns how many. */
-int det_loop_run_posts(struct det_loop *loop);
 /* Timers that are due. Returns how many. */
 int det_loop_run_timers(struct det_loop *loop);
 /* Waits with the loop free to be borrowed. Events of what a borrower has unwatched are stale; all

@@ -50,7 +50,8 @@ static void finish(struct det_job *job, bool is_dropped)
 }
 
 /* The end of a job on this thread, if the loop sleeps, and what follows of it, unless that is a job
- * for this thread. Nothing of the job is touched after it. */
+ * for this thread. What was posted before comes first, as on the loop's own thread: the job may
+ * have posted what its end frees. Nothing of the job is touched after it. */
 static bool finish_here(struct det_pool *pool, struct det_job *job)
 {
     struct det_loop *loop = job->loop;
@@ -58,6 +59,7 @@ static bool finish_here(struct det_pool *pool, struct det_job *job)
 
     if (!job->may_borrow || !det_loop_borrow(loop))
         return false;
+    (void)det_loop_run_posts(loop);
     atomic_store_explicit(&pool->warm, det_thread_self(pool->world), memory_order_relaxed);
     job->done(job->argument);
     has_next = !atomic_exchange_explicit(&pool->warm, NULL, memory_order_relaxed);

@@ -116,7 +116,7 @@ static void help(struct det_waiter *waiter, det_time deadline)
 
     if (!tasks->own_loop || deadline <= 0 || det_loop_is_mine(tasks->own_loop) || has_come(waiter))
         return;
-    det_loop_help(tasks->own_loop, has_come, waiter);
+    det_loop_help(tasks->own_loop, deadline, has_come, waiter);
 }
 
 int det_waiter_wait(struct det_waiter *waiter, det_time deadline, struct det_task_end *ret)
