@@ -4,6 +4,7 @@
 /* bus_burst_test.c - many tasks at once: what subscribers see of them, what is lost and counted,
  * and what waits for a subscriber that must see everything. */
 #include "task/behaviour_test.h"
+#include "task/bus.h"
 #include "task/event_queue.h"
 
 #define BURST 10000
@@ -261,6 +262,46 @@ static void no_attempt_starts_while_a_lossless_subscriber_cannot_keep_up(void **
     close_all(lab, &watcher);
 }
 
+static void one_that_is_being_ended_holds_nobody_though_its_callback_blocks(void **unused)
+{
+    struct watcher watcher;
+    struct det_subscription *subscription;
+    struct lab *lab = open_lossless_thread(&watcher, &subscription);
+
+    (void)unused;
+    (void)fill(lab);
+    assert_int_equal(det_subscription_end(subscription, 0), DET_ERR_TIMEOUT);
+    assert_int_equal(add_instant(lab, 1000), 0);
+    lab_settle(lab);
+    assert_int_equal(lab_count(lab, DET_EVENT_TASK_FINISHED, "t1000"), 1);
+    watcher_let_go(&watcher, true);
+    assert_int_equal(det_subscription_end(subscription, DET_NEVER), 0);
+    close_all(lab, &watcher);
+}
+
+/* The reader drains its queue while the publisher finds it full: whoever is later decides. */
+static void a_lossless_subscriber_that_has_caught_up_holds_nobody(void **unused)
+{
+    (void)unused;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct watcher watcher;
+        struct lab *lab = lab_open_seed(seed, NULL);
+        struct det_subscriber subscriber = {
+            .name = "quick", .capacity = 2, .is_lossless = true, .on_event = watch, .user = &watcher
+        };
+
+        watcher_open(&watcher, lab);
+        assert_int_equal(det_bus_subscribe(det_tasks_bus(lab->tasks), &subscriber, NULL, NULL), 0);
+        for (unsigned i = 0; i < 10; i++) {
+            assert_int_equal(add_instant(lab, i), 0);
+            lab_settle(lab);
+            assert_false(det_bus_is_pressed(det_tasks_bus(lab->tasks)));
+        }
+        assert_int_equal(watcher.ends, 10);
+        close_all(lab, &watcher);
+    }
+}
+
 static void a_queue_of_events_gives_back_what_was_put(void **unused)
 {
     struct det_test_memory memory;
@@ -302,6 +343,8 @@ int main(void)
         cmocka_unit_test(tries_are_refused_while_a_lossless_subscriber_cannot_keep_up),
         cmocka_unit_test(an_add_waits_for_a_lossless_subscriber_and_a_shutdown_ends_the_wait),
         cmocka_unit_test(no_attempt_starts_while_a_lossless_subscriber_cannot_keep_up),
+        cmocka_unit_test(a_lossless_subscriber_that_has_caught_up_holds_nobody),
+        cmocka_unit_test(one_that_is_being_ended_holds_nobody_though_its_callback_blocks),
         cmocka_unit_test(a_queue_of_events_gives_back_what_was_put),
     };
 

@@ -93,7 +93,6 @@ static void end(struct det_subscription *subscription)
 
     for (; !det_subscription_is_empty(subscription); drop_one(subscription))
         atomic_fetch_add(&subscription->dropped, 1);
-    det_subscription_relieve(subscription);
     if (subscriber->on_close)
         subscriber->on_close(subscriber->user);
     det_mutex_lock(subscription->world, subscription->mutex);
@@ -240,14 +239,20 @@ void det_subscription_offer_more(
         wake_thread(subscription);
 }
 
+/* Under the mutex, as is all that decides it: a publisher that finds the queue full and a reader
+ * that empties it meanwhile agree on who was later. One that ends gets no more events, so there is
+ * nothing to wait for. */
+static void press(struct det_subscription *subscription)
+{
+    if (det_subscription_state(subscription) == DET_SUBSCRIPTION_LIVE &&
+        !atomic_exchange(&subscription->is_pressing, true))
+        det_bus_press(subscription->bus, true);
+}
+
 void det_subscription_relieve(struct det_subscription *subscription)
 {
-    if (!atomic_exchange(&subscription->is_pressing, false))
-        return;
-    det_mutex_lock(subscription->world, subscription->mutex);
-    if (!subscription->is_left)
+    if (atomic_exchange(&subscription->is_pressing, false) && !subscription->is_left)
         det_bus_press(subscription->bus, false);
-    det_mutex_unlock(subscription->world, subscription->mutex);
 }
 
 /* Under no limit of its own: what waits is work that would make more of them. Only for want of
@@ -260,18 +265,17 @@ void det_subscription_keep(
 
     det_mutex_lock(subscription->world, subscription->mutex);
     r = det_event_queue_put(&subscription->kept, event);
+    if (r == 0) {
+        atomic_store_explicit(&subscription->tail, tail + 1, memory_order_release);
+        if (!det_subscription_has_room(subscription))
+            press(subscription);
+    }
     det_mutex_unlock(subscription->world, subscription->mutex);
     if (r < 0) {
         atomic_fetch_add(&subscription->dropped, 1);
         det_bus_count_lost(subscription->bus, 1);
         subscription->lost += !is_diagnostic;
-        return;
     }
-    atomic_store_explicit(&subscription->tail, tail + 1, memory_order_release);
-    if (tail + 1 - atomic_load_explicit(&subscription->head, memory_order_acquire) >=
-            subscription->capacity &&
-        !atomic_exchange(&subscription->is_pressing, true))
-        det_bus_press(subscription->bus, true);
 }
 
 bool det_subscription_has_room(const struct det_subscription *subscription)
@@ -291,6 +295,7 @@ void det_subscription_begin_end(struct det_subscription *subscription, bool is_d
 {
     det_mutex_lock(subscription->world, subscription->mutex);
     set_state(subscription, is_dropping ? DET_SUBSCRIPTION_DROPPING : DET_SUBSCRIPTION_DRAINING);
+    det_subscription_relieve(subscription);
     det_mutex_unlock(subscription->world, subscription->mutex);
 }
 

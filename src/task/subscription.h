@@ -60,9 +60,8 @@ struct det_subscription {
     atomic_bool is_calling; /* user code runs, or is about to */
     struct det_task_event event;
 
-    atomic_bool is_pressing; /* as many are kept as it may have: new work waits */
-    atomic_bool has_lost;    /* `lost` is not 0: the thread tells the loop when it has made room */
-    _Atomic(int) state;      /* enum det_subscription_state */
+    atomic_bool has_lost; /* `lost` is not 0: the thread tells the loop when it has made room */
+    _Atomic(int) state;   /* enum det_subscription_state */
     atomic_uint references;
     struct det_subscriber subscriber; /* its name is below */
     char name[DET_TASK_NAME_MAX + 1];
@@ -76,7 +75,8 @@ struct det_subscription {
 
     struct det_mutex *mutex; /* for what follows, and for each change of `state` */
     struct det_condition *changed;
-    bool is_left; /* behind: the loop may be gone */
+    bool is_left;            /* behind: the loop may be gone */
+    atomic_bool is_pressing; /* as many are kept as it may have: new work waits */
     struct det_event_queue kept;
     _Atomic(const void *) reader; /* who calls back on a thread of its own; NULL: not yet */
     unsigned failures_count;
@@ -156,7 +156,7 @@ bool det_subscription_next(struct det_subscription *subscription);
 uint64_t det_subscription_take(struct det_subscription *subscription);
 /* The same of a lossless one, with its event. */
 void det_subscription_take_kept(struct det_subscription *subscription, struct det_task_event *ret);
-/* It does not press any more, if it did. */
+/* It does not press any more, if it did. Under the mutex. */
 void det_subscription_relieve(struct det_subscription *subscription);
 
 static inline enum det_subscription_state det_subscription_state(

@@ -115,12 +115,12 @@ void det_subscription_take_kept(struct det_subscription *subscription, struct de
 
     det_mutex_lock(subscription->world, subscription->mutex);
     is_there = det_event_queue_take(&subscription->kept, ret);
-    det_mutex_unlock(subscription->world, subscription->mutex);
     det_assert(is_there);
     atomic_store_explicit(&subscription->head, head, memory_order_release);
-    if (atomic_load_explicit(&subscription->tail, memory_order_acquire) - head <=
+    if (atomic_load_explicit(&subscription->tail, memory_order_relaxed) - head <=
         subscription->capacity / 2)
         det_subscription_relieve(subscription);
+    det_mutex_unlock(subscription->world, subscription->mutex);
 }
 
 static bool call_kept(struct det_subscription *subscription)
