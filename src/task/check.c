@@ -252,6 +252,7 @@ static void job_done(void *argument)
     struct probe *probe = argument;
     struct checks *checks = probe->checks;
 
+    probe->tasks->checks_running--;
     if (!probe->is_late) {
         checks->text[0] = 0;
         if (probe->code > 0)
@@ -286,10 +287,21 @@ static int start_child(struct checks *checks)
     return r;
 }
 
+/* Where the system gives no more threads, a check waits for one that is done. */
+static void grow_pool(struct det_tasks *tasks)
+{
+    if (tasks->checks_running > tasks->check_pool_size &&
+        tasks->check_pool_size < tasks->options.pool_threads &&
+        det_pool_grow(tasks->check_pool, tasks->check_pool_size + 1))
+        tasks->check_pool_size++;
+}
+
 static void start_job(struct checks *checks)
 {
     struct probe *probe = checks->probe;
 
+    probe->tasks->checks_running++;
+    grow_pool(probe->tasks);
     probe->code = 0;
     probe->job = (struct det_job){
         .run = job_run, .done = job_done, .argument = probe, .loop = checks->task->tasks->loop
@@ -367,12 +379,13 @@ int det_checks_validate(const struct det_task_spec *spec, struct det_error *rete
     return 0;
 }
 
+/* With one thread; more are started as checks need them. */
 static int open_pool(struct det_tasks *tasks)
 {
     if (tasks->check_pool)
         return 0;
-    return det_pool_open(
-        tasks->world, tasks->allocator, tasks->options.pool_threads, &tasks->check_pool);
+    tasks->check_pool_size = 1;
+    return det_pool_open(tasks->world, tasks->allocator, 1, &tasks->check_pool);
 }
 
 static struct checks *make_checks(struct det_task *task)

@@ -58,9 +58,12 @@ static struct det_task *head_of(struct det_list *line)
 /* The first of those who could run; NULL: nobody could. */
 static struct det_task *first_in_line(struct det_tasks *tasks)
 {
-    struct det_task *function = has_thread_left(tasks) ? head_of(&tasks->pool_line) : NULL;
+    struct det_task *function = head_of(&tasks->pool_line);
     struct det_task *other = head_of(&tasks->permit_line);
 
+    /* Asked only for one who waits: the pool may grow by it. */
+    if (function && !has_thread_left(tasks))
+        function = NULL;
     if (!function || !other)
         return function ? function : other;
     /* Tickets wrap around; the two are never so far apart. */

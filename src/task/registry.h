@@ -183,6 +183,8 @@ struct det_tasks {
     uint64_t walks;               /* along dependencies, so far */
     bool is_stopping;             /* all of them, in order */
     struct det_pool *check_pool;  /* for checks that are functions; NULL: none was needed yet */
+    uint32_t check_pool_size;     /* threads that it has */
+    uint32_t checks_running;      /* functions, on the pool or waiting for one of its threads */
     struct det_list loose_checks; /* whose attempt has ended before them */
     struct det_map slots;
 
