@@ -6,25 +6,8 @@
 #include "cli/import.h"
 
 #include "cli/export_test.h"
-#include "cli/store_verbs.h"
 
 #define PARENT "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-
-/* A shop whose store is a file. */
-static void open_file(struct shop *shop, const char *name)
-{
-    char url[1100];
-
-    shop_open_with(shop, NULL);
-    det_store_close(shop->store.store);
-    snprintf(url, sizeof url, "sqlite:%s/%s.db", folder, name);
-    assert_int_equal(
-        det_store_open_with(
-            url, &(struct det_store_options){ .world = shop->cli.world }, &shop->store.store, NULL),
-        0);
-    shop->store.ops = shop->store.store->ops;
-    shop->order = shop_define(shop, "order", ORDER_SPEC);
-}
 
 /* "pay" asks for an effect. */
 static void fill(struct shop *shop)
@@ -45,26 +28,6 @@ static void fill(struct shop *shop)
     det_runtime_close(shop->runtime);
     shop->runtime = NULL;
     free(event);
-}
-
-static unsigned count_in(const char *text, const char *words)
-{
-    unsigned count = 0;
-
-    while ((text = strstr(text, words))) {
-        count++;
-        text++;
-    }
-    return count;
-}
-
-static char *export_text(struct shop *shop)
-{
-    size_t size;
-
-    (void)remove(path);
-    assert_int_equal(store_export(&shop->store, path), CLI_OK);
-    return det_test_read_file(path, &size);
 }
 
 static void traces_of_events_and_effects_go_through_an_export(void **state)
@@ -96,7 +59,7 @@ static void what_is_no_trace_is_refused(void **state)
         "{\"kind\":\"event\",\"sequence\":1,\"visit\":2,\"from\":\"pending\",\"to\":\"pending\","
         "\"event\":null,\"outcome\":\"stop\",\"choice\":0,\"timeout\":false,"
         "\"at\":\"2026-01-01T00:00:00Z\",\"event_id\":null,\"cause\":null,\"trace\":\"00-1-2-3\"}";
-    struct det_store_event event;
+    struct import_event event;
     struct incoming incoming = { .id = "o-1" };
     struct import *import = calloc(1, sizeof *import);
     struct shop shop;

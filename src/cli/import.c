@@ -26,6 +26,7 @@ static struct incoming *incoming_open(const struct import *import)
     det_arena_init(&incoming->arena, allocator);
     det_arena_init(&incoming->events_arena, allocator);
     det_buffer_init(&incoming->events, allocator);
+    det_buffer_init(&incoming->answers, allocator);
     return incoming;
 }
 
@@ -34,6 +35,7 @@ void incoming_close(const struct import *import, struct incoming *incoming)
     if (incoming->is_there)
         import->store->ops->release(import->store->store, incoming->handle);
     det_buffer_deinit(&incoming->events);
+    det_buffer_deinit(&incoming->answers);
     det_arena_deinit(&incoming->events_arena);
     det_arena_deinit(&incoming->arena);
     DET_DELETE(import->store->cli->allocator, incoming);
@@ -100,10 +102,21 @@ int import_instance(struct import *import, struct det_view line)
     return look(import, incoming);
 }
 
+static int keep_event(struct incoming *incoming, const struct import_event *event)
+{
+    det_buffer_append(&incoming->events, &event->row, sizeof event->row);
+    det_buffer_append(&incoming->answers, &event->answer, sizeof event->answer);
+    if (det_buffer_status(&incoming->events) < 0 || det_buffer_status(&incoming->answers) < 0)
+        return DET_ERR_NO_MEMORY;
+    incoming->seen = event->row.sequence;
+    return 0;
+}
+
 int import_event(struct import *import, struct det_view line)
 {
     struct incoming *incoming = import->current;
-    struct det_store_event event;
+    struct import_event event;
+    uint64_t sequence;
     int r;
 
     if (!incoming)
@@ -111,15 +124,15 @@ int import_event(struct import *import, struct det_view line)
     r = import_read_event(import, incoming, line, &event);
     if (r < 0)
         return r;
+    sequence = event.row.sequence;
     /* The store has it already. */
-    if (incoming->is_there && event.sequence <= incoming->at.sequence)
+    if (incoming->is_there && sequence <= incoming->at.sequence)
         return 0;
-    if (event.sequence != incoming->seen + 1 || event.sequence > incoming->head.sequence)
+    if (sequence != incoming->seen + 1 || sequence > incoming->head.sequence)
         return fail(import, DET_ERR_MALFORMED, "events are not one behind the other");
-    det_buffer_append(&incoming->events, &event, sizeof event);
-    if (det_buffer_status(&incoming->events) < 0)
-        return DET_ERR_NO_MEMORY;
-    incoming->seen = event.sequence;
+    r = keep_event(incoming, &event);
+    if (r < 0)
+        return r;
     import->waiting++;
     return import->waiting == IMPORT_EVENTS_MAX ? import_flush(import) : 0;
 }

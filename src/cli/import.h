@@ -22,6 +22,12 @@
 #define IMPORT_GROUP_MAX  256
 #define IMPORT_EVENTS_MAX 4096
 
+/* An event, and the answer to its id, if it has one. */
+struct import_event {
+    struct det_store_event row;
+    struct det_store_answer answer;
+};
+
 /* An instance that is not written completely. */
 struct incoming {
     struct det_machine *machine;
@@ -45,10 +51,11 @@ struct incoming {
     uint64_t moves; /* how many of the events are gotos */
     /* As it is so far. */
     struct det_store_head at;
-    bool is_passed;           /* it is there already */
-    struct det_buffer events; /* struct det_store_event, those that wait */
-    size_t written;           /* of them */
-    uint64_t seen;            /* the sequence of the last one */
+    bool is_passed;            /* it is there already */
+    struct det_buffer events;  /* struct det_store_event, those that wait */
+    struct det_buffer answers; /* struct det_store_answer of each: what its id is answered with */
+    size_t written;            /* of them */
+    uint64_t seen;             /* the sequence of the last one */
 };
 
 struct import {
@@ -86,6 +93,6 @@ DET_MUST_CHECK int import_read_instance(
     struct import *import, struct incoming *incoming, struct det_view line);
 DET_MUST_CHECK int import_read_event(
     struct import *import, struct incoming *incoming, struct det_view line,
-    struct det_store_event *ret);
+    struct import_event *ret);
 
 #endif

@@ -134,6 +134,20 @@ static uint16_t find_timer(const struct incoming *incoming, struct members *memb
     return (uint16_t)found;
 }
 
+/* Of a timer that has failed. */
+static void read_attempts(struct members *members, struct det_store_timer *timer)
+{
+    if (!members_find(members, "attempts"))
+        return;
+    timer->attempts = (uint32_t)members_number(members, "attempts");
+    timer->last_error = (int)members_signed(members, "last_error");
+    timer->reason = members_text_or_null(members, "reason");
+    timer->next = members_time(members, "next");
+    timer->is_dead = members_bool(members, "dead");
+    if (timer->reason && strlen(timer->reason) > DET_REASON_MAX)
+        members_fail(members, "reason");
+}
+
 static int read_timer(void *context, struct det_view element)
 {
     const struct reading *reading = context;
@@ -154,6 +168,7 @@ static int read_timer(void *context, struct det_view element)
     if (members_find(&members, "payload"))
         change->timer.value =
             read_event_value(incoming, &incoming->arena, &members, change->timer.event);
+    read_attempts(&members, &change->timer);
     incoming->timer_count++;
     return verdict(reading->import, &members);
 }
@@ -353,9 +368,29 @@ static uint16_t find_outcome(struct members *members)
     return 0;
 }
 
+/* What its id is answered with, and what the id was used for, if that is known. */
+static struct det_store_answer read_answer(
+    const struct incoming *incoming, struct members *members, const struct det_store_event *row)
+{
+    struct det_store_answer answer = { .outcome = row->outcome,
+                                       .state = row->to,
+                                       .sequence = row->sequence,
+                                       .visit = row->visit,
+                                       .event = UINT16_MAX };
+
+    if (!members_find(members, "request"))
+        return answer;
+    answer.request = members_number(members, "request");
+    if (answer.request > INT64_MAX)
+        members_fail(members, "request");
+    if (members_text_or_null(members, "request_event"))
+        answer.event = find_name(incoming, members, "request_event", det_machine_find_event);
+    return answer;
+}
+
 int import_read_event(
     struct import *import, struct incoming *incoming, struct det_view line,
-    struct det_store_event *ret)
+    struct import_event *ret)
 {
     struct det_arena *arena = &incoming->events_arena;
     struct members members;
@@ -363,7 +398,7 @@ int import_read_event(
 
     if (r < 0)
         return r;
-    *ret = (struct det_store_event){
+    ret->row = (struct det_store_event){
         .sequence = members_number(&members, "sequence"),
         .visit = members_number(&members, "visit"),
         .from = find_name(incoming, &members, "from", det_machine_find_state),
@@ -378,8 +413,9 @@ int import_read_event(
         .trace = read_trace(arena, &members),
     };
     if (members_text_or_null(&members, "event")) {
-        ret->event = find_name(incoming, &members, "event", det_machine_find_event);
-        ret->value = read_event_value(incoming, arena, &members, ret->event);
+        ret->row.event = find_name(incoming, &members, "event", det_machine_find_event);
+        ret->row.value = read_event_value(incoming, arena, &members, ret->row.event);
     }
+    ret->answer = read_answer(incoming, &members, &ret->row);
     return verdict(import, &members);
 }

@@ -31,18 +31,6 @@ static void fill(struct shop *shop)
     shop_start(shop, shop->parcel, "charging");
 }
 
-static char *export_text(struct shop *shop)
-{
-    size_t size;
-    char *text;
-
-    (void)remove(path);
-    assert_int_equal(store_export(&shop->store, path), CLI_OK);
-    (void)shop_said(shop);
-    text = det_test_read_file(path, &size);
-    return text;
-}
-
 /* Without what differs by right: when it was exported, where from, and so the hashes. */
 static void strip(char *text)
 {

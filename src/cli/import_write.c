@@ -95,6 +95,8 @@ static void prepare_events(struct incoming *incoming, struct det_store_commit *c
 {
     const struct det_store_event *all =
         (const struct det_store_event *)(const void *)incoming->events.data;
+    const struct det_store_answer *answers =
+        (const struct det_store_answer *)(const void *)incoming->answers.data;
     const struct det_store_event *events = all + incoming->written, *last;
     size_t count = batch_size(events, count_waiting(incoming));
 
@@ -108,10 +110,7 @@ static void prepare_events(struct incoming *incoming, struct det_store_commit *c
     if (!last->event_id)
         return;
     commit->event_id = last->event_id;
-    commit->answer = (struct det_store_answer){ .outcome = last->outcome,
-                                                .state = last->to,
-                                                .sequence = last->sequence,
-                                                .visit = last->visit };
+    commit->answer = answers[incoming->written + count - 1];
 }
 
 /* The next commit of an instance; false: it has none. */
@@ -183,6 +182,7 @@ static void forget(struct import *import)
         return;
     import->group[import->group_count++] = current;
     det_buffer_clear(&current->events);
+    det_buffer_clear(&current->answers);
     current->written = 0;
     det_arena_deinit(&current->events_arena);
     det_arena_init(&current->events_arena, import->store->cli->allocator);

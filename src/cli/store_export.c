@@ -98,6 +98,17 @@ static void write_payload(struct exporter *exporter, const void *event)
         instance_payload_of(machine, event), DET_TEXT_REVEAL);
 }
 
+static void write_attempts(struct line *line, const struct det_store_timer *row)
+{
+    if (!row->attempts && !row->is_dead)
+        return;
+    line_number(line, "attempts", row->attempts);
+    line_signed(line, "last_error", row->last_error);
+    line_text(line, "reason", row->reason);
+    line_time(line, "next", row->next);
+    line_bool(line, "dead", row->is_dead);
+}
+
 static void write_timers(struct exporter *exporter)
 {
     struct line *line = &exporter->line;
@@ -108,6 +119,7 @@ static void write_timers(struct exporter *exporter)
         instance_timer_line(line, exporter->machine, &t->row);
         if (t->row.value)
             write_payload(exporter, t->row.value);
+        write_attempts(line, &t->row);
         line_close(line, '}');
     }
     line_close(line, ']');
@@ -223,11 +235,35 @@ static int write_head_of(struct exporter *exporter)
     return r;
 }
 
+/* What its id was used for, while the store remembers that. */
+static int write_request(struct exporter *exporter, const struct det_store_event *row)
+{
+    const struct det_machine *machine = exporter->machine;
+    const struct cli_store *store = exporter->store;
+    struct det_store_answer answer;
+    int r;
+
+    if (!row->event_id)
+        return 0;
+    r = store->ops->answer(
+        store->store, exporter->instance->loaded.instance, row->event_id, &answer);
+    if (r < 0)
+        return r == DET_ERR_NOT_FOUND || r == DET_ERR_VERSION ? 0 : r;
+    if (!answer.request)
+        return 0;
+    line_number(&exporter->line, "request", answer.request);
+    line_text(
+        &exporter->line, "request_event",
+        answer.event < machine->event_count ? machine->events[answer.event].name : NULL);
+    return 0;
+}
+
 static int write_event(void *context, const struct det_store_event *row)
 {
     struct exporter *exporter = context;
     const struct det_machine *machine = exporter->machine;
     struct line *line = &exporter->line;
+    int r;
 
     export_begin(exporter, "event");
     line_number(line, "sequence", row->sequence);
@@ -244,6 +280,9 @@ static int write_event(void *context, const struct det_store_event *row)
     if (row->value)
         write_payload(exporter, row->value);
     write_trace(line, row->trace);
+    r = write_request(exporter, row);
+    if (r < 0)
+        return r;
     exporter->events++;
     return export_end(exporter) == CLI_OK ? 0 : DET_ERR_NO_MEMORY;
 }

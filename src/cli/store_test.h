@@ -175,18 +175,34 @@ static inline void shop_send(struct shop *shop, const char *id, const char *name
     shop_send_with(shop, id, name, pay, NULL);
 }
 
-/* Changes the one effect of an instance as an attempt would. */
-/* The first timer of the instance, as the store has them. */
+/* Commits a change of what is pending of an instance. */
+static inline void shop_change(
+    struct shop *shop, const char *id, const struct det_store_timer_change *timer,
+    const struct det_store_effect_change *effect)
+{
+    struct instance instance;
+    struct det_store_commit commit = { .machine = shop->order,
+                                       .id = id,
+                                       .timers = timer,
+                                       .timer_count = timer != NULL,
+                                       .effects = effect,
+                                       .effect_count = effect != NULL },
+                            *one = &commit;
+
+    assert_int_equal(instance_find(&shop->store, id, &instance), CLI_OK);
+    commit.instance = instance.loaded.instance;
+    commit.head = &instance.loaded.head;
+    assert_int_equal(shop->store.ops->commit(shop->store.store, &one, 1), 0);
+    assert_int_equal(commit.result, 0);
+    instance_close(&instance);
+}
+
+/* Changes the first timer of an instance as an attempt would. */
 static inline void shop_fail_timer(
     struct shop *shop, const char *id, uint32_t attempts, int error, const char *reason,
     bool is_dead)
 {
     struct det_store_timer_change change = { .kind = DET_STORE_UPDATE };
-    struct det_store_commit commit = { .machine = shop->order,
-                                       .id = id,
-                                       .timers = &change,
-                                       .timer_count = 1 },
-                            *one = &commit;
     struct instance instance;
 
     assert_int_equal(instance_find(&shop->store, id, &instance), CLI_OK);
@@ -196,24 +212,17 @@ static inline void shop_fail_timer(
     change.timer.reason = reason;
     change.timer.next = instance.now + 4 * DET_SECOND;
     change.timer.is_dead = is_dead;
-    commit.instance = instance.loaded.instance;
-    commit.head = &instance.loaded.head;
-    assert_int_equal(shop->store.ops->commit(shop->store.store, &one, 1), 0);
-    assert_int_equal(commit.result, 0);
+    shop_change(shop, id, &change, NULL);
     instance_close(&instance);
 }
 
+/* The same of its first effect. */
 static inline void shop_fail_effect(
     struct shop *shop, const char *id, uint32_t attempts, int error, const char *reason,
     bool is_dead)
 {
-    struct det_store_effect_change change = { .kind = DET_STORE_UPDATE };
-    struct det_store_commit commit = { .machine = shop->order,
-                                       .id = id,
-                                       .effects = &change,
-                                       .effect_count = 1 },
-                            *one = &commit;
     struct instance instance;
+    struct det_store_effect_change change = { .kind = DET_STORE_UPDATE };
 
     assert_int_equal(instance_find(&shop->store, id, &instance), CLI_OK);
     change.effect = instance.effects->row;
@@ -222,10 +231,7 @@ static inline void shop_fail_effect(
     change.effect.reason = reason;
     change.effect.next = instance.now + 4 * DET_SECOND;
     change.effect.is_dead = is_dead;
-    commit.instance = instance.loaded.instance;
-    commit.head = &instance.loaded.head;
-    assert_int_equal(shop->store.ops->commit(shop->store.store, &one, 1), 0);
-    assert_int_equal(commit.result, 0);
+    shop_change(shop, id, NULL, &change);
     instance_close(&instance);
 }
 

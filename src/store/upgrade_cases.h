@@ -6,6 +6,7 @@
 #ifndef DET_STORE_UPGRADE_CASES_H
 #define DET_STORE_UPGRADE_CASES_H
 
+#include "store/effect_key.h"
 #include "store/jobs.h"
 #include "store/pad_test.h"
 
@@ -38,6 +39,27 @@ static inline void check_old_rows(const struct found *found)
     assert_int_equal(found->effect_data[0], 5);
     assert_int_equal(found->deferred_count, 1);
     assert_int_equal(found->deferred_values[0], 77);
+}
+
+static inline void check_key(
+    const struct pad *pad, const struct det_store_effect *row, const char *wanted)
+{
+    char key[300];
+
+    det_effect_key(key, sizeof key, pad->store, pad->machine->name, "p", row);
+    assert_string_equal(key, wanted);
+}
+
+/* An attempt of the older program may have reached the other side under its key. One that is asked
+ * for now has the store in its key. */
+static inline void check_old_keys(const struct pad *pad, const struct found *found)
+{
+    struct det_store_effect fresh = found->effects[0];
+
+    check_key(pad, &found->effects[0], "pad/p/2/0");
+    check_key(pad, &found->effects[1], "pad/p/2/1");
+    fresh.index = det_effect_index(pad->store, 0);
+    check_key(pad, &fresh, "0011223344556677/pad/p/2/0");
 }
 
 static inline int must_not_find(void *context, const struct det_store_finding *row)
@@ -75,6 +97,7 @@ static inline void check_old_store(struct pad *pad)
     store->ops->release(store, found.loaded.instance);
     assert_int_equal(load_old(pad, "p", &found), 0);
     check_old_rows(&found);
+    check_old_keys(pad, &found);
     pad->instance = found.loaded.instance;
     pad->head = found.loaded.head;
     assert_int_equal(walk(pad, 0, &rows), 0);

@@ -623,9 +623,8 @@ def test_a_store_goes_through_its_export():
     shop("o-1", "o-2", "o-3")
     Path("parcel.fsm").write_text(PARCEL)
     detent("start", "parcel.fsm", "p-1", *STORE)
-    detent("send", "o-1", "pay", *STORE, "--payload",
-           '{"card":"4242","cents":18446744073709551615}',
-           "--id", "p-1")
+    much = ("--payload", '{"card":"4242","cents":18446744073709551615}')
+    detent("send", "o-1", "pay", *STORE, *much, "--id", "p-1")
     detent("send", "o-2", "ship", *STORE)
     detent("cancel", "o-3", *STORE, "--reason", "over")
     detent("store", "export", "all.jsonl", *STORE, err="4 instances and 3 events exported")
@@ -640,7 +639,9 @@ def test_a_store_goes_through_its_export():
         equal(found, was)
         equal(objects("history", name, *there), objects("history", name, *STORE))
     detent("store", "verify", *there, err="ok")
-    detent("send", "o-1", "pay", *there, *PAY, "--id", "p-1", out="was done before, as event 1")
+    detent("send", "o-1", "pay", *there, *much, "--id", "p-1", out="was done before, as event 1")
+    detent("send", "o-1", "pay", *there, *PAY, "--id", "p-1", code=4,
+           err="was used for another request: pay, event 1")
     kinds = [json.loads(line)["kind"] for line in
              detent("store", "export", *STORE, "-m", "parcel").stdout.splitlines()]
     equal(kinds, ["store", "definition", "instance", "end"])

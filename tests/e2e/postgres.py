@@ -159,9 +159,8 @@ def test_exports_go_both_ways():
     shop("o-1", "o-2", "o-3")
     Path("parcel.fsm").write_text(PARCEL)
     detent("start", "parcel.fsm", "p-1", *STORE)
-    detent("send", "o-1", "pay", *STORE, "--payload",
-           '{"card":"4242","cents":18446744073709551615}',
-           "--id", "p-1")
+    much = ("--payload", '{"card":"4242","cents":18446744073709551615}')
+    detent("send", "o-1", "pay", *STORE, *much, "--id", "p-1")
     detent("send", "o-2", "ship", *STORE)
     for _ in range(3):
         detent("send", "o-2", "ping", *STORE)
@@ -178,7 +177,11 @@ def test_exports_go_both_ways():
             found, first = (one("get", name, *where) for where in (target, STORE))
             equal(without_stores(found), without_stores(first))
             equal(objects("history", name, *target), objects("history", name, *STORE))
-    detent("send", "o-1", "pay", *there, *PAY, "--id", "p-1", out="was done before, as event 1")
+    for target in (there, back):
+        detent("send", "o-1", "pay", *target, *much, "--id", "p-1",
+               out="was done before, as event 1")
+        detent("send", "o-1", "pay", *target, *PAY, "--id", "p-1", code=4,
+               err="was used for another request: pay, event 1")
     detent("send", "o-2", "pay", *there, *PAY, out=["pending -> charging", "charging -> gone"])
 
 
