@@ -23,7 +23,7 @@
 #include "base/memory.h"
 #include "os/os.h"
 
-#define COMMITS_DEFAULT 512u
+#define ITEMS_DEFAULT 512u
 /* Woken without the lock; more of them with it. */
 #define WOKEN_MAX 64u
 
@@ -35,7 +35,7 @@ struct waiter {
 
 struct call {
     struct det_list node;
-    struct det_store_commit *const *commits;
+    const void *items;
     size_t count;
     int (*run)(void *context); /* not NULL: alone */
     void *context;
@@ -48,7 +48,7 @@ struct call {
 /* What a leader works with; one for each number. */
 struct seat {
     bool is_taken;
-    struct det_store_commit **commits;
+    char *items;
 };
 
 /* Who is to be woken. Conditions stay as long as the group, calls do not. */
@@ -136,24 +136,23 @@ static struct det_condition *promote(struct det_group *group)
     return call->waiter->condition;
 }
 
-/* Moves from the queue to the batch what fits; returns how many commits that is in all. */
+/* Moves from the queue to the batch what fits; returns how many items that is in all. */
 static size_t gather(struct det_group *group, struct call *leader, struct det_list *batch)
 {
     struct seat *seat = &group->seats[leader->writer];
-    size_t count = leader->count;
+    size_t count = leader->count, size = group->options.item_size;
 
-    if (leader->run || count > group->options.commits_max)
+    if (leader->run || count > group->options.items_max)
         return count;
-    memcpy(seat->commits, leader->commits, count * sizeof(struct det_store_commit *));
+    memcpy(seat->items, leader->items, count * size);
     while (!det_list_is_empty(&group->queue)) {
         struct call *call = DET_CONTAINER(group->queue.next, struct call, node);
 
-        if (call->run || call->count > group->options.commits_max - count)
+        if (call->run || call->count > group->options.items_max - count)
             break;
         det_list_remove(&call->node);
         det_list_append(batch, &call->node);
-        memcpy(
-            seat->commits + count, call->commits, call->count * sizeof(struct det_store_commit *));
+        memcpy(seat->items + count * size, call->items, call->count * size);
         count += call->count;
     }
     return count;
@@ -184,7 +183,7 @@ static int write_batch(struct det_group *group, const struct call *leader, size_
         return leader->run(leader->context);
     return options->write(
         options->context, leader->writer,
-        count == leader->count ? leader->commits : group->seats[leader->writer].commits, count);
+        count == leader->count ? leader->items : group->seats[leader->writer].items, count);
 }
 
 /* Enters with the lock and leaves without. Most followers are woken when it is free, so that they
@@ -268,9 +267,9 @@ static int open_seats(struct det_group *group)
     if (!group->seats)
         return DET_ERR_NO_MEMORY;
     for (unsigned i = 0; i < options->writers; i++) {
-        group->seats[i].commits =
-            DET_NEW_ARRAY(options->allocator, options->commits_max, struct det_store_commit *);
-        if (!group->seats[i].commits)
+        group->seats[i].items =
+            det_alloc_zero(options->allocator, options->items_max * options->item_size);
+        if (!group->seats[i].items)
             return DET_ERR_NO_MEMORY;
     }
     return 0;
@@ -281,13 +280,14 @@ int det_group_open(const struct det_group_options *options, struct det_group **r
     struct det_group *group = DET_NEW(options->allocator, struct det_group);
     int r;
 
+    det_assert(options->item_size > 0);
     if (!group)
         return DET_ERR_NO_MEMORY;
     group->options = *options;
     if (!options->writers)
         group->options.writers = 1;
-    if (!options->commits_max)
-        group->options.commits_max = COMMITS_DEFAULT;
+    if (!options->items_max)
+        group->options.items_max = ITEMS_DEFAULT;
     det_list_init(&group->queue);
     r = open_seats(group);
     if (r == 0)
@@ -321,8 +321,8 @@ void det_group_close(struct det_group *group)
     det_assert(group->leaders == 0 && det_list_is_empty(&group->queue));
     close_waiters(group);
     for (unsigned i = 0; group->seats && i < options->writers; i++) {
-        if (group->seats[i].commits)
-            DET_DELETE_ARRAY(options->allocator, group->seats[i].commits, options->commits_max);
+        det_free(
+            options->allocator, group->seats[i].items, options->items_max * options->item_size);
     }
     if (group->seats)
         DET_DELETE_ARRAY(options->allocator, group->seats, options->writers);
@@ -330,9 +330,9 @@ void det_group_close(struct det_group *group)
     DET_DELETE(options->allocator, group);
 }
 
-int det_group_commit(struct det_group *group, struct det_store_commit *const *commits, size_t count)
+int det_group_commit(struct det_group *group, const void *items, size_t count)
 {
-    struct call call = { .commits = commits, .count = count };
+    struct call call = { .items = items, .count = count };
 
     det_assert(count > 0);
     return enter(group, &call);

@@ -23,7 +23,7 @@ struct desk {
     struct det_world *world;
     struct det_group *group;
     unsigned writers;
-    size_t commits_max;
+    size_t items_max;
     atomic_uint inside, alone;
     atomic_bool seats[4];
     atomic_uint written, batches, largest;
@@ -46,9 +46,9 @@ static inline void pass_gate(struct desk *desk)
     det_mutex_unlock(desk->world, desk->mutex);
 }
 
-static inline int write_batch(
-    void *context, unsigned writer, struct det_store_commit *const *commits, size_t count)
+static inline int write_batch(void *context, unsigned writer, const void *items, size_t count)
 {
+    struct det_store_commit *const *commits = items;
     struct desk *desk = context;
 
     assert_true(count > 0);
@@ -90,7 +90,8 @@ static inline int desk_open(struct desk *desk, const struct det_allocator *alloc
         &(struct det_group_options){ .world = desk->world,
                                      .allocator = allocator,
                                      .writers = desk->writers,
-                                     .commits_max = desk->commits_max,
+                                     .item_size = sizeof(struct det_store_commit *),
+                                     .items_max = desk->items_max,
                                      .write = write_batch,
                                      .context = desk },
         &desk->group);

@@ -12,7 +12,7 @@ static void whatever_the_order_each_is_written_once(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= seeds_count(60); seed++) {
-        struct desk desk = { .writers = 1 + (unsigned)(seed % 3), .commits_max = 16 };
+        struct desk desk = { .writers = 1 + (unsigned)(seed % 3), .items_max = 16 };
         uint64_t hashes[2];
 
         for (int i = 0; i < 2; i++) {

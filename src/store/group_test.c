@@ -9,7 +9,7 @@ static void many_threads_are_each_written_once(void **state)
 {
     (void)state;
     for (unsigned writers = 1; writers <= 4; writers++) {
-        struct desk desk = { .world = det_world_real(), .writers = writers, .commits_max = 16 };
+        struct desk desk = { .world = det_world_real(), .writers = writers, .items_max = 16 };
 
         run_senders(&desk);
         assert_true(atomic_load(&desk.largest) == 20);

@@ -17,6 +17,13 @@
 /* 0 or DET_ERR_INVALID. */
 DET_MUST_CHECK int det_jobs_check_name(const char *name);
 DET_MUST_CHECK int det_jobs_check_put(const struct det_job_put *job);
+/* A call of `put`: an item of a group commit. */
+struct det_jobs_put_call {
+    const struct det_job_put *jobs;
+    size_t count;
+    struct det_job_place *ret;
+};
+
 /* Sets the results of all to 0 or DET_ERR_INVALID; whether one of them is 0. */
 bool det_jobs_check_puts(const struct det_job_put *jobs, size_t count, struct det_job_place *ret);
 /* Whether it asks for what the row has: the task and the body. */

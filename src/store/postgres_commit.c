@@ -269,15 +269,14 @@ static void finish(struct postgres_batch *batch)
     det_mutex_unlock(store->store.world, store->mutex);
 }
 
-static int write_batch(
-    void *context, unsigned writer, struct det_store_commit *const *commits, size_t count)
+static int write_batch(void *context, unsigned writer, const void *items, size_t count)
 {
     struct postgres_store *store = context;
     struct postgres_batch *batch = &store->batches[writer];
 
     if (atomic_load(&store->is_poisoned))
         return DET_ERR_IO;
-    det_postgres_stage(batch, commits, count);
+    det_postgres_stage(batch, items, count);
     if (batch->count == 0)
         return 0;
     batch->is_plain = is_all_plain(batch);
@@ -334,6 +333,7 @@ int det_postgres_batches_open(struct postgres_store *store)
         .world = store->store.world,
         .allocator = allocator,
         .writers = store->writer_count,
+        .item_size = sizeof(struct det_store_commit *),
         .write = write_batch,
         .context = store,
     };

@@ -17,15 +17,8 @@
 /* Calls in one statement. */
 #define CALLS_MAX 256
 
-/* A call of somebody who waits for it. */
-struct putting {
-    const struct det_job_put *jobs;
-    size_t count;
-    struct det_job_place *ret;
-};
-
-struct puts {
-    struct det_store_commit *const *calls; /* struct putting, in truth: the group does not look */
+struct put_batch {
+    const struct det_jobs_put_call *calls;
     size_t count;
     struct postgres_arrays *arrays;
     struct postgres_parameters wake, jobs;
@@ -72,21 +65,21 @@ int det_postgres_arrays_add(
 
 /* Walks over the jobs of all calls that are to be put: those whose result is BUSY. */
 struct walk {
-    const struct puts *puts;
+    const struct put_batch *batch;
     size_t call, job;
 };
 
 static bool next_job(
     struct walk *walk, const struct det_job_put **ret_job, struct det_job_place **ret_place)
 {
-    for (; walk->call < walk->puts->count; walk->call++, walk->job = 0) {
-        const struct putting *putting = (const void *)walk->puts->calls[walk->call];
+    for (; walk->call < walk->batch->count; walk->call++, walk->job = 0) {
+        const struct det_jobs_put_call *call = &walk->batch->calls[walk->call];
 
-        for (; walk->job < putting->count; walk->job++) {
-            if (putting->ret[walk->job].result != DET_ERR_BUSY)
+        for (; walk->job < call->count; walk->job++) {
+            if (call->ret[walk->job].result != DET_ERR_BUSY)
                 continue;
-            *ret_job = &putting->jobs[walk->job];
-            *ret_place = &putting->ret[walk->job++];
+            *ret_job = &call->jobs[walk->job];
+            *ret_place = &call->ret[walk->job++];
             return true;
         }
     }
@@ -94,12 +87,12 @@ static bool next_job(
 }
 
 /* How many, or an error. */
-static int fill(struct puts *puts, struct postgres_store *store)
+static int fill(struct put_batch *batch, struct postgres_store *store)
 {
-    struct postgres_arrays *arrays = puts->arrays;
+    struct postgres_arrays *arrays = batch->arrays;
     const struct det_job_put *job;
     struct det_job_place *place;
-    struct walk walk = { .puts = puts };
+    struct walk walk = { .batch = batch };
     static const uint32_t types[] = { POSTGRES_TEXTS, POSTGRES_TEXTS, POSTGRES_TEXTS,
                                       POSTGRES_BLOBS, POSTGRES_NUMBERS };
     int count = 0, r;
@@ -115,19 +108,19 @@ static int fill(struct puts *puts, struct postgres_store *store)
         det_postgres_arrays_text(arrays, QUEUE_TO_WAKE, job->queue);
         count++;
     }
-    det_postgres_add_text(&puts->wake, store->channel);
-    r = det_postgres_arrays_add(arrays, QUEUE_TO_WAKE, POSTGRES_TEXTS, &puts->wake);
+    det_postgres_add_text(&batch->wake, store->channel);
+    r = det_postgres_arrays_add(arrays, QUEUE_TO_WAKE, POSTGRES_TEXTS, &batch->wake);
     for (size_t i = 0; r == 0 && i < sizeof types / sizeof types[0]; i++)
-        r = det_postgres_arrays_add(arrays, i, types[i], &puts->jobs);
+        r = det_postgres_arrays_add(arrays, i, types[i], &batch->jobs);
     return r < 0 ? r : count;
 }
 
 static void send_puts(struct postgres_exchange *exchange, void *context)
 {
-    const struct puts *puts = context;
+    const struct put_batch *batch = context;
 
-    det_postgres_ask(exchange, POSTGRES_JOB_WAKE, &puts->wake);
-    det_postgres_ask(exchange, POSTGRES_JOB_PUT, &puts->jobs);
+    det_postgres_ask(exchange, POSTGRES_JOB_WAKE, &batch->wake);
+    det_postgres_ask(exchange, POSTGRES_JOB_PUT, &batch->jobs);
 }
 
 static void take_place(const PGresult *rows, int row, struct det_job_place *ret)
@@ -145,15 +138,15 @@ static void take_place(const PGresult *rows, int row, struct det_job_place *ret)
  * somebody whom the statement did not see yet. */
 static int take_puts(struct postgres_exchange *exchange, void *context)
 {
-    const struct puts *puts = context;
+    const struct put_batch *batch = context;
     const PGresult *rows = exchange->results[1];
-    struct walk walk = { .puts = puts };
+    struct walk walk = { .batch = batch };
     const struct det_job_put *job;
     struct det_job_place *place;
     uint64_t last = 0;
     int count = PQntuples(rows), *row_of, number = 0;
     const struct det_allocator *allocator = exchange->connection->store->store.allocator;
-    int jobs = (int)puts->arrays->columns[QUEUE].count;
+    int jobs = (int)batch->arrays->columns[QUEUE].count;
 
     row_of = DET_NEW_ARRAY(allocator, (size_t)jobs + 1, int);
     if (!row_of)
@@ -179,16 +172,16 @@ static int take_puts(struct postgres_exchange *exchange, void *context)
 }
 
 /* 1: some are to be put again; 0; or an error. */
-static int put_once(struct postgres_store *store, struct puts *puts)
+static int put_once(struct postgres_store *store, struct put_batch *batch)
 {
     struct postgres_arrays arrays;
-    const struct postgres_job job = { send_puts, take_puts, puts, true, 0 };
+    const struct postgres_job job = { send_puts, take_puts, batch, true, 0 };
     int r;
 
     det_postgres_arrays_init(&arrays, store->store.allocator);
-    puts->arrays = &arrays;
-    puts->wake = puts->jobs = (struct postgres_parameters){ 0 };
-    r = fill(puts, store);
+    batch->arrays = &arrays;
+    batch->wake = batch->jobs = (struct postgres_parameters){ 0 };
+    r = fill(batch, store);
     if (r > 0) {
         r = det_postgres_run(store, &job, NULL);
         r = r < 0 ? r : 1;
@@ -197,15 +190,14 @@ static int put_once(struct postgres_store *store, struct puts *puts)
     return r;
 }
 
-int det_postgres_jobs_write(
-    void *context, unsigned writer, struct det_store_commit *const *calls, size_t count)
+int det_postgres_jobs_write(void *context, unsigned writer, const void *items, size_t count)
 {
-    struct puts puts = { .calls = calls, .count = count };
+    struct put_batch batch = { .calls = items, .count = count };
     int r = 1;
 
     (void)writer;
     for (int i = 0; r > 0 && i < TRIES; i++)
-        r = put_once(context, &puts);
+        r = put_once(context, &batch);
     return r < 0 ? r : 0;
 }
 
@@ -213,8 +205,7 @@ int det_postgres_jobs_put(
     struct det_store *base, const struct det_job_put *jobs, size_t count, struct det_job_place *ret)
 {
     struct postgres_store *store = postgres_store_of(base);
-    struct putting putting = { jobs, count, ret };
-    struct det_store_commit *call = (void *)&putting;
+    const struct det_jobs_put_call call = { jobs, count, ret };
 
     if (!det_jobs_check_puts(jobs, count, ret))
         return 0;
@@ -233,7 +224,8 @@ int det_postgres_jobs_open(struct postgres_store *store)
         &(struct det_group_options){ .world = store->store.world,
                                      .allocator = store->store.allocator,
                                      .writers = store->writer_count < 2 ? store->writer_count : 2,
-                                     .commits_max = CALLS_MAX,
+                                     .item_size = sizeof(struct det_jobs_put_call),
+                                     .items_max = CALLS_MAX,
                                      .write = det_postgres_jobs_write,
                                      .context = store },
         &store->job_group);

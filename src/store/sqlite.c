@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "os/os.h"
+#include "store/jobs.h"
 #include "store/store.h"
 
 #define READERS_DEFAULT 2u
@@ -157,6 +158,7 @@ static int open_groups(struct sqlite_store *store, const struct det_store_option
     struct det_group_options group = { .world = options->world,
                                        .allocator = options->allocator,
                                        .writers = 1,
+                                       .item_size = sizeof(struct det_store_commit *),
                                        .write = det_sqlite_write,
                                        .context = store };
     int r;
@@ -164,6 +166,7 @@ static int open_groups(struct sqlite_store *store, const struct det_store_option
     r = det_group_open(&group, &store->group);
     if (r < 0)
         return r;
+    group.item_size = sizeof(struct det_jobs_put_call);
     group.write = det_sqlite_jobs_write;
     return det_group_open(&group, &store->job_group);
 }

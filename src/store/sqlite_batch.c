@@ -130,9 +130,9 @@ static int write_all(
     return end_transaction(store);
 }
 
-int det_sqlite_write(
-    void *context, unsigned writer, struct det_store_commit *const *commits, size_t count)
+int det_sqlite_write(void *context, unsigned writer, const void *items, size_t count)
 {
+    struct det_store_commit *const *commits = items;
     struct sqlite_store *store = context;
     int64_t position;
     int r;

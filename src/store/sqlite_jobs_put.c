@@ -7,15 +7,8 @@
  *     put --> group of puts --> leader: one transaction for all --> alone on the writer */
 #include "store/sqlite_jobs.h"
 
-/* A call of somebody who waits for it. */
-struct putting {
-    const struct det_job_put *jobs;
-    size_t count;
-    struct det_job_place *ret;
-};
-
-struct puts {
-    struct det_store_commit *const *calls; /* struct putting, in truth: the group does not look */
+struct put_batch {
+    const struct det_jobs_put_call *calls;
     size_t count;
 };
 
@@ -74,35 +67,33 @@ int det_sqlite_jobs_insert(
 
 static int put_step(struct sqlite_store *store, void *context)
 {
-    const struct puts *puts = context;
+    const struct put_batch *batch = context;
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < puts->count; i++) {
-        const struct putting *putting = (const void *)puts->calls[i];
+    for (size_t i = 0; r == 0 && i < batch->count; i++) {
+        const struct det_jobs_put_call *call = &batch->calls[i];
 
-        for (size_t k = 0; r == 0 && k < putting->count; k++) {
-            if (putting->ret[k].result == 0)
-                r = det_sqlite_jobs_insert(store, &putting->jobs[k], &putting->ret[k]);
+        for (size_t k = 0; r == 0 && k < call->count; k++) {
+            if (call->ret[k].result == 0)
+                r = det_sqlite_jobs_insert(store, &call->jobs[k], &call->ret[k]);
         }
     }
     return r;
 }
 
-int det_sqlite_jobs_write(
-    void *context, unsigned writer, struct det_store_commit *const *calls, size_t count)
+int det_sqlite_jobs_write(void *context, unsigned writer, const void *items, size_t count)
 {
-    struct puts puts = { calls, count };
+    struct put_batch batch = { items, count };
 
     (void)writer;
-    return det_sqlite_alone(context, put_step, &puts);
+    return det_sqlite_alone(context, put_step, &batch);
 }
 
 int det_sqlite_jobs_put(
     struct det_store *base, const struct det_job_put *jobs, size_t count, struct det_job_place *ret)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    struct putting putting = { jobs, count, ret };
-    struct det_store_commit *call = (void *)&putting;
+    const struct det_jobs_put_call call = { jobs, count, ret };
 
     if (!det_jobs_check_puts(jobs, count, ret))
         return 0;
