@@ -200,7 +200,8 @@ DET_API int det_workers_history(
 /* Drains it: what came after the sequence `after` (0: all), oldest first. Call it again with the
  * sequence of the last line. `ret_lost`, which may be NULL, is how many of them are not remembered
  * any more: 0 when it is drained at least once in 256 rows. A worker that was removed and made anew
- * begins at 1. */
+ * begins at 1, and so does every worker of a new run: an `after` beyond the newest sequence is of
+ * an earlier one, and counts as 0. */
 DET_API int det_workers_history_after(
     struct det_workers *workers, const char *id, uint64_t after, char **ret, size_t *ret_size,
     uint64_t *ret_lost) DET_MUST_CHECK;

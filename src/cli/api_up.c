@@ -363,8 +363,8 @@ void api_change_job(struct api_call *call)
 void api_write_status(struct api_call *call, const char *key, json_t *parts)
 {
     static const char *const counts[] = {
-        "registered", "queued", "running", "waiting",  "backing_off", "resting",
-        "held",       "stuck",  "added",   "finished", "restarts",    "rejected",
+        "registered", "queued", "running",  "waiting",  "backing_off", "resting",     "held",
+        "stuck",      "added",  "finished", "restarts", "rejected",    "events_lost",
     };
     static const char *const own[] = { "kind", "project", "process", "since", "state" };
     json_t *status = json_array_get(parts, 0);

@@ -171,13 +171,6 @@ static void answer_one(struct api_call *call, json_t *parts)
     api_put_json(call, NULL, json_array_get(parts, 0));
 }
 
-static void answer_items(struct api_call *call, json_t *parts)
-{
-    line_open(&call->line, NULL, '{');
-    api_put_json(call, "items", parts);
-    line_close(&call->line, '}');
-}
-
 static json_t *about(struct api_call *call)
 {
     const char *id = worker_of(call);
@@ -190,9 +183,41 @@ void api_get_worker(struct api_call *call)
     api_ask(call, "workers-show", about(call), answer_one);
 }
 
+/* The history of one. */
+
+static uint64_t sequence_at(json_t *parts, size_t index)
+{
+    return (uint64_t)json_integer_value(json_object_get(json_array_get(parts, index), "sequence"));
+}
+
+/* `next` is the cursor for what comes later; `lost` is how many rows came after the given cursor
+ * and are not remembered any more. */
+static void answer_history(struct api_call *call, json_t *parts)
+{
+    size_t count = json_array_size(parts);
+    uint64_t after = 0, next, first = sequence_at(parts, 0);
+    bool is_drained = api_query(call, "after") != NULL;
+
+    if (is_drained && !api_query_number(call, "after", 0, INT64_MAX, &after))
+        return;
+    next = !count ? after : sequence_at(parts, is_drained ? count - 1 : 0);
+    line_open(&call->line, NULL, '{');
+    api_put_json(call, "items", parts);
+    line_number(&call->line, "next", next);
+    line_number(
+        &call->line, "lost", is_drained && count ? first - (first > after ? after : 0) - 1 : 0);
+    line_close(&call->line, '}');
+}
+
 void api_get_worker_history(struct api_call *call)
 {
-    api_ask(call, "workers-history", about(call), answer_items);
+    json_t *arguments = about(call);
+    uint64_t after = 0;
+    bool is_right = api_query_number(call, "after", 0, INT64_MAX, &after);
+
+    if (is_right && arguments && api_query(call, "after"))
+        is_right = json_object_set_new(arguments, "after", json_integer((json_int_t)after)) == 0;
+    ask(call, "workers-history", is_right, arguments, answer_history);
 }
 
 void api_delete_worker(struct api_call *call)

@@ -336,20 +336,33 @@ static int send_lines(struct socket_call *call, const char *text, size_t size)
     return r;
 }
 
+static int write_history(
+    struct det_workers *workers, const struct socket_request *request, const char *id, char **ret,
+    size_t *ret_size)
+{
+    if (!up_argument(request, "after"))
+        return det_workers_history(workers, id, ret, ret_size);
+    return det_workers_history_after(
+        workers, id, up_argument_count(request, "after", 0), ret, ret_size, NULL);
+}
+
 void up_run_workers_history(
     void *context, const struct socket_request *request, struct socket_call *call)
 {
+    static const struct up_argument table[] = { { "id", UP_TEXT },
+                                                { "after", UP_COUNT },
+                                                { NULL, UP_TEXT } };
     struct up_workers *workers;
     char id[DET_WORKER_PATH_MAX + 1], *text = NULL;
     size_t size = 0;
     int r;
 
-    if (!up_arguments_check(request, call, up_workers_id))
+    if (!up_arguments_check(request, call, table))
         return;
     workers = up_workers_of(context, call);
     if (!workers || !up_workers_take_id(workers, request, call, id))
         return;
-    r = det_workers_history(workers->workers, id, &text, &size);
+    r = write_history(workers->workers, request, id, &text, &size);
     if (r == 0) {
         r = send_lines(call, text, size);
         det_free(workers->up->output.outer->allocator, text, size + 1);

@@ -444,6 +444,8 @@ SENTENCE(a_history_is_drained_without_gaps_and_what_was_lost_is_counted)
     struct lab lab;
     uint64_t cursor = 0, lost;
     uint32_t drained = 0;
+    char *text;
+    size_t size;
 
     options.watch = NULL;
     lab_open(&lab, options);
@@ -461,6 +463,13 @@ SENTENCE(a_history_is_drained_without_gaps_and_what_was_lost_is_counted)
     assert_int_equal(drain(&lab, &cursor, &lost), 256);
     assert_int_equal(cursor, lab_status(&lab, "lab/p").counts.transitions);
     assert_true(lost > 200);
+    /* A cursor of an earlier run. */
+    cursor = 0;
+    assert_int_equal(
+        det_workers_history_after(lab.workers, "lab/p", 1000000, &text, &size, &lost), 0);
+    assert_true(lost > 400);
+    assert_non_null(strstr(text, "\"sequence\":"));
+    det_free(NULL, text, size + 1);
     lab_close(&lab);
 }
 

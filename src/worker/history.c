@@ -143,11 +143,13 @@ void det_history_write_after(
     const struct det_worker *worker, uint64_t after, struct det_buffer *buffer, uint64_t *ret_lost)
 {
     const struct det_history *history = worker->history;
-    uint64_t first = after + 1;
+    uint64_t first;
 
     *ret_lost = 0;
-    if (!history || after >= history->count)
+    if (!history || after == history->count)
         return;
+    /* A cursor beyond the newest row is of a worker that was here before this one. */
+    first = after > history->count ? 1 : after + 1;
     if (first < oldest(history)) {
         *ret_lost = oldest(history) - first;
         first = oldest(history);

@@ -57,7 +57,8 @@ GOOD = {
     "openapi": [call(holds=lambda v: v == FILE.read_text())],
     "redeem": [],
     "sign_out": [],
-    "status": [call(holds=lambda v: v["machines"] == 2 and v["state"] == "running")],
+    "status": [call(holds=lambda v: v["machines"] == 2 and v["state"] == "running"
+                    and v["tasks"]["events_lost"] == 0)],
     "store": [call(holds=lambda v: len(v["machines"]) == 2 and v["away"] is None)],
     "rates": [call(holds=lambda v: len(v["events"]) == 360 and v["step_ns"] == 10**10),
               call(query="span_s=60", holds=lambda v: len(v["events"]) == 12),
@@ -189,7 +190,13 @@ GOOD = {
                call(worker="hello", holds=lambda v: v["phase"] == "running" and
                     v["counts"]["startups"] == 1)],
     "worker_history": [call(worker="hello", holds=lambda v: {"say_hello"} ==
-                            {i["action"] for i in v["items"] if "action" in i})],
+                            {i["action"] for i in v["items"] if "action" in i}),
+                       call(worker="hello", query="after=0", holds=lambda v: v["lost"] == 0 and
+                            [i["sequence"] for i in v["items"]] == list(range(1, v["next"] + 1))),
+                       call(worker="hello", query="after=1",
+                            holds=lambda v: v["items"][0]["sequence"] == 2),
+                       call(worker="hello", query="after=1000000",
+                            holds=lambda v: v["items"][0]["sequence"] == 1)],
     "put_worker": [call(worker="root~extra", body={
         "kind": "examplechild", "config": "address: '{{ .IP }}:{{ .PORT }}'\n",
         "variables": {"PORT": 9}, "location": {"site": "north"}, "run_in": ["running"],
