@@ -14,9 +14,15 @@
  *     have cleared their environment and left their session.
  *
  * The helper is forked from the program. It blocks all signals, has a session of its own, holds no
- * descriptor of the program's, and uses no memory allocation. A guard has no global state and sets
- * no signal handler. A program that reaps all of its children must leave the helper alone, see
- * det_guard_is_helper(). The format of the record is in docs/formats/processes.md. */
+ * descriptor of the program's, and uses no memory allocation. A program that reaps all of its
+ * children must leave the helper alone, see det_guard_is_helper(). The format of the record is in
+ * docs/formats/processes.md.
+ *
+ * A guard sets no signal handler. The process has one thing that all real worlds share: the first
+ * start of a process with `ends_with_us` on another thread than the program's first one starts a
+ * thread that forks, with all signals blocked, and registers a handler with pthread_atfork(). The
+ * thread is detached and ends with the program; so a library that contains detent cannot be
+ * unloaded afterwards. */
 #ifndef DETENT_GUARD_H
 #define DETENT_GUARD_H
 
@@ -48,16 +54,22 @@ DET_API int det_guard_open(const struct det_allocator *allocator, struct det_gua
 DET_API struct det_world *det_guard_world(struct det_guard *guard);
 /* Ends what an earlier run left behind, which waits up to `grace` and a few seconds; then begins to
  * record. DET_ERR_TIMEOUT: one of them does not end, and nothing may be started. DET_ERR_CORRUPT:
- * the record is damaged, so that nobody knows. DET_ERR_UNSUPPORTED: there is no /proc. */
+ * the record is damaged, so that nobody knows. DET_ERR_UNSUPPORTED: there is no /proc.
+ * DET_ERR_LIMIT, DET_ERR_NO_MEMORY: the helper cannot be started. After a failure the guard is
+ * as it was before, and the start may be tried again. */
 DET_API int det_guard_start(
     struct det_guard *guard, const struct det_guard_options *options,
     struct det_error *reterr) DET_MUST_CHECK;
 /* Starts the helper again if it was killed: call this on SIGCHLD. 1: it was started again; 0: it
- * lives. */
+ * lives. Negative: it cannot be started, and nothing kills the processes if the program is killed
+ * now; call this again, say every second. */
 DET_API int det_guard_tend(struct det_guard *guard);
 /* Whether the child with this number is the helper, which only the guard may reap. */
 DET_API bool det_guard_is_helper(struct det_guard *guard, int64_t number);
-/* After all processes of the world were closed. Ends the helper. Takes NULL. */
+/* After all processes of the world were closed. Kills what they have left running, also what has
+ * left its group or its session, and waits until it is gone, 10 s at most; what comes from a
+ * process without `ends_with_us` goes on and is ended by the next start with the same path. Then
+ * ends the helper. Takes NULL. */
 DET_API void det_guard_close(struct det_guard *guard);
 
 DET_END

@@ -267,6 +267,7 @@ static void close_parts(struct up *up)
         det_loop_timer_cancel(up->loop, &up->patience);
         det_loop_timer_cancel(up->loop, &up->quiet);
         det_loop_timer_cancel(up->loop, &up->store_look);
+        det_loop_timer_cancel(up->loop, &up->guard_tend);
         up_signals_close(up);
     }
     tell_hidden(up, true);

@@ -193,6 +193,8 @@ struct up {
     struct det_timer patience;   /* tells who still stops */
     struct det_timer quiet;      /* nothing has happened for a while */
     struct det_timer store_look; /* whether the store can be reached */
+    struct det_timer guard_tend; /* the process that guards the others is started again */
+    bool is_unguarded;           /* it could not be started, and that was told */
     det_time away_since;         /* monotonic: since when it cannot; 0: it can */
     struct up_deadline *deadline;
     struct det_watch signal_watch; /* descriptor -1: not open */

@@ -9,7 +9,8 @@
 #include "cli/up.h"
 #include "os/os.h"
 
-#define GRACE_MAX (10 * DET_SECOND)
+#define GRACE_MAX  (10 * DET_SECOND)
+#define TEND_EVERY DET_SECOND
 /* So many are named. */
 #define NAMED_MAX 8
 
@@ -59,8 +60,34 @@ int up_guard_start(struct up *up, struct det_error *reterr)
     return r;
 }
 
+static void on_tend(void *argument)
+{
+    up_guard_tend(argument);
+}
+
+/* Without a timer the next child that ends is the next chance. */
+static void tend_later(struct up *up)
+{
+    up->guard_tend = (struct det_timer){ .run = on_tend, .argument = up };
+    (void)!det_loop_timer_set(up->loop, &up->guard_tend, det_loop_now(up->loop) + TEND_EVERY);
+}
+
 void up_guard_tend(struct up *up)
 {
-    if (up->guard && det_guard_tend(up->guard))
+    int r = up->guard ? det_guard_tend(up->guard) : 0;
+
+    if (r == 0)
+        return;
+    det_loop_timer_cancel(up->loop, &up->guard_tend);
+    if (r > 0)
         up_note_failure(up, UP_NAME, "the process that guards the others was killed; another runs");
+    else if (!up->is_unguarded)
+        up_note_failure(
+            up, UP_NAME,
+            "the process that guards the others was killed, and another cannot be started: %s; "
+            "tried again every second",
+            det_error_text(r));
+    up->is_unguarded = r < 0;
+    if (r < 0)
+        tend_later(up);
 }

@@ -24,6 +24,9 @@
 #include "os/os.h"
 #include "os/real_process.h"
 
+/* How long processes may take to be gone after they were killed. */
+#define CLOSE_SPAN (10 * DET_SECOND)
+
 int det_guard_open(const struct det_allocator *allocator, struct det_guard **ret)
 {
     struct det_guard *guard = DET_NEW(allocator, struct det_guard);
@@ -127,10 +130,45 @@ static void make_marks(struct det_guard *guard)
         guard->record->run);
 }
 
+/* Kills what is tied to the run and still lives. True: nothing of the run is left, also nothing
+ * that was kept, which is for the next start to end. */
+static bool end_tied(const struct det_guard_record *record)
+{
+    det_time deadline = det_real_now(NULL, DET_CLOCK_MONOTONIC) + CLOSE_SPAN;
+    struct det_guard_scan scan;
+    bool is_over;
+
+    if (record->count == 0)
+        return !*record->cgroup || det_guard_cgroup_remove(record->cgroup);
+    if (det_guard_scan_init(&scan, record, DET_GUARD_PROCESSES_MAX, false) < 0)
+        return false;
+    is_over = det_guard_kill_all(&scan, deadline);
+    scan.with_kept = true;
+    is_over = is_over && det_guard_scan_run(&scan, 0, NULL, NULL) == 0;
+    det_guard_scan_deinit(&scan);
+    return is_over;
+}
+
+/* Back to how it was before the start. The helper ends last: we may be killed at any moment. */
+static void end_run(struct det_guard *guard)
+{
+    bool is_over;
+
+    if (!guard->record)
+        return;
+    is_over = end_tied(guard->record);
+    guard->helper_wanted = false;
+    det_guard_helper_stop(guard);
+    det_guard_record_close(guard, is_over);
+    if (guard->self >= 0)
+        close(guard->self);
+    guard->self = -1;
+}
+
 int det_guard_start(
     struct det_guard *guard, const struct det_guard_options *options, struct det_error *reterr)
 {
-    int r;
+    int r, number;
 
     det_assert(!guard->record && options->path);
     r = recover(options, reterr);
@@ -143,19 +181,22 @@ int det_guard_start(
             det_error_text(r));
     make_marks(guard);
     guard->self = pidfd_open(getpid(), 0);
-    if (guard->self >= 0 && det_guard_helper_start(guard) == 0)
+    guard->helper_wanted = guard->self >= 0 && det_guard_helper_start(guard) == 0;
+    if (guard->helper_wanted)
         return 0;
+    number = errno;
+    end_run(guard);
     return det_error_set(
-        reterr, det_real_error(errno), "cannot start the process that guards the others: %s",
-        strerrordesc_np(errno));
+        reterr, det_real_error(number), "cannot start the process that guards the others: %s",
+        strerrordesc_np(number));
 }
 
 int det_guard_tend(struct det_guard *guard)
 {
-    if (guard->helper <= 0 || waitpid(guard->helper, NULL, WNOHANG) == 0)
+    if (!guard->helper_wanted || (guard->helper && waitpid(guard->helper, NULL, WNOHANG) == 0))
         return 0;
     guard->helper = 0;
-    return det_guard_helper_start(guard) == 0;
+    return det_guard_helper_start(guard) == 0 ? 1 : det_real_error(errno);
 }
 
 bool det_guard_is_helper(struct det_guard *guard, int64_t number)
@@ -253,30 +294,11 @@ int det_guard_record_self(struct det_guard_slot *slot, int cgroup)
     return 0;
 }
 
-static bool is_used(const struct det_guard_record *record)
-{
-    for (uint32_t i = 0; i < record->count; i++)
-        if (record->slots[i].state == DET_GUARD_LIVE)
-            return true;
-    return false;
-}
-
 void det_guard_close(struct det_guard *guard)
 {
     if (!guard)
         return;
-    det_guard_helper_stop(guard);
-    if (guard->record) {
-        if (!is_used(guard->record) &&
-            (!*guard->record->cgroup || det_guard_cgroup_remove(guard->record->cgroup)))
-            (void)!ftruncate(guard->file, 0);
-        (void)munmap(guard->record, DET_GUARD_SIZE(DET_GUARD_PROCESSES_MAX));
-        close(guard->file);
-    }
-    if (guard->self >= 0)
-        close(guard->self);
-    if (guard->cgroup >= 0)
-        close(guard->cgroup);
+    end_run(guard);
     pthread_mutex_destroy(&guard->lock);
     DET_DELETE(guard->allocator, guard);
 }

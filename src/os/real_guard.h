@@ -70,6 +70,7 @@ struct det_guard {
     int file;
     uint32_t allocated; /* slots that have their place on the disk */
     uint32_t free;      /* index of the first free one below `count` + 1; 0: none */
+    bool helper_wanted; /* from start to close */
     pid_t helper;       /* 0: none */
     int self;           /* pidfd of this program */
     int cgroup;         /* cgroup.procs of the children, to write to; -1: there is none */
@@ -91,6 +92,8 @@ int det_guard_record_self(struct det_guard_slot *slot, int cgroup);
 
 /* A new file in the place of what is there. */
 DET_MUST_CHECK int det_guard_record_create(struct det_guard *guard, const char *path);
+/* Closes it; `is_over`: nothing that it lists lives, so that the file becomes empty. */
+void det_guard_record_close(struct det_guard *guard, bool is_over);
 /* The one that is there, to read; NULL and 0: there is none, or all of it is over. Unmapped with
  * det_guard_record_unload(). DET_ERR_CORRUPT. */
 DET_MUST_CHECK int det_guard_record_load(
@@ -117,7 +120,7 @@ struct det_guard_scan {
     const struct det_guard_record *record;
     size_t slot_count; /* of the record, that can be read */
     bool with_kept;
-    uint8_t *found; /* a bit for each number */
+    uint32_t *found; /* for each number: the start time of the process that was found, see .c */
 };
 /* 0 or -1 with errno. */
 int det_guard_scan_init(

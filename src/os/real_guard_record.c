@@ -94,14 +94,17 @@ static int map_new(struct det_guard *guard, const char *run)
     return fill_header(guard->record, run, &guard->cgroup);
 }
 
-static void unmap_new(struct det_guard *guard)
+void det_guard_record_close(struct det_guard *guard, bool is_over)
 {
     if (guard->record)
         (void)munmap(guard->record, DET_GUARD_SIZE(DET_GUARD_PROCESSES_MAX));
     guard->record = NULL;
+    guard->allocated = guard->free = 0;
     if (guard->cgroup >= 0)
         close(guard->cgroup);
     guard->cgroup = -1;
+    if (is_over)
+        (void)!ftruncate(guard->file, 0);
     close(guard->file);
     guard->file = -1;
 }
@@ -128,7 +131,7 @@ int det_guard_record_create(struct det_guard *guard, const char *path)
     if (r < 0) {
         if (guard->record && guard->record->cgroup[0])
             (void)det_guard_cgroup_remove(guard->record->cgroup);
-        unmap_new(guard);
+        det_guard_record_close(guard, true);
         (void)unlink(name);
     }
     return r;

@@ -19,6 +19,7 @@
 
 /* The kernel's own limit of numbers (PID_MAX_LIMIT). */
 #define NUMBERS_MAX (4 << 20)
+#define FOUND_SIZE  (NUMBERS_MAX * sizeof(uint32_t))
 #define DEPTH_MAX   64
 
 static size_t add_text(char *target, size_t used, const char *text)
@@ -141,9 +142,30 @@ static enum mark mark_of(int proc, pid_t number, const char *run)
     return mark;
 }
 
-static bool is_found(const struct det_guard_scan *scan, pid_t number)
+/* What is kept of a start time; 0 is none. */
+static uint32_t mark_of_start(uint64_t start)
 {
-    return number > 0 && number < NUMBERS_MAX && (scan->found[number / 8] >> (number % 8) & 1) != 0;
+    uint32_t mark = (uint32_t)start + 1;
+
+    return mark ? mark : 1;
+}
+
+/* A number that was found may be somebody else's by now. */
+static bool is_found(const struct det_guard_scan *scan, const struct det_guard_seen *seen)
+{
+    return scan->found[seen->number] == mark_of_start(seen->start);
+}
+
+/* The number of a process that has ended is still that of the one that was found, unless somebody
+ * else with that number lives. */
+static bool is_parent_found(const struct det_guard_scan *scan, const struct det_guard_seen *seen)
+{
+    pid_t number = seen->parent;
+    struct det_guard_seen parent;
+
+    if (number <= 0 || number >= NUMBERS_MAX || !scan->found[number])
+        return false;
+    return !det_guard_look(scan->proc, number, &parent) || is_found(scan, &parent);
 }
 
 static const struct det_guard_slot *slot_at(const struct det_guard_scan *scan, uint32_t index)
@@ -257,22 +279,22 @@ static int walk_all(struct walk *walk, void (*visit)(struct walk *, const struct
     return size < 0 ? -1 : walk->count;
 }
 
-static void note_found(struct walk *walk, pid_t number)
+static void note_found(struct walk *walk, const struct det_guard_seen *seen)
 {
-    walk->scan->found[number / 8] |= (uint8_t)(1U << (number % 8));
+    walk->scan->found[seen->number] = mark_of_start(seen->start);
     walk->count++;
 }
 
 static void visit_first(struct walk *walk, const struct det_guard_seen *seen)
 {
     if (belongs(walk->scan, seen))
-        note_found(walk, seen->number);
+        note_found(walk, seen);
 }
 
 static void visit_child(struct walk *walk, const struct det_guard_seen *seen)
 {
-    if (!is_found(walk->scan, seen->number) && is_found(walk->scan, seen->parent))
-        note_found(walk, seen->number);
+    if (!is_found(walk->scan, seen) && is_parent_found(walk->scan, seen))
+        note_found(walk, seen);
 }
 
 static void send_signal(struct walk *walk, const struct det_guard_seen *seen)
@@ -294,7 +316,7 @@ static void visit_found(struct walk *walk, const struct det_guard_seen *seen)
 {
     const struct det_guard_slot *slot;
 
-    if (!is_found(walk->scan, seen->number))
+    if (!is_found(walk->scan, seen))
         return;
     walk->count++;
     if (walk->call) {
@@ -315,13 +337,20 @@ static void find_above(struct walk *walk)
              det_guard_look(walk->scan->proc, seen.parent, &seen) && seen.parent > 0);
 }
 
+/* Pages that were never written take no memory; all of them are zero again. */
+static void forget_found(struct det_guard_scan *scan)
+{
+    if (madvise(scan->found, FOUND_SIZE, MADV_DONTNEED) < 0)
+        memset(scan->found, 0, FOUND_SIZE);
+}
+
 int det_guard_scan_run(
     struct det_guard_scan *scan, int signal, det_guard_found_fn *call, void *user)
 {
     struct walk walk = { .scan = scan, .signal = signal, .call = call, .user = user };
     int count;
 
-    memset(scan->found, 0, NUMBERS_MAX / 8);
+    forget_found(scan);
     find_above(&walk);
     count = walk_all(&walk, visit_first);
     if (count <= 0)
@@ -335,8 +364,9 @@ int det_guard_scan_init(
     struct det_guard_scan *scan, const struct det_guard_record *record, size_t slot_count_max,
     bool with_kept)
 {
-    void *map =
-        mmap(NULL, NUMBERS_MAX / 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *map = mmap(
+        NULL, FOUND_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+        0);
 
     *scan = (struct det_guard_scan){
         .record = record, .slot_count = slot_count_max, .with_kept = with_kept, .found = map
@@ -346,12 +376,12 @@ int det_guard_scan_init(
     scan->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (scan->proc >= 0)
         return 0;
-    (void)munmap(map, NUMBERS_MAX / 8);
+    (void)munmap(map, FOUND_SIZE);
     return -1;
 }
 
 void det_guard_scan_deinit(struct det_guard_scan *scan)
 {
     close(scan->proc);
-    (void)munmap(scan->found, NUMBERS_MAX / 8);
+    (void)munmap(scan->found, FOUND_SIZE);
 }

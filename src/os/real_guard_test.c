@@ -293,6 +293,61 @@ static void one_that_ignores_the_signal_is_killed(void **state)
     close(one);
 }
 
+/* A process that starts another, in a session of its own, and ends. The pidfd of the other. */
+static int leave_one(struct det_guard *guard, bool ends_with_us)
+{
+    char file[4200], script[9000];
+    const char *const argv[] = { "/bin/sh", "-c", script, NULL };
+    struct det_world *world = det_guard_world(guard);
+    struct det_process *process;
+    struct det_process_end end;
+    char *text;
+    int descriptor;
+
+    (void)snprintf(file, sizeof file, "%s/left", folder);
+    (void)snprintf(
+        script, sizeof script,
+        "setsid sh -c 'echo $$ > %s.new; mv %s.new %s; exec sleep 600' & "
+        "while ! test -e %s; do :; done",
+        file, file, file, file);
+    process = run_program(guard, argv, ends_with_us);
+    assert_int_equal(0, world->ops->process_wait(world, process, DET_NEVER, &end));
+    world->ops->process_close(world, process);
+    text = det_test_read_file(file, NULL);
+    descriptor = pidfd_open((pid_t)strtol(text, NULL, 10), 0);
+    free(text);
+    assert_int_equal(0, unlink(file));
+    assert_false(is_over(descriptor, 0));
+    return descriptor;
+}
+
+static void a_close_kills_what_processes_have_left_in_other_sessions(void **state)
+{
+    struct det_guard *guard = begin(0);
+    int one = leave_one(guard, true);
+    struct stat status;
+
+    (void)state;
+    det_guard_close(guard);
+    assert_true(is_over(one, 0));
+    close(one);
+    assert_int_equal(0, stat(path, &status));
+    assert_int_equal(0, status.st_size);
+}
+
+static void what_was_kept_survives_a_close_and_is_ended_by_the_next_start(void **state)
+{
+    struct det_guard *guard = begin(0);
+    int one = leave_one(guard, false);
+
+    (void)state;
+    det_guard_close(guard);
+    assert_false(is_over(one, 0));
+    det_guard_close(begin(DET_SECOND));
+    assert_true(is_over(one, 0));
+    close(one);
+}
+
 static void the_helper_is_known_and_replaced(void **state)
 {
     struct det_guard *guard = begin(0);
@@ -485,6 +540,8 @@ int main(void)
         CASE(one_that_was_kept_is_ended_by_the_next_program),
         CASE(without_a_boot_id_the_time_of_the_file_counts),
         CASE(one_that_ignores_the_signal_is_killed),
+        CASE(a_close_kills_what_processes_have_left_in_other_sessions),
+        CASE(what_was_kept_survives_a_close_and_is_ended_by_the_next_start),
         CASE(the_helper_is_known_and_replaced),
         CASE(what_is_damaged_is_refused),
         CASE(a_place_that_is_not_there_is_told),
