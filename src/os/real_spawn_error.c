@@ -151,12 +151,48 @@ static int tell_program(
         reason_of(number), remedy);
 }
 
+static bool has_limit(const struct det_process_options *options, enum det_limit_kind kind)
+{
+    for (size_t i = 0; i < options->limit_count; i++)
+        if (options->limits[i].kind == kind)
+            return true;
+    return false;
+}
+
+/* Whether a limit that the process has of its own explains this: then nothing is short here, and to
+ * wait does not help. */
+static bool is_own_limit(
+    const struct det_process_options *options, const struct det_spawn_failure *failure)
+{
+    if (failure->stage != DET_SPAWN_USER && failure->stage != DET_SPAWN_FOLDER &&
+        failure->stage != DET_SPAWN_PROGRAM)
+        return false;
+    switch (failure->number) {
+    case EAGAIN:
+        return has_limit(options, DET_LIMIT_PROCESSES);
+    case ENOMEM:
+        return has_limit(options, DET_LIMIT_MEMORY) || has_limit(options, DET_LIMIT_STACK);
+    case EMFILE:
+        return has_limit(options, DET_LIMIT_OPEN_FILES);
+    default:
+        return false;
+    }
+}
+
 static int tell(
     const struct det_process_options *options, const struct det_spawn_failure *failure,
     struct det_error *error)
 {
     int number = failure->number;
 
+    if (is_own_limit(options, failure))
+        return det_error_set(
+            error, DET_ERR_IO,
+            "cannot start \"" FOLDER "\" within its own limits: %s; raise the limit of %s",
+            options->argv[0], reason_of(number),
+            number == EAGAIN   ? "processes"
+            : number == ENOMEM ? "memory or stack"
+                               : "open files");
     switch (failure->stage) {
     case DET_SPAWN_USER:
         return tell_user(options, number, error);

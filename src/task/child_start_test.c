@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 
 #include "os/real.h"
+#include "os/real_process.h"
 
 #define IN_PLACE_OF(function) __asm__(#function)
 
@@ -130,6 +131,45 @@ static void a_child_that_cannot_start_says_what_helps(void **state)
                                     .user = "no-such-user" },
         DET_ERR_NOT_FOUND, "there is no such user");
     det_test_folder_remove(folder);
+}
+
+/* LIMIT and NO_MEMORY say that we are short of something, and the start is tried again for ever. */
+static void a_start_that_fails_by_its_own_limits_is_not_our_shortage(void **state)
+{
+    static const struct {
+        enum det_spawn_stage stage;
+        int number, own, code;
+    } cases[] = {
+        { DET_SPAWN_PROGRAM, EAGAIN, DET_LIMIT_PROCESSES, DET_ERR_IO },
+        { DET_SPAWN_USER, EAGAIN, DET_LIMIT_PROCESSES, DET_ERR_IO },
+        { DET_SPAWN_PROGRAM, ENOMEM, DET_LIMIT_MEMORY, DET_ERR_IO },
+        { DET_SPAWN_PROGRAM, ENOMEM, DET_LIMIT_STACK, DET_ERR_IO },
+        { DET_SPAWN_FOLDER, ENOMEM, DET_LIMIT_MEMORY, DET_ERR_IO },
+        { DET_SPAWN_PROGRAM, EMFILE, DET_LIMIT_OPEN_FILES, DET_ERR_IO },
+        /* Ours: another limit, or before its limits were set. */
+        { DET_SPAWN_PROGRAM, EAGAIN, DET_LIMIT_MEMORY, DET_ERR_LIMIT },
+        { DET_SPAWN_PROGRAM, ENOMEM, DET_LIMIT_CORE, DET_ERR_NO_MEMORY },
+        { DET_SPAWN_US, EAGAIN, DET_LIMIT_PROCESSES, DET_ERR_LIMIT },
+        { DET_SPAWN_US, ENOMEM, DET_LIMIT_MEMORY, DET_ERR_NO_MEMORY },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct det_process_limit limit = { .kind = (enum det_limit_kind)cases[i].own, .most = 1 };
+        const struct det_process_options options = {
+            .argv = (const char *const[]){ "true", NULL },
+            .user = "nobody",
+            .folder = "/",
+            .limits = &limit,
+            .limit_count = 1,
+        };
+        const struct det_spawn_failure failure = { cases[i].stage, cases[i].number };
+        struct det_error error = { 0 };
+
+        assert_int_equal(cases[i].code, det_real_spawn_error(&options, &failure, &error));
+        assert_int_equal(
+            cases[i].code == DET_ERR_IO, strstr(error.text, "within its own limits") != NULL);
+    }
 }
 
 static void where_the_program_was_sought_is_told(void **state)
@@ -348,6 +388,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(a_child_that_cannot_start_says_what_helps),
+        CASE(a_start_that_fails_by_its_own_limits_is_not_our_shortage),
         CASE(where_the_program_was_sought_is_told),
         CASE(a_child_starts_where_we_have_no_streams_ourselves),
         CASE(arguments_that_are_too_long_are_told),
