@@ -243,37 +243,37 @@ static void freshen(
 
 /* Sends and locks. */
 
-static struct det_lease_plan plan_of_guard(
-    const struct det_guard *guard, const struct det_lock_options *options)
+static struct det_lease_plan plan_of_send(
+    const struct det_send_lock *lock, const struct det_lock_options *options)
 {
     return (struct det_lease_plan){
-        .machine = guard->machine,
-        .name = guard->instance,
-        .owner = guard->owner,
+        .machine = lock->machine,
+        .name = lock->instance,
+        .owner = lock->owner,
         .span = options->span,
     };
 }
 
-int det_guard_enter(struct det_guard *guard, struct det_error *reterr)
+int det_send_lock_enter(struct det_send_lock *lock, struct det_error *reterr)
 {
-    struct det_runtime *runtime = guard->runtime;
+    struct det_runtime *runtime = lock->runtime;
     struct det_lock_options options = det_lock_filled(runtime->options.lock);
     struct det_lease_plan plan;
     struct det_grant grant;
     int r;
 
-    if (runtime->options.locking != DET_LOCK_LEASE || guard->fence)
+    if (runtime->options.locking != DET_LOCK_LEASE || lock->fence)
         return 0;
-    if (guard->is_hasty)
+    if (lock->is_hasty)
         options.wait = NOT_AT_ALL;
-    det_node_owner(runtime, NULL, guard->owner);
-    plan = plan_of_guard(guard, &options);
+    det_node_owner(runtime, NULL, lock->owner);
+    plan = plan_of_send(lock, &options);
     r = acquire(runtime, &plan, &options, &grant, reterr);
     if (r < 0)
         return r;
-    freshen(runtime, guard->machine, guard->instance, grant.sequence);
-    guard->fence = grant.token;
-    guard->is_ours = true;
+    freshen(runtime, lock->machine, lock->instance, grant.sequence);
+    lock->fence = grant.token;
+    lock->is_ours = true;
     return 0;
 }
 
@@ -292,46 +292,45 @@ void det_lock_explain(
 }
 
 /* Somebody else has the lock: who, and until when; then waits for a change. */
-static bool wait_unlocked(struct det_guard *guard, struct det_error *reterr)
+static bool wait_unlocked(struct det_send_lock *lock, struct det_error *reterr)
 {
-    struct det_runtime *runtime = guard->runtime;
+    struct det_runtime *runtime = lock->runtime;
     struct det_lock_options options = det_lock_filled(runtime->options.lock);
     uint64_t seen = wakes_seen(runtime->node);
     struct det_store_lease lease = { 0 };
     int r;
 
     r = runtime->ops->lock(
-        runtime->store, guard->machine,
-        &(struct det_store_lease_change){ .verb = DET_LEASE_LOOK, .name = guard->instance },
-        &lease);
+        runtime->store, lock->machine,
+        &(struct det_store_lease_change){ .verb = DET_LEASE_LOOK, .name = lock->instance }, &lease);
     if (r == 0 && !*lease.owner)
         return true;
-    if (!guard->until)
-        guard->until = deadline_of(runtime, &options);
-    tell_locked(guard->machine->name, guard->instance, &lease, reterr);
-    if (guard->is_hasty)
+    if (!lock->until)
+        lock->until = deadline_of(runtime, &options);
+    tell_locked(lock->machine->name, lock->instance, &lease, reterr);
+    if (lock->is_hasty)
         return false;
     r = wait_for_wake(
         runtime->node, seen, det_node_vary(runtime->node, options.retry, JITTER_DEFAULT),
-        guard->until);
+        lock->until);
     return r == 0;
 }
 
-bool det_guard_leave(struct det_guard *guard, int result, struct det_error *reterr)
+bool det_send_lock_leave(struct det_send_lock *lock, int result, struct det_error *reterr)
 {
     struct det_lock_options options;
     struct det_lease_plan plan;
 
-    if (!guard->is_ours)
-        return result == DET_ERR_LOCKED && wait_unlocked(guard, reterr);
-    options = det_lock_filled(guard->runtime->options.lock);
-    plan = plan_of_guard(guard, &options);
-    release(guard->runtime, &plan, guard->fence);
-    guard->is_ours = false;
-    guard->fence = 0;
-    if (result != DET_ERR_LOCK_LOST || guard->is_again)
+    if (!lock->is_ours)
+        return result == DET_ERR_LOCKED && wait_unlocked(lock, reterr);
+    options = det_lock_filled(lock->runtime->options.lock);
+    plan = plan_of_send(lock, &options);
+    release(lock->runtime, &plan, lock->fence);
+    lock->is_ours = false;
+    lock->fence = 0;
+    if (result != DET_ERR_LOCK_LOST || lock->is_again)
         return false;
-    guard->is_again = true;
+    lock->is_again = true;
     return true;
 }
 

@@ -136,7 +136,7 @@ DET_MUST_CHECK int det_lease_call(
     const struct det_store_lease_change *change, struct det_store_lease *ret, det_time *ret_until);
 
 /* lock.c: one send, after locks of others, and under a lock of its own where the runtime locks. */
-struct det_guard {
+struct det_send_lock {
     struct det_runtime *runtime;
     const struct det_machine *machine;
     const char *instance;
@@ -148,10 +148,10 @@ struct det_guard {
     char owner[DET_OWNER_MAX + 1];
 };
 /* Takes the lock, if the runtime locks and there is no fence yet. */
-DET_MUST_CHECK int det_guard_enter(struct det_guard *guard, struct det_error *reterr);
+DET_MUST_CHECK int det_send_lock_enter(struct det_send_lock *lock, struct det_error *reterr);
 /* After the send: gives the lock up. True to try it again: it was locked, and may not be now; or
  * the lock that was taken for it was lost, for the first time. */
-bool det_guard_leave(struct det_guard *guard, int result, struct det_error *reterr);
+bool det_send_lock_leave(struct det_send_lock *lock, int result, struct det_error *reterr);
 /* The options with the defaults filled in; NULL: all of them. */
 struct det_lock_options det_lock_filled(const struct det_lock_options *options);
 DET_MUST_CHECK int det_lock_check(const struct det_lock_options *filled, struct det_error *reterr);

@@ -224,29 +224,29 @@ static int run_in_turn(
     return r < 0 ? r : run_once(call, events, count, ret);
 }
 
-static struct det_guard guard_of(const struct call *call)
+static struct det_send_lock send_lock_of(const struct call *call)
 {
-    return (struct det_guard){ .runtime = call->runtime,
-                               .machine = call->served->machine,
-                               .instance = call->instance,
-                               .fence = call->fence,
-                               .is_hasty = call->is_hasty };
+    return (struct det_send_lock){ .runtime = call->runtime,
+                                   .machine = call->served->machine,
+                                   .instance = call->instance,
+                                   .fence = call->fence,
+                                   .is_hasty = call->is_hasty };
 }
 
 /* Again after the locks of others, and under a lock of its own where the runtime locks. */
 static int run_guarded(
     struct call *call, const void *const *events, size_t count, struct det_sent *ret)
 {
-    struct det_guard guard = guard_of(call);
+    struct det_send_lock lock = send_lock_of(call);
     int r;
 
     do {
-        r = det_guard_enter(&guard, call->reterr);
+        r = det_send_lock_enter(&lock, call->reterr);
         if (r < 0)
             return r;
-        call->fence = guard.fence;
+        call->fence = lock.fence;
         r = run_in_turn(call, events, count, ret);
-    } while (det_guard_leave(&guard, r, call->reterr));
+    } while (det_send_lock_leave(&lock, r, call->reterr));
     return r;
 }
 
@@ -383,18 +383,18 @@ static int stop_once(struct call *call, const char *reason, struct det_sent *ret
 
 static int stop_guarded(struct call *call, const char *reason, struct det_sent *ret)
 {
-    struct det_guard guard = guard_of(call);
+    struct det_send_lock lock = send_lock_of(call);
     int r;
 
     do {
-        r = det_guard_enter(&guard, call->reterr);
+        r = det_send_lock_enter(&lock, call->reterr);
         if (r < 0)
             return r;
-        call->fence = guard.fence;
+        call->fence = lock.fence;
         r = catch_up(call);
         if (r == 0)
             r = stop_once(call, reason, ret);
-    } while (det_guard_leave(&guard, r, call->reterr));
+    } while (det_send_lock_leave(&lock, r, call->reterr));
     return r;
 }
 
