@@ -24,7 +24,8 @@
  *
  * A subscriber so slow that the ring has come around to what it has queued sees
  * SUBSCRIBER_OVERFLOWED with the reason "lagged", it alone; its sequence is that of the last event
- * missed. A subscriber that fails is told to the others and goes on. */
+ * missed. When a callback fails, SUBSCRIBER_FAILED is published to the others; the subscriber stays
+ * subscribed. */
 #ifndef DETENT_BUS_H
 #define DETENT_BUS_H
 

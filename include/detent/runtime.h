@@ -47,7 +47,7 @@ struct det_effect_policy {
     bool same_visit_only;    /* a product counts only while the visit that asked for it lasts */
 };
 
-/* A committed step, told to the observer. Borrowed for the call. */
+/* A committed step, reported to the observer. Borrowed for the call. */
 struct det_note {
     const struct det_machine *machine;
     const char *instance;
@@ -69,17 +69,17 @@ struct det_note {
     const struct det_trace_context *armed_by;
 };
 
-/* Things that were not done, told to the observer so that nothing is dropped in silence. What an
+/* What was not done, reported to the observer so that nothing is dropped silently. What an
  * instance does not take because a guard says no, or the definition names a function that nobody
  * bound, is a dead letter: an effect or a timer that is kept, and that det_runtime_retry() tries
  * again. When the state has no use for it, the effect is a dead letter, and the timer is gone. When
  * a hook failed, a limit was reached, or the store failed, it is tried again like an effect, and
- * each failure is told; a hook or a limit at the last attempt makes it a dead letter too. The
+ * each failure is reported; a hook or a limit at the last attempt makes it a dead letter too. The
  * attempts of a timer are in the store, and go on after a restart.
  *
  * Where the store could not say whether a commit happened, the instance is loaded again, and what
- * had happened is counted and told as what it is. Not told are then deferred events that it made
- * dead letters; and while loading fails too, a timer or an effect that had ended is not counted. */
+ * had happened is counted and reported. Deferred events that became dead letters by it are not
+ * reported; and while loading fails too, a timer or an effect that had ended is not counted. */
 enum det_trouble_kind {
     DET_TROUBLE_EFFECT_FAILED,    /* an attempt failed; it will be tried again */
     DET_TROUBLE_EFFECT_DEAD,      /* given up: a dead letter */
@@ -137,7 +137,7 @@ struct det_meter {
     /* The event of a timer was sent, so long after it was due. */
     void (*timeout)(void *observer, const struct det_machine *machine, det_time late);
     /* The state has no use for the event. What is decided anew, because somebody else was first,
-     * may be told again. */
+     * may be reported again. */
     void (*unhandled)(
         void *observer, const struct det_machine *machine, unsigned state, unsigned event);
     /* A timer fires: whether its event is sent in a trace, and in which. Of one that is kept
@@ -276,8 +276,8 @@ struct det_send_options {
     uint64_t visit;          /* commit only in this visit; 0: any. Else DET_ERR_CONFLICT */
     struct det_error *error; /* details of a failure; NULL: not wanted */
     /* That the sender is in; NULL: none. It is recorded with the event, and the effects that the
-     * event asks for have it, and so have what those produce. A start is told with it, but not
-     * recorded. */
+     * event asks for have it, and so have what those produce. A start is reported with it, but
+     * not recorded. */
     const struct det_trace_context *trace;
 };
 

@@ -49,7 +49,7 @@ struct det_zone_change {
 struct det_zone_day {
     enum { DET_ZONE_DAY, DET_ZONE_JULIAN, DET_ZONE_WEEKDAY } kind;
     int month, week, day;
-    int32_t second; /* of the local day; may be before or behind it */
+    int32_t second; /* of the local day; negative or past 24 h: another day */
 };
 struct det_zone {
     struct det_zone_change changes[DET_ZONE_CHANGES]; /* in their order */

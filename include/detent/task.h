@@ -145,8 +145,8 @@ enum det_ready_by {
 /* A check: a process that exits with 0, or a function that returns 0, on threads for checks alone.
  * Before the task is ready only `within` counts, however often it fails. A function may look at the
  * context of the task, but says nothing through it; the end of the attempt, which cancels that
- * context, waits for it. A process is killed with the attempt. TASK_READY is told when the task is
- * ready or healthy again, TASK_UNHEALTHY when a check of one that is ready fails. */
+ * context, waits for it. A process is killed with the attempt. TASK_READY is published when the
+ * task is ready or healthy again, TASK_UNHEALTHY when a check of one that is ready fails. */
 struct det_check {
     const char *const *argv; /* NULL: none, or `run` */
     int (*run)(struct det_task_context *context, void *argument);
@@ -168,7 +168,7 @@ struct det_task_spec {
     det_step_fn *step;
     const struct det_process_spec *process;
     void *argument;
-    /* Once: when the task is removed, before its waiters are told; or by the call that was to add
+    /* Once: when the task is removed, before its waiters return; or by the call that was to add
      * it, when that fails, whatever the error. */
     void (*release)(void *argument);
     struct det_policy policy;
@@ -307,7 +307,7 @@ struct det_answer {
 DET_API int det_tasks_post_add(
     struct det_tasks *tasks, const struct det_task_spec *spec,
     const struct det_answer *answer) DET_MUST_CHECK;
-/* The same of det_tasks_remove(); nobody is told whether there was such a task. */
+/* Non-blocking det_tasks_remove(). Does not report whether the task existed. */
 DET_API int det_tasks_post_remove(struct det_tasks *tasks, det_task_id id) DET_MUST_CHECK;
 
 /* Asks a task to stop, or takes it out of its slot's queue; returns before it has. 1: this call
@@ -408,7 +408,7 @@ DET_API int det_tasks_run(struct det_tasks *tasks, struct det_error *reterr) DET
  * drain. All callers, also late ones, get the same answer: 0, or DET_ERR_TIMEOUT with the names of
  * those that did not stop in time. Not from a callback, for which det_tasks_begin_shutdown() is. */
 DET_API int det_tasks_shutdown(struct det_tasks *tasks, struct det_error *reterr);
-/* On the loop: begins it and returns; on_empty tells the end. */
+/* Non-blocking variant for the loop's thread: begins the shutdown; on_empty() reports its end. */
 DET_API void det_tasks_begin_shutdown(struct det_tasks *tasks);
 /* The patience is over: forces whatever still runs. */
 DET_API void det_tasks_force(struct det_tasks *tasks);

@@ -95,7 +95,7 @@ struct det_children_view {
     uint32_t unhealthy; /* those that are neither healthy nor stopped: what is to worry about */
     uint32_t stale, circuits_open, down; /* of all descendants, at whatever depth */
 };
-/* All of none are. */
+/* True when there are no children. */
 static inline bool det_children_all_healthy(const struct det_children_view *children)
 {
     return children->healthy == children->count;

@@ -30,8 +30,8 @@ struct det_job {
 DET_MUST_CHECK int det_pool_open(
     struct det_world *world, const struct det_allocator *allocator, unsigned threads,
     struct det_pool **ret);
-/* Starts more threads, until there are so many. False: there cannot be; those it has go on. One
- * caller at a time. */
+/* Starts threads until the pool has `threads` of them. False: one could not be started; the pool
+ * keeps those it has. One caller at a time. */
 DET_MUST_CHECK bool det_pool_grow(struct det_pool *pool, unsigned threads);
 /* Jobs that have not started are not run: their `done` is posted with `is_dropped` true. Waits for
  * running ones. The `done` of either may run after this has returned. */
