@@ -326,7 +326,6 @@ static void look_at_all(struct doctor *doctor)
             "this is root: all that is started would be, too; `detent serve --user NAME` makes it "
             "another user");
     serve_examine(doctor->cli, &wish, &doctor->file.config.http, &doctor->none, on_found, doctor);
-    look_at_owner(doctor, doctor->file.path);
     look_at_store(doctor);
     look_at_state(doctor);
     look_at_secrets(doctor);

@@ -111,7 +111,8 @@ DET_MUST_CHECK int serve_check(
     struct cli *cli, const struct serve_wish *wish, const struct config_http *http,
     const struct serve_sockets *sockets);
 
-/* serve_user.c: for good. `name` may be a number. */
+/* serve_user.c: `name` may be a number. Becoming a user is for good. */
+DET_MUST_CHECK int serve_find_user(const char *name, uid_t *ret);
 DET_MUST_CHECK int serve_become(const char *name, struct det_error *reterr);
 /* From now on no other process of our user reads our memory, which has keys and passwords in it,
  * and nobody finds them in a core dump. */

@@ -130,7 +130,17 @@ static void look_at_folder(const struct look *look, const char *path)
             path);
 }
 
-/* Who may change the file says what runs here, as our user. Where everybody may write to its
+/* Whether the owner of a file that says what runs is root or the user who will run it. */
+static bool is_trusted(const struct serve_wish *wish, uid_t owner)
+{
+    uid_t runner = geteuid();
+
+    if (wish->user && serve_find_user(wish->user, &runner) < 0)
+        return true; /* serve_become() says that there is no such user */
+    return owner == 0 || owner == runner;
+}
+
+/* Who may change the file decides what runs here, as our user. Where everybody may write to its
  * folder the file can be replaced, unless the folder is sticky, as /tmp is. */
 static void look_at_file(const struct look *look, const struct serve_wish *wish)
 {
@@ -144,11 +154,12 @@ static void look_at_file(const struct look *look, const struct serve_wish *wish)
             look, CLI_REFUSED,
             "%s: everybody may change it, and so what is run here; chmod o-w makes it yours",
             wish->path);
-    else if (geteuid() == 0 && wish->is_serving && !wish->may_be_root && status.st_uid != 0)
+    else if (wish->is_serving && !is_trusted(wish, status.st_uid))
         tell(
             look, CLI_REFUSED,
-            "%s: it is another user's, who says so what root runs; chown root makes it root's",
-            wish->path);
+            "%s: its owner is user %u, who could change what is run here; chown it to root or to "
+            "the user who runs it",
+            wish->path, (unsigned)status.st_uid);
     if (det_file_folder(wish->path, folder) < 0 || stat(folder, &status) < 0)
         return;
     if ((status.st_mode & 002) && !(status.st_mode & S_ISVTX))

@@ -26,6 +26,16 @@ static const struct passwd *find(const char *name)
     /* NOLINTEND(concurrency-mt-unsafe) */
 }
 
+int serve_find_user(const char *name, uid_t *ret)
+{
+    const struct passwd *entry = find(name);
+
+    if (!entry)
+        return DET_ERR_NOT_FOUND;
+    *ret = entry->pw_uid;
+    return 0;
+}
+
 /* Programs that are started later look there. */
 static int tell_environment(const struct passwd *entry)
 {

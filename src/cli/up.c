@@ -315,10 +315,10 @@ static void say_banner(struct up *up)
     for (size_t i = 0; i < config->group_count; i++)
         prefix_learn(&up->prefix, config->groups[i].spec.name);
     prefix_learn(&up->prefix, UP_NAME);
+    up_descriptors_check(up);
     if (up->options->is_quiet || up->cli->is_json || up->log)
         return;
     say_what_runs(up);
-    up_descriptors_check(up->cli, config);
     up_machines_say(up);
     api_say(up);
     if (up->selected_count)

@@ -20,29 +20,33 @@
 
 static uint64_t needed_for(const struct config *config)
 {
-    uint64_t processes = 0, notified = 0;
+    uint64_t processes = 0, more = 0;
 
     for (size_t i = 0; i < config->task_count; i++) {
         processes++;
-        notified += config->tasks[i].process.has_notify;
+        more += config->tasks[i].process.has_notify;
+        more += config->tasks[i].log.path != NULL;
     }
     for (size_t i = 0; i < config->slot_count; i++)
         processes += config->slots[i].options.width ? config->slots[i].options.width : 1;
-    return OWN + processes * PER_PROCESS + notified +
+    return OWN + processes * PER_PROCESS + more +
            (config->machine_count ? EFFECTS * PER_EFFECT : 0);
 }
 
-void up_descriptors_check(struct cli *cli, const struct config *config)
+void up_descriptors_check(struct up *up)
 {
+    const struct config *config = &up->file.config;
     uint64_t needed = needed_for(config), limit = det_descriptors_limit();
 
     if (needed <= limit)
         return;
-    cli_complain(
-        cli,
-        "%zu tasks need about %llu descriptors, and the hard limit is %llu: raise it ('ulimit -Hn "
-        "%llu' as root, LimitNOFILE= of a unit); what has none is put off until one is free",
-        config->task_count, (unsigned long long)needed, (unsigned long long)limit,
+    up_note_failure(
+        up, UP_NAME,
+        "%zu task%s and %zu slot%s need about %llu descriptors, and the hard limit is %llu: raise "
+        "it ('ulimit -Hn %llu' as root, LimitNOFILE= of a unit); a start without a descriptor "
+        "waits until one is free",
+        config->task_count, det_plural(config->task_count), config->slot_count,
+        det_plural(config->slot_count), (unsigned long long)needed, (unsigned long long)limit,
         (unsigned long long)needed);
 }
 

@@ -268,6 +268,25 @@ static void a_damaged_file_is_found_when_it_is_opened(void **state)
     shelf_free(shelf);
 }
 
+static void an_index_that_misses_rows_is_found_when_it_is_opened(void **state)
+{
+    struct shelf *shelf = shelf_new();
+
+    (void)state;
+    shelf_close(shelf);
+    assert_true(shelf_ask(shelf, "SELECT count(*) FROM starts") > 0);
+    /* For as long as the index is of no row at all, it is built anew. */
+    shelf_exec(
+        shelf, "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = sql || ' WHERE 0'"
+               " WHERE name = 'starts_position'");
+    shelf_exec(shelf, "REINDEX starts_position");
+    shelf_exec(
+        shelf, "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET"
+               " sql = replace(sql, ' WHERE 0', '') WHERE name = 'starts_position'");
+    assert_refused(shelf, DET_ERR_CORRUPT, "starts_position");
+    shelf_free(shelf);
+}
+
 /* Beyond the size that is checked whole: that would take too long. */
 static void a_large_file_is_checked_in_its_small_tables(void **state)
 {
@@ -585,6 +604,7 @@ int main(void)
         cmocka_unit_test(missing_columns_are_listed_and_more_of_them_are_fine),
         cmocka_unit_test(a_store_that_does_not_say_which_it_is_is_damaged),
         cmocka_unit_test(a_damaged_file_is_found_when_it_is_opened),
+        cmocka_unit_test(an_index_that_misses_rows_is_found_when_it_is_opened),
         cmocka_unit_test(a_large_file_is_checked_in_its_small_tables),
         cmocka_unit_test(a_folder_is_not_a_store),
         cmocka_unit_test(a_file_that_may_not_be_written_is_refused_but_can_be_read),

@@ -9,6 +9,7 @@
 #include <detent/driver/store.h>
 
 #include "crash/live.h"
+#include "store/effect_key.h"
 
 #define FSM_SPEC "crash/parcel.fsm"
 #include <detent/fsm/declare.h>
@@ -77,7 +78,7 @@ static int look_timer(void *context, const struct det_store_timer *row)
 static int look_effect(void *context, const struct det_store_effect *row)
 {
     struct found *found = context;
-    struct key key = { row->sequence, row->index };
+    struct key key = { row->sequence, row->index & ~DET_KEY_HAS_STORE };
 
     if (has_key(found->open, found->open_count, key))
         return refuse(found, "an effect is there twice", row->sequence);
@@ -113,7 +114,7 @@ static int look_id(struct found *found, const struct det_store_event *row)
     return 0;
 }
 
-/* "parcel/p-0/SEQUENCE/INDEX" */
+/* "STORE/parcel/p-0/SEQUENCE/INDEX" */
 static int look_cause(struct found *found, const struct det_store_event *row)
 {
     struct key key = { 0 };
@@ -121,7 +122,7 @@ static int look_cause(struct found *found, const struct det_store_event *row)
 
     if (!text)
         return 0;
-    for (unsigned i = 0; i < 2 && text; i++)
+    for (unsigned i = 0; i < 3 && text; i++)
         text = strchr(text, '/') ? strchr(text, '/') + 1 : NULL;
     if (text)
         key.sequence = strtoull(text, NULL, 10);

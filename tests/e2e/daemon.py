@@ -376,6 +376,22 @@ def test_a_file_of_variables_that_others_may_change_is_refused():
     detent("check", "detent.yaml")
 
 
+def test_only_root_and_who_runs_it_may_own_the_file():
+    if os.geteuid() != 0:
+        print("skipped: only root can give a file to another user")
+        return
+    project("version: 1\ntasks:\n  a: {run: [sh, -c, \"id -un; exec sleep 60\"]}\n")
+    shutil.chown(".", "nobody")
+    shutil.chown("detent.yaml", "nobody")
+    detent("serve", "--allow-root", code=6, err="detent.yaml: its owner is user 65534, who could")
+    detent("doctor", code=6, out="its owner is user 65534")
+    daemon = Serve("--user", "nobody", "--log", "text")
+    daemon.wait_for(r"a +\| nobody")
+    daemon.stop()
+    shutil.chown("detent.yaml", "daemon")
+    detent("serve", "--user", "nobody", code=6, err="detent.yaml: its owner is user 1, who could")
+
+
 def test_serve_becomes_another_user():
     if os.geteuid() != 0:
         return

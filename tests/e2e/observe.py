@@ -308,8 +308,10 @@ def test_a_log_that_nobody_takes_is_counted_and_stops_nothing():
     try:
         wait_until(listens, "the socket")
         pay(token)
-        text = ask(token, "GET", "/metrics")[1]
-        check(re.search(r"^detent_log_dropped_total [1-9]", text, re.MULTILINE), text)
+        # The last line may not have been written yet.
+        wait_until(lambda: re.search(r"^detent_log_dropped_total [1-9]",
+                                     ask(token, "GET", "/metrics")[1], re.MULTILINE),
+                   lambda: ask(token, "GET", "/metrics")[1])
     finally:
         process.terminate()
         process.wait(up.PATIENCE)

@@ -155,9 +155,13 @@ def test_a_reload_while_the_store_is_away_is_refused_and_the_api_goes_on():
                                                      "EVENT(MOVE, move)\nEVENT(PING, ping)")
                                       + "STAY(HERE, PING)\n")
         shop.it.send(signal.SIGHUP)
-        for _ in range(20):
-            shop.ask("/healthz", timeout=5)
-        shop.it.wait_for("reload: refused, and nothing has changed")
+        answers = []
+
+        def is_refused():
+            answers.append(shop.ask("/v1/status"))
+            return shop.it.index("reload: refused, and nothing has changed") >= 0
+        check(patience.wait(is_refused, 0.1), lambda: f"it is not refused\n{shop.it.shown()}")
+        check(len(answers) > 1, "nothing was answered while the reload waited for the store")
         shop.it.wait_for("this needs the store, which cannot be reached")
         # What does not need the store is taken over.
         Path("parcel.fsm").write_text(PARCEL)

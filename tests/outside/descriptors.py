@@ -14,7 +14,6 @@ import resource
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 TREE = Path(__file__).resolve().parents[2]
@@ -108,9 +107,9 @@ def test_a_shortage_is_no_attempt_and_no_dead_letter():
         ready = wire.get("/readyz")
         equal((ready.status, ready.json["ready"]), (503, False))
         check("descriptors" in ready.json["why"], ready)
-        # Longer than all three attempts and their backoffs would take: a timer of ours that
-        # comes after them says so.
-        time.sleep(1.5)
+        # It is tried each second and said every ten: three attempts would be over by then.
+        wait_until(lambda: sum("attempt 1" in line for line in daemon.lines) > 1,
+                   lambda: f"it is tried again and again\n{daemon.shown()}")
         resource.prlimit(daemon.number, resource.RLIMIT_NOFILE, (LIMIT, LIMIT))
         wait_until(lambda: idle(wire, "o-1")["state"] == "gone", "its effects have run")
         wait_until(lambda: wire.get("/readyz").status == 200, "it is ready again")
@@ -143,10 +142,7 @@ def test_more_tasks_than_descriptors_are_named_and_the_others_wait_without_faili
     Path("detent.yaml").write_text(f"version: 1\ntasks:\n{tasks}")
     daemon = shop.Up.__new__(shop.Up)
     daemon.start([DETENT, "up"], None, preexec_fn=limited(LIMIT, LIMIT))
-    wait_until(lambda: any("tasks need about" in line for line in daemon.talk),
-               f"it says what is short\n{daemon.shown()}")
-    text = next(line for line in daemon.talk if "tasks need about" in line)
-    check("400 tasks" in text and "the hard limit is 1024" in text, text)
+    daemon.wait_for(r"400 tasks and 0 slots need about \d+ descriptors, and the hard limit is 1024")
 
     def status():
         done = subprocess.run([DETENT, "status", "--json"], env=environment(), check=False,

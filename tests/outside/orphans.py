@@ -321,7 +321,7 @@ def test_commands_of_effects_and_what_they_start_die_too():
         "version: 1\nmachines:\n  parcel:\n    effects:\n"
         f"      carry: {{command: {LEAVE.format('a', '')}, timeout: 10m}}\n")
     one = Up()
-    wait_until(lambda: any("Serves parcel" in line for line in one.talk), one.shown())
+    wait_until(lambda: any("Serves parcel" in line for line in one.talk), one.shown)
     for words in (["start", "parcel", "p-1"], ["send", "p-1", "move"]):
         subprocess.run([DETENT, *words], env=environment(), capture_output=True, check=True)
     number = number_in("a")
