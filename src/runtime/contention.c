@@ -12,15 +12,15 @@
 #include "base/checked.h"
 #include "runtime/turn.h"
 
-/* Decisions of a turn that must not wait: of the loop, or on a store that only this process
- * writes to, where a conflict is a fault. */
+/* Decisions of a turn that must not wait: of the loop; of a batch, where all the others would wait
+ * with it; or on a store that only this process writes to, where a conflict is a fault. */
 #define ATTEMPTS_MAX 3
 #define PAUSE_FIRST  (200 * DET_MICROSECOND)
 #define PAUSE_MAX    (20 * DET_MILLISECOND)
 
 static bool may_wait(const struct det_turn *turn)
 {
-    return turn->runtime->ops->is_shared && !turn->is_internal;
+    return turn->runtime->ops->is_shared && !turn->is_internal && !turn->is_batched;
 }
 
 static void pause_at_random(struct det_turn *turn, unsigned attempt)

@@ -6,6 +6,8 @@
  *     queue --> inbox --> begun in the batch --------------------------> finished --> done
  *                     --its instance is busy, or one before it was put off--> put off: first in
  *                       the next round
+ *                     --other processes were first each time--> put off, in front: tried again
+ *                       until its deadline
  *
  * On a store that does not block there is nothing to be shared: each send goes its usual way, and
  * also where due timers or a lock come with it. */
@@ -41,7 +43,8 @@ struct det_writer {
     /* The thread's. */
     struct det_batch *batch;
     struct chain inbox, put_off, finished;
-    det_time now; /* when the round began */
+    det_time now;      /* when the round began */
+    bool is_contended; /* in this round something met other processes, and is tried again */
     /* In this round: ids that something was put off for, and those of them that others have. */
     uint64_t marks[MARKS / 64], others[MARKS / 64];
 };
@@ -62,6 +65,15 @@ static void chain_append(struct chain *chain, struct det_send *send)
     send->next = NULL;
     *chain->last = send;
     chain->last = &send->next;
+    chain->count++;
+}
+
+static void chain_prepend(struct chain *chain, struct det_send *send)
+{
+    send->next = chain->first;
+    if (!chain->first)
+        chain->last = &send->next;
+    chain->first = send;
     chain->count++;
 }
 
@@ -100,10 +112,37 @@ static void finish(
     chain_append(&writer->finished, send);
 }
 
+static bool is_closing(struct det_writer *writer)
+{
+    bool is;
+
+    det_mutex_lock(writer->runtime->world, writer->mutex);
+    is = writer->is_closing;
+    det_mutex_unlock(writer->runtime->world, writer->mutex);
+    return is;
+}
+
+/* True: other processes were first each time, so it goes in front of what was put off. The sends
+ * that shared its batch do not wait for it. */
+static bool try_again(struct det_writer *writer, struct det_send *send, int result)
+{
+    if (result != DET_ERR_CONTENTION)
+        return false;
+    if (!send->deadline)
+        send->deadline = det_add_time(writer->now, writer->runtime->options.send_deadline);
+    if (writer->now >= send->deadline || is_closing(writer))
+        return false;
+    chain_prepend(&writer->put_off, send);
+    writer->is_contended = true;
+    return true;
+}
+
 static void ended(struct det_batch_item *item)
 {
     struct det_send *send = item->of.submitted.send;
 
+    if (try_again(item->of.submitted.writer, send, item->result))
+        return;
     if (item->result == 0)
         send->sent = item->sent;
     if (item->result == DET_ERR_LOCKED && send->options.error)
@@ -256,6 +295,7 @@ static bool run_round(struct det_writer *writer)
     chain_move(&writer->put_off, &first);
     memset(writer->marks, 0, sizeof writer->marks);
     memset(writer->others, 0, sizeof writer->others);
+    writer->is_contended = false;
     writer->now = det_world_now(writer->runtime->world, DET_CLOCK_MONOTONIC);
     while ((send = chain_take(&first)))
         try_send(writer, send);
@@ -294,6 +334,14 @@ static void wait_for(struct det_writer *writer, const struct det_send *send, det
     det_shard_unlock(runtime, shard);
 }
 
+static void pause_at_random(struct det_writer *writer)
+{
+    struct det_world *world = writer->runtime->world;
+
+    /* A world that ends lets nobody sleep; the deadline comes all the same. */
+    (void)!det_world_sleep(world, (det_time)(det_world_random_u64(world) % (uint64_t)WAIT_SPAN));
+}
+
 /* All that there is waits for instances that others write to: for the first of them, a while. */
 static void stall(struct det_writer *writer)
 {
@@ -301,7 +349,10 @@ static void stall(struct det_writer *writer)
     det_time until = det_add_time(writer->now, WAIT_SPAN);
 
     det_assert(first && first->deadline);
-    wait_for(writer, first, until < first->deadline ? until : first->deadline);
+    if (writer->is_contended)
+        pause_at_random(writer);
+    else
+        wait_for(writer, first, until < first->deadline ? until : first->deadline);
 }
 
 /* False when it is closing and nothing is left. */

@@ -13,6 +13,7 @@ struct note {
     struct det_runtime *runtime;
     unsigned done, again; /* `again`: how often `done` submits it once more */
     det_time took;
+    uint64_t sent_sequence;
     struct det_sim *sim;
 };
 
@@ -27,6 +28,7 @@ static void done(struct det_send *send)
 
     note->done++;
     note->took += moment(note);
+    note->sent_sequence = send->sent.sequence;
     if (!note->again)
         return;
     note->again--;
@@ -178,6 +180,106 @@ static void a_submission_behind_others_of_the_same_sender_is_not_late(void **unu
     free(notes);
 }
 
+/* A store in which others commit to o-1 all the time. */
+static struct {
+    struct det_store_ops ops;
+    int (*commit)(struct det_store *store, struct det_store_commit *const *commits, size_t count);
+    unsigned met;
+    bool is_contended;
+} shared;
+
+static int commit_around(
+    struct det_store *store, struct det_store_commit *const *commits, size_t count)
+{
+    struct det_store_commit *rest[8];
+    size_t left = 0;
+
+    assert_in_range(count, 1, 8);
+    for (size_t i = 0; i < count; i++) {
+        if (!shared.is_contended || strcmp(commits[i]->id, "o-1") != 0) {
+            rest[left++] = commits[i];
+            continue;
+        }
+        shared.met++;
+        commits[i]->result = DET_ERR_CONFLICT;
+        commits[i]->actual = commits[i]->expected + 1;
+    }
+    return left ? shared.commit(store, rest, left) : 0;
+}
+
+static struct nodes *open_contended(void)
+{
+    struct nodes *n = nodes_open(1, (struct det_runtime_options){ .writers = 1 });
+
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    assert_int_equal(node_start(n, 0, "o-2"), 0);
+    node_close(n, 0);
+    n->store[0] = det_shared_node(n->shared);
+    shared.ops = *n->store[0]->ops;
+    shared.commit = shared.ops.commit;
+    shared.ops.commit = commit_around;
+    shared.is_contended = true;
+    shared.met = 0;
+    n->store[0]->ops = &shared.ops;
+    node_open_on(n, 0);
+    return n;
+}
+
+static void one_contended_instance_holds_up_no_other(void **unused)
+{
+    struct nodes *n = open_contended();
+    struct note notes[4] = { 0 };
+
+    (void)unused;
+    for (unsigned i = 0; i < 4; i++) {
+        notes[i].runtime = n->runtime[0];
+        notes[i].sim = n->sim;
+        submit(&notes[i], n->order, i == 1 ? "o-2" : "o-1");
+    }
+    pass(n, 100 * DET_MILLISECOND);
+    assert_int_equal(notes[1].done, 1);
+    assert_int_equal(notes[1].send.result, 0);
+    assert_int_equal(notes[0].done, 0);
+    /* Neither one that comes later; and the store is not asked without a pause. */
+    submit(&notes[1], n->order, "o-2");
+    pass(n, 100 * DET_MILLISECOND);
+    assert_int_equal(notes[1].done, 2);
+    assert_in_range(shared.met, 8, 1000);
+    shared.is_contended = false;
+    pass(n, DET_SECOND);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(notes[i].send.result, 0);
+    assert_int_equal(notes[0].sent_sequence, 1);
+    assert_int_equal(notes[2].sent_sequence, 2);
+    assert_int_equal(notes[3].sent_sequence, 3);
+    nodes_close(n);
+}
+
+static void a_submission_meets_others_for_as_long_as_a_send_may_and_ends_with_the_runtime(
+    void **unused)
+{
+    struct nodes *n = open_contended();
+    struct note note = { .runtime = n->runtime[0], .sim = n->sim };
+    struct note last = note;
+
+    (void)unused;
+    submit(&note, n->order, "o-1");
+    pass(n, 9 * DET_SECOND);
+    assert_int_equal(note.done, 0);
+    pass(n, 2 * DET_SECOND);
+    assert_int_equal(note.done, 1);
+    assert_int_equal(note.send.result, DET_ERR_CONTENTION);
+    assert_int_equal(note.error.code, DET_ERR_CONTENTION);
+    submit(&last, n->order, "o-1");
+    pass(n, DET_SECOND);
+    assert_int_equal(last.done, 0);
+    node_close(n, 0);
+    assert_int_equal(last.done, 1);
+    assert_int_equal(last.send.result, DET_ERR_CONTENTION);
+    assert_true(last.took < 2 * DET_SECOND);
+    nodes_close(n);
+}
+
 /* An effect that is still under way when the runtime is closed. */
 struct late_effect {
     struct note note;
@@ -222,6 +324,9 @@ int main(void)
         cmocka_unit_test(neither_does_it_in_memory),
         cmocka_unit_test(a_submission_has_its_deadline_also_while_others_are_carried_out),
         cmocka_unit_test(a_submission_behind_others_of_the_same_sender_is_not_late),
+        cmocka_unit_test(one_contended_instance_holds_up_no_other),
+        cmocka_unit_test(
+            a_submission_meets_others_for_as_long_as_a_send_may_and_ends_with_the_runtime),
         cmocka_unit_test(the_first_submission_of_a_runtime_that_closes_is_refused),
     };
 
