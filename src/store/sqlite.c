@@ -253,12 +253,14 @@ static void sqlite_close(struct det_store *base)
     det_group_close(store->group);
     for (unsigned i = 0; i < store->reader_count; i++)
         det_sqlite_disconnect(&store->readers[i]);
+    if (store->writer.database && base->identity[0] && !store->writer.is_failed)
+        det_sqlite_checkpoint_last(store);
     /* Not where a sync has failed, and not before it is known whose file it is. */
     if (store->writer.database &&
         (store->is_poisoned || store->writer.is_failed || !base->identity[0]))
         (void)sqlite3_db_config(store->writer.database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    det_sqlite_disconnect(&store->writer);
     det_sqlite_mark_close(store);
+    det_sqlite_disconnect(&store->writer);
     if (store->readers)
         DET_DELETE_ARRAY(base->allocator, store->readers, store->reader_count);
     det_condition_close(world, store->given_back);

@@ -134,6 +134,11 @@ struct sqlite_mark {
     uint64_t frames;
     int64_t position;
     det_time at;
+    /* How much of the log is in the file; an older program does not say. */
+    uint64_t checkpointed; /* frames */
+    uint64_t page_at;      /* offset in the file of the page of the last frame */
+    uint32_t page_size, page_sum;
+    bool has_page;
 };
 
 struct sqlite_store {
@@ -313,6 +318,8 @@ DET_MUST_CHECK int det_sqlite_upgrade(
 /* sqlite_mark.c: what was acknowledged, beside the file. */
 /* The mark of this store, if there is one; of any, as long as this one has no identity. */
 bool det_sqlite_mark_find(const struct sqlite_store *store, struct sqlite_mark *ret);
+/* Whether acknowledged frames were in the log only. */
+bool det_sqlite_mark_is_in_log(const struct sqlite_mark *mark);
 /* How many positions the store has lost against a mark; 0: nothing; -1: changes without positions.
  * `database` has read something; `position` is the last one that is there. */
 int64_t det_sqlite_mark_lost(const struct sqlite_mark *mark, sqlite3 *database, int64_t position);
@@ -324,6 +331,8 @@ int det_sqlite_mark_refuse(
 DET_MUST_CHECK int det_sqlite_mark_open(struct sqlite_store *store, struct det_error *reterr);
 /* After a transaction that is durable, before anybody is told. */
 void det_sqlite_mark_write(struct sqlite_store *store);
+/* Before a checkpoint: after a power failure an older mark would not match the file. */
+void det_sqlite_mark_sync(struct sqlite_store *store);
 void det_sqlite_mark_close(struct sqlite_store *store);
 
 /* sqlite_batch.c */
@@ -533,6 +542,8 @@ int det_sqlite_backup(struct det_store *base, const char *path, struct det_error
 int det_sqlite_compact(struct det_store *base, struct det_error *reterr);
 /* Brings the log into the file if there is much of it. After a commit, outside the group. */
 void det_sqlite_checkpoint(struct sqlite_store *store);
+/* While it is closed: the mark knows then that all is in the file. */
+void det_sqlite_checkpoint_last(struct sqlite_store *store);
 int det_sqlite_check(
     struct det_store *base, int (*visit)(void *context, const struct det_store_finding *row),
     void (*progress)(void *context, uint64_t done, uint64_t total), void *context);

@@ -431,8 +431,11 @@ static int check_rows(const struct checking *checking)
 }
 
 /* Whether it has lost what was acknowledged. The mark is read before anything else is. */
-static int check_mark(const struct checking *checking, const struct sqlite_mark *mark)
+static int check_mark(
+    const struct sqlite_store *store, const struct checking *checking,
+    const struct sqlite_mark *mark)
 {
+    struct sqlite_mark now = *mark;
     struct sqlite_call call;
     int64_t position = 0;
     int r;
@@ -444,7 +447,9 @@ static int check_mark(const struct checking *checking, const struct sqlite_mark 
     det_sqlite_end(&call);
     if (r < 0)
         return excuse(checking, NULL, r, "the last position cannot be read");
-    if (det_sqlite_mark_lost(mark, checking->reader->database, position) == 0)
+    /* A writer may have checkpointed the log of the mark meanwhile, and begun another. */
+    if (det_sqlite_mark_lost(mark, checking->reader->database, position) == 0 ||
+        (det_sqlite_mark_find(store, &now) && now.generation != mark->generation))
         return 0;
     return tell(
         checking, NULL, 0,
@@ -488,7 +493,7 @@ int det_sqlite_check(
     r = det_sqlite_reader(store, &checking.reader);
     if (r < 0)
         return r;
-    r = has_mark ? check_mark(&checking, &mark) : 0;
+    r = has_mark ? check_mark(store, &checking, &mark) : 0;
     if (r == 0)
         r = check_all(&checking, progress);
     det_sqlite_reader_end(store, checking.reader);

@@ -16,6 +16,7 @@ static int run_checkpoint(void *context)
 
     if (store->is_poisoned)
         return DET_ERR_IO;
+    det_sqlite_mark_sync(store);
     code = sqlite3_wal_checkpoint_v2(
         store->writer.database, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &done);
     code = det_sqlite_settle(store->writer.database, code, false);
@@ -24,8 +25,7 @@ static int run_checkpoint(void *context)
         store->checkpoint_at += store->wal_pages;
     if ((code & 0xff) == SQLITE_IOERR && code != SQLITE_IOERR_NOMEM)
         store->is_poisoned = true;
-    if (store->mark)
-        (void)det_file_sync(store->store.world, store->mark);
+    det_sqlite_mark_write(store);
     return det_sqlite_error(code);
 }
 
@@ -36,6 +36,12 @@ void det_sqlite_checkpoint(struct sqlite_store *store)
     /* The commit is in the log whatever becomes of this: a failure is told to the next one. */
     if (det_group_alone(store->group, run_checkpoint, store) == DET_ERR_NO_MEMORY)
         atomic_store(&store->checkpoint_wanted, true);
+}
+
+void det_sqlite_checkpoint_last(struct sqlite_store *store)
+{
+    if (store->mark)
+        (void)run_checkpoint(store);
 }
 
 static bool path_exists(const struct sqlite_store *store, const char *path)
@@ -155,6 +161,8 @@ static int run_compact(void *context)
     code = sqlite3_exec(database, "VACUUM", NULL, NULL, NULL);
     code = det_sqlite_settle(database, code, true);
     if (code == SQLITE_OK) {
+        det_sqlite_mark_write(store);
+        det_sqlite_mark_sync(store);
         code = sqlite3_wal_checkpoint_v2(database, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
         code = det_sqlite_settle(database, code, false);
         /* Somebody reads: the file shrinks when they are done. */

@@ -22,11 +22,25 @@ enum {
     AT_POSITION = 64,
     AT_TIME = 72,
     AT_SUM = 80,
-    SLOT_USED = 84,
+    SLOT_USED = 84, /* by older programs */
+    AT_CHECKPOINTED = 84,
+    AT_PAGE = 92,
+    AT_PAGE_SIZE = 100,
+    AT_PAGE_SUM = 104,
+    AT_WHOLE_SUM = 108,
+    WHOLE_USED = 112,
 };
 
 /* In the index of the log, https://sqlite.org/walformat.html: in the order of this machine. */
-enum { INDEX_FRAMES = 16, INDEX_SALTS = 32, INDEX_USED = 48 };
+enum {
+    INDEX_PAGE_SIZE = 14,
+    INDEX_FRAMES = 16,
+    INDEX_SALTS = 32,
+    INDEX_BACKFILL = 96,
+    INDEX_USED = 100,
+};
+/* In the log itself: big endian. */
+enum { LOG_HEAD = 32, FRAME_HEAD = 24 };
 
 static void put(unsigned char *target, uint64_t number, int size)
 {
@@ -43,13 +57,50 @@ static uint64_t get(const unsigned char *source, int size)
     return number;
 }
 
+static bool sum_page(sqlite3_file *file, int64_t offset, uint32_t size, uint32_t *ret)
+{
+    unsigned char part[4096];
+    uint32_t sum = 0;
+
+    for (uint32_t done = 0, now; done < size; done += now) {
+        now = size - done < sizeof part ? size - done : (uint32_t)sizeof part;
+        if (file->pMethods->xRead(file, part, (int)now, offset + done) != SQLITE_OK)
+            return false;
+        sum = det_crc32c(sum, part, now);
+    }
+    *ret = sum;
+    return true;
+}
+
+/* The page of the last frame of the log: where it belongs in the file, and its checksum. */
+static void read_last_frame(sqlite3 *database, struct sqlite_mark *mark)
+{
+    int64_t at = LOG_HEAD + (int64_t)(mark->frames - 1) * (FRAME_HEAD + (int64_t)mark->page_size);
+    sqlite3_file *log = NULL;
+    unsigned char number[4];
+    uint64_t page = 0;
+
+    if (mark->frames &&
+        sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, (void *)&log) ==
+            SQLITE_OK &&
+        log && log->pMethods && log->pMethods->xRead(log, number, 4, at) == SQLITE_OK &&
+        sum_page(log, at + FRAME_HEAD, mark->page_size, &mark->page_sum))
+        page = (uint64_t)number[0] << 24 | (uint64_t)number[1] << 16 | (uint64_t)number[2] << 8 |
+               number[3];
+    if (page)
+        mark->page_at = (page - 1) * mark->page_size;
+    else
+        mark->page_size = mark->page_sum = 0;
+}
+
 /* What the log is now, of which a connection has read something. False: there is none. */
 static bool read_log(sqlite3 *database, struct sqlite_mark *ret)
 {
     volatile void *region = NULL;
     sqlite3_file *file = NULL;
     unsigned char index[INDEX_USED];
-    uint32_t frames;
+    uint32_t frames, backfill;
+    uint16_t page_size;
 
     if (sqlite3_file_control(database, "main", SQLITE_FCNTL_FILE_POINTER, (void *)&file) !=
             SQLITE_OK ||
@@ -60,7 +111,12 @@ static bool read_log(sqlite3 *database, struct sqlite_mark *ret)
         index[i] = ((const volatile unsigned char *)region)[i];
     memcpy(&frames, index + INDEX_FRAMES, sizeof frames);
     memcpy(&ret->salts, index + INDEX_SALTS, sizeof ret->salts);
+    memcpy(&page_size, index + INDEX_PAGE_SIZE, sizeof page_size);
+    memcpy(&backfill, index + INDEX_BACKFILL, sizeof backfill);
     ret->frames = frames;
+    ret->checkpointed = backfill;
+    /* 65,536 is written as 1. */
+    ret->page_size = page_size == 1 ? 65536 : page_size;
     return true;
 }
 
@@ -78,6 +134,11 @@ static bool read_slot(
     ret->frames = get(slot + AT_FRAMES, 8);
     ret->position = (int64_t)get(slot + AT_POSITION, 8);
     ret->at = (det_time)get(slot + AT_TIME, 8);
+    ret->checkpointed = get(slot + AT_CHECKPOINTED, 8);
+    ret->page_at = get(slot + AT_PAGE, 8);
+    ret->page_size = (uint32_t)get(slot + AT_PAGE_SIZE, 4);
+    ret->page_sum = (uint32_t)get(slot + AT_PAGE_SUM, 4);
+    ret->has_page = get(slot + AT_WHOLE_SUM, 4) == det_crc32c(0, slot, AT_WHOLE_SUM);
     return true;
 }
 
@@ -98,6 +159,28 @@ static bool read_mark(
     return true;
 }
 
+bool det_sqlite_mark_is_in_log(const struct sqlite_mark *mark)
+{
+    return mark->has_page && mark->frames > mark->checkpointed;
+}
+
+/* Whether the file without the log of the mark has all of it; true also when that is not known. */
+static bool is_in_file(const struct sqlite_mark *mark, sqlite3 *database)
+{
+    sqlite3_file *file = NULL;
+    sqlite3_int64 size;
+    uint32_t sum;
+
+    if (!det_sqlite_mark_is_in_log(mark) || !mark->page_size ||
+        sqlite3_file_control(database, "main", SQLITE_FCNTL_FILE_POINTER, (void *)&file) !=
+            SQLITE_OK ||
+        !file || !file->pMethods || file->pMethods->xFileSize(file, &size) != SQLITE_OK)
+        return true;
+    if (mark->page_at + mark->page_size > (uint64_t)size)
+        return false;
+    return !sum_page(file, (int64_t)mark->page_at, mark->page_size, &sum) || sum == mark->page_sum;
+}
+
 int64_t det_sqlite_mark_lost(const struct sqlite_mark *mark, sqlite3 *database, int64_t position)
 {
     struct sqlite_mark log = { 0 };
@@ -105,7 +188,7 @@ int64_t det_sqlite_mark_lost(const struct sqlite_mark *mark, sqlite3 *database, 
 
     /* Without salts there is no log. */
     if (!read_log(database, &log) || !log.salts || log.salts != mark->salts)
-        return lost;
+        return lost || is_in_file(mark, database) ? lost : -1;
     if (log.frames >= mark->frames)
         return 0;
     return lost ? lost : -1;
@@ -176,11 +259,12 @@ int det_sqlite_mark_open(struct sqlite_store *store, struct det_error *reterr)
 /* A failure leaves an older mark, which is right too. */
 void det_sqlite_mark_write(struct sqlite_store *store)
 {
-    unsigned char slot[SLOT_USED] = MAGIC;
+    unsigned char slot[WHOLE_USED] = MAGIC;
     struct sqlite_mark log = { 0 };
 
     if (!store->mark || !read_log(store->writer.database, &log))
         return;
+    read_last_frame(store->writer.database, &log);
     store->mark_generation++;
     put(slot + AT_GENERATION, store->mark_generation, 8);
     memcpy(slot + AT_IDENTITY, store->store.identity, 32);
@@ -189,16 +273,26 @@ void det_sqlite_mark_write(struct sqlite_store *store)
     put(slot + AT_POSITION, (uint64_t)store->committed, 8);
     put(slot + AT_TIME, (uint64_t)sqlite_now(store), 8);
     put(slot + AT_SUM, det_crc32c(0, slot, AT_SUM), 4);
+    put(slot + AT_CHECKPOINTED, log.checkpointed, 8);
+    put(slot + AT_PAGE, log.page_at, 8);
+    put(slot + AT_PAGE_SIZE, log.page_size, 4);
+    put(slot + AT_PAGE_SUM, log.page_sum, 4);
+    put(slot + AT_WHOLE_SUM, det_crc32c(0, slot, AT_WHOLE_SUM), 4);
     if (det_file_write(
             store->store.world, store->mark, store->mark_generation % 2 * SLOT_SIZE, slot,
             sizeof slot) < 0)
         return;
 }
 
-void det_sqlite_mark_close(struct sqlite_store *store)
+void det_sqlite_mark_sync(struct sqlite_store *store)
 {
     if (store->mark)
         (void)det_file_sync(store->store.world, store->mark);
+}
+
+void det_sqlite_mark_close(struct sqlite_store *store)
+{
+    det_sqlite_mark_sync(store);
     det_file_close(store->store.world, store->mark);
     store->mark = NULL;
 }

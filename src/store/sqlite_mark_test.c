@@ -260,6 +260,130 @@ static void a_lease_that_is_lost_is_missed_too(void **state)
     shelf_free(shelf);
 }
 
+/* A store whose writer is gone, with a job in its log, and, if wanted, everything else in its file;
+ * no event stands for the job. */
+static struct shelf *shelf_with_job(bool has_file)
+{
+    const struct det_job_put put = { .queue = "q", .id = "job-1", .task = "work" };
+    struct shelf *shelf = calloc(1, sizeof *shelf);
+    struct det_job_place place;
+
+    assert_non_null(shelf);
+    shelf_init(shelf);
+    assert_int_equal(shelf_open(shelf), 0);
+    if (has_file) {
+        shelf_close(shelf);
+        assert_int_equal(shelf_open(shelf), 0);
+    }
+    assert_int_equal(shelf->pad.store->ops->jobs->put(shelf->pad.store, &put, 1, &place), 0);
+    assert_int_equal(place.result, 0);
+    sqlite_store_of(shelf->pad.store)->is_poisoned = true;
+    shelf_close(shelf);
+    return shelf;
+}
+
+static int count_job(void *context, const struct det_job_row *row)
+{
+    *(unsigned *)context += strcmp(row->id, "job-1") == 0;
+    return 0;
+}
+
+static void assert_job(struct shelf *shelf)
+{
+    unsigned count = 0;
+
+    if (shelf_open(shelf) < 0)
+        fail_msg("%s", shelf->error.text);
+    assert_int_equal(
+        shelf->pad.store->ops->jobs->list(
+            shelf->pad.store, &(struct det_job_query){ .limit = 9 }, count_job, &count),
+        0);
+    assert_int_equal(count, 1);
+    assert_int_equal(shelf_check(shelf)->count, 0);
+    shelf_close(shelf);
+}
+
+static void a_job_that_went_with_the_log_is_missed(void **state)
+{
+    char path[300];
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct shelf *shelf = shelf_with_job(i < 2);
+
+        path_of(shelf, "-wal", path, sizeof path);
+        if (i % 2) {
+            size_t size;
+            char *data = det_test_read_file(path, &size);
+
+            data[17] ^= 1;
+            det_test_write_file(path, data, size);
+            free(data);
+        } else {
+            assert_int_equal(unlink(path), 0);
+        }
+        assert_lost(shelf, "changes are missing");
+        assert_lost(shelf, "changes are missing");
+        shelf_free(shelf);
+    }
+}
+
+static void a_log_that_another_program_brought_into_the_file_is_not_missed(void **state)
+{
+    struct shelf *shelf = shelf_with_job(true);
+    sqlite3 *database;
+    struct stat status;
+    char path[300];
+
+    (void)state;
+    assert_int_equal(sqlite3_open(shelf->path, &database), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(database, "SELECT count(*) FROM jobs", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(database), SQLITE_OK);
+    assert_int_equal(stat(path_of(shelf, "-wal", path, sizeof path), &status), -1);
+    assert_job(shelf);
+    assert_job(shelf);
+    shelf_free(shelf);
+}
+
+/* What another program does to a store that was closed is its own affair. */
+static void a_store_that_was_closed_may_be_changed_by_others(void **state)
+{
+    struct shelf *shelf = shelf_with_job(true);
+    sqlite3 *database;
+
+    (void)state;
+    assert_job(shelf);
+    assert_int_equal(sqlite3_open(shelf->path, &database), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(
+            database, "CREATE TABLE other(a); INSERT INTO other VALUES(1); VACUUM", NULL, NULL,
+            NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_close(database), SQLITE_OK);
+    assert_job(shelf);
+    shelf_free(shelf);
+}
+
+/* The mark of an older program does not say what is in the file. */
+static void a_mark_of_an_older_program_is_read(void **state)
+{
+    struct shelf *shelf = shelf_with_job(true);
+    char path[300], *mark;
+    size_t size;
+
+    (void)state;
+    mark = det_test_read_file(path_of(shelf, ".mark", path, sizeof path), &size);
+    assert_true(size > 512 + 100);
+    mark[100] ^= 1;
+    mark[512 + 100] ^= 1;
+    det_test_write_file(path, mark, size);
+    free(mark);
+    assert_int_equal(unlink(path_of(shelf, "-wal", path, sizeof path)), 0);
+    assert_int_equal(shelf_open(shelf), 0);
+    shelf_free(shelf);
+}
+
 static void assert_private(const char *path)
 {
     struct stat status;
@@ -297,6 +421,10 @@ int main(void)
         cmocka_unit_test(a_mark_that_is_torn_or_of_another_store_counts_for_nothing),
         cmocka_unit_test(one_slot_is_enough),
         cmocka_unit_test(a_lease_that_is_lost_is_missed_too),
+        cmocka_unit_test(a_job_that_went_with_the_log_is_missed),
+        cmocka_unit_test(a_log_that_another_program_brought_into_the_file_is_not_missed),
+        cmocka_unit_test(a_store_that_was_closed_may_be_changed_by_others),
+        cmocka_unit_test(a_mark_of_an_older_program_is_read),
         cmocka_unit_test(whatever_the_umask_nobody_else_may_read_a_store),
     };
 

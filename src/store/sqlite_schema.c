@@ -283,7 +283,8 @@ static int create(
             "it",
             store->path, store->path);
     /* All that it had was in its log. */
-    if (store->was_there && det_sqlite_mark_find(store, &mark) && mark.position > 0)
+    if (store->was_there && det_sqlite_mark_find(store, &mark) &&
+        (mark.position > 0 || det_sqlite_mark_is_in_log(&mark)))
         return det_sqlite_mark_refuse(store, &mark, mark.position, reterr);
     r = use_log(store, connection->database, reterr);
     return r < 0 ? r : det_sqlite_tables_create(store, connection, reterr);
