@@ -63,6 +63,16 @@ STATE(THERE, there, FINAL)
 EVENT(MOVE, move)
 ON(HERE, MOVE, THERE)
 """
+CARRIED = """#define FSM_NAME parcel
+#define FSM_PREFIX PARCEL
+STATE(HERE, here, INITIAL)
+STATE(THERE, there, FINAL)
+EVENT(MOVE, move)
+INTERNAL(MOVED, moved)
+EFFECT(carry, MOVED)
+ON(HERE, MOVE, HERE, DO(carry))
+ON(HERE, MOVED, THERE)
+"""
 GUARDED = """#define FSM_NAME door
 #define FSM_PREFIX DOOR
 STATE(SHUT, shut, INITIAL)
@@ -103,6 +113,18 @@ def one(*words, **more):
     found = objects(*words, **more)
     equal(len(found), 1)
     return found[0]
+
+
+def carried_parcel(effect, more="", name="p-1"):
+    """A `detent up` that has begun to carry a parcel, by this effect."""
+    Path("parcel.fsm").write_text(CARRIED)
+    Path("detent.yaml").write_text(
+        f"version: 1\n{more}machines:\n  parcel:\n    effects:\n      carry: {effect}\n")
+    it = up.Up()
+    wait_until(lambda: any("Serves parcel" in line for line in it.talk), it.shown)
+    detent("start", "parcel", name)
+    detent("send", name, "move")
+    return it
 
 
 def shop(*ids):

@@ -18,11 +18,13 @@ import urllib.request
 from pathlib import Path
 
 import postgres
+import small_disk
 import up
-from machines import PARCEL, detent
+from machines import PARCEL, carried_parcel, detent, run
 from up import Up, all_children_of, check, equal, is_there, patience, wait_until
 
 STOP_SPAN = 10  # the store has 5 s of it
+HUNG_SPAN = 15  # 10 s after the shutdown, which has 1 s here
 AGAIN_SPAN = 4  # 1 s, and what the machine takes
 
 
@@ -187,31 +189,8 @@ def test_a_reload_goes_on_when_the_store_is_back():
     ends_within(shop.it, STOP_SPAN, 0)
 
 
-EFFECT = """#define FSM_NAME parcel
-#define FSM_PREFIX PARCEL
-STATE(HERE, here, INITIAL)
-STATE(THERE, there, FINAL)
-EVENT(MOVE, move)
-INTERNAL(MOVED, moved)
-EFFECT(carry, MOVED)
-ON(HERE, MOVE, HERE, DO(carry))
-ON(HERE, MOVED, THERE)
-"""
-
-
-def with_effect(text, more=""):
-    Path("parcel.fsm").write_text(EFFECT)
-    Path("detent.yaml").write_text(
-        f"version: 1\n{more}machines:\n  parcel:\n    effects:\n      carry: {text}\n")
-    it = Up()
-    wait_until(lambda: any("Serves parcel" in line for line in it.talk), it.shown)
-    detent("start", "parcel", "p-1")
-    detent("send", "p-1", "move")
-    return it
-
-
 def test_a_stop_ends_while_a_command_of_an_effect_ignores_signals():
-    it = with_effect("{command: [sh, -c, 'trap : TERM; echo $$ > a.new; mv a.new a; "
+    it = carried_parcel("{command: [sh, -c, 'trap : TERM; echo $$ > a.new; mv a.new a; "
                      "while :; do sleep 600; done'], timeout: 1h}")
     wait_until(Path("a").exists, "the command")
     it.send(signal.SIGTERM)
@@ -222,7 +201,7 @@ def test_a_stop_ends_while_a_command_of_an_effect_ignores_signals():
 def test_a_stop_ends_while_an_http_effect_gets_no_answer():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
-        it = with_effect(f"{{http: \"http://127.0.0.1:{port}/\", timeout: 1h, "
+        it = carried_parcel(f"{{http: \"http://127.0.0.1:{port}/\", timeout: 1h, "
                          "statuses: {200: moved}}")
         connection = silent.accept()[0]
         it.send(signal.SIGTERM)
@@ -280,6 +259,74 @@ def test_a_stop_ends_while_the_collector_of_spans_and_the_supervisor_are_away():
         detent("send", "p-1", "move")
         it.send(signal.SIGTERM)
         ends_within(it, STOP_SPAN, 0)
+
+
+def test_a_stop_ends_while_the_disk_of_the_store_is_full():
+    """What is acknowledged is there afterwards; with room again, it goes on."""
+    if not small_disk.can_mount():
+        print("    only root may mount a small disk")
+        return
+    with small_disk.mounted("small"):
+        effect = ("{command: [sh, -c, 'echo > ran; echo \"{\\\"event\\\":\\\"moved\\\"}\"'], "
+                  "timeout: 1h}")
+        it = carried_parcel(effect, "store: sqlite:small/parcels.db\n", "p-0")
+        detent("start", "parcel", "p-1")
+        wait_until(lambda: run("get", "p-0").stdout.count("there"), it.shown)
+        small_disk.fill("small/filler")
+        wait_until(lambda: run("send", "p-1", "move").returncode != 0, "a send without room")
+        it.send(signal.SIGTERM)
+        ends_within(it, STOP_SPAN)
+        os.unlink("small/filler")
+        detent("store", "verify", "--store", "sqlite:small/parcels.db", err="ok")
+        it = Up()
+        wait_until(lambda: any("Serves parcel" in line for line in it.talk), it.shown)
+        detent("get", "p-0", out="there")
+        detent("get", "p-1", out="here")
+        it.send(signal.SIGTERM)
+        ends_within(it, STOP_SPAN, 0)
+
+
+def with_hung_action():
+    """It reads a pipe that nobody writes to: the open never returns, whoever asks for an end."""
+    os.mkfifo("never")
+    Path("detent.yaml").write_text(
+        "version: 1\nlimits: {shutdown: 1s}\ntasks: {a: {run: sleep 600}}\n"
+        "workers:\n  name: plant\n  children:\n    - name: p\n      kind: process\n"
+        f"      config: {{argv: [sleep, '600'], reload_files: [{os.getcwd()}/never]}}\n")
+    it = Up()
+    it.wait_for("a *= started")
+    wait_until(lambda: opens_something(it.number), lambda: f"an open\n{it.shown()}")
+    return it
+
+
+def test_a_stop_ends_while_an_action_of_a_worker_hangs():
+    it = with_hung_action()
+    it.send(signal.SIGTERM)
+    ends_within(it, HUNG_SPAN, 5)
+    check("the stop did not end in time" in it.shown(), it.shown())
+
+
+def test_the_second_signal_is_at_once_while_an_action_of_a_worker_hangs():
+    it = with_hung_action()
+    it.send(signal.SIGTERM)
+    it.wait_for("once more to force it")
+    again(it)
+    ends_within(it, AGAIN_SPAN)
+
+
+def opens_something(number):
+    """Whether a thread of the process is in open(), twice in a row: there it hangs."""
+    calls = {"x86_64": "257", "aarch64": "56"}
+    return all(any(read_call(thread) == calls[os.uname().machine]
+                   for thread in Path(f"/proc/{number}/task").iterdir()) for _ in range(2))
+
+
+def read_call(thread):
+    """The number of the system call that a thread is in."""
+    try:
+        return (thread / "syscall").read_text().partition(" ")[0]
+    except OSError:
+        return ""
 
 
 def test_a_stop_has_a_deadline_when_a_task_never_ends():

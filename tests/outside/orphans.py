@@ -17,6 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 # pylint: disable=wrong-import-position
 import up  # noqa: E402
+from machines import carried_parcel  # noqa: E402
 from up import (DETENT, GUARD, Up, all_children_of, check, environment, equal, is_there, name_of,
                 wait_until)  # noqa: E402
 
@@ -303,27 +304,8 @@ def test_processes_of_workers_and_what_they_start_die_too():
     gone(number)
 
 
-TASKED = """#define FSM_NAME parcel
-#define FSM_PREFIX PARCEL
-STATE(HERE, here, INITIAL)
-STATE(THERE, there, FINAL)
-EVENT(MOVE, move)
-INTERNAL(MOVED, moved)
-EFFECT(carry, MOVED)
-ON(HERE, MOVE, HERE, DO(carry))
-ON(HERE, MOVED, THERE)
-"""
-
-
 def test_commands_of_effects_and_what_they_start_die_too():
-    Path("parcel.fsm").write_text(TASKED)
-    Path("detent.yaml").write_text(
-        "version: 1\nmachines:\n  parcel:\n    effects:\n"
-        f"      carry: {{command: {LEAVE.format('a', '')}, timeout: 10m}}\n")
-    one = Up()
-    wait_until(lambda: any("Serves parcel" in line for line in one.talk), one.shown)
-    for words in (["start", "parcel", "p-1"], ["send", "p-1", "move"]):
-        subprocess.run([DETENT, *words], env=environment(), capture_output=True, check=True)
+    one = carried_parcel(f"{{command: {LEAVE.format('a', '')}, timeout: 10m}}")
     number = number_in("a")
     crash(one)
     gone(number)
