@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "machine/builder_findings.h"
+#include "machine/words.h"
 
 /* Names that are tried for "did you mean". */
 #define NEAR_MAX 256
@@ -187,10 +188,25 @@ static void complain_name(struct det_spec *spec)
             name, upper);
 }
 
+/* Enumerators are PREFIX_NAME: a macro would be expanded before it is pasted. */
+static void check_prefix(struct det_spec *spec, const struct det_node *prefix)
+{
+    struct det_place place = det_parse_place(prefix);
+    const char *use = det_name_use(prefix->text);
+
+    if (prefix->kind != DET_NODE_NAME) {
+        det_parse_complain(spec, DET_RULE_BAD_NAME, &place, "%s is not a name", prefix->text);
+    } else if (use != NULL) {
+        det_parse_complain(
+            spec, DET_RULE_BAD_NAME, &place, "%s is %s and cannot be the prefix of a machine",
+            prefix->text, use);
+        det_parse_hint(spec, "choose another one, such as #define FSM_PREFIX MY_%s", prefix->text);
+    }
+}
+
 static void check_words(struct det_spec *spec)
 {
     const struct det_node *prefix;
-    struct det_place place;
 
     for (int i = 0; i < DET_WORD_COUNT; i++) {
         if (spec->words[i] == NULL)
@@ -201,10 +217,8 @@ static void check_words(struct det_spec *spec)
         complain_name(spec);
     else if (prefix == NULL)
         complain_prefix(spec);
-    if (prefix == NULL || prefix->kind == DET_NODE_NAME)
-        return;
-    place = det_parse_place(prefix);
-    det_parse_complain(spec, DET_RULE_BAD_NAME, &place, "%s is not a name", prefix->text);
+    if (prefix != NULL)
+        check_prefix(spec, prefix);
 }
 
 /* Of a text that could not be read nothing else is worth saying, and the builder wants a name. */

@@ -8,12 +8,6 @@
 
 #define HEADER DET_SOURCE_DIR "/include/detent/rec/reserved.h"
 
-static const char *const reserved_names[] = {
-#define DET_RESERVED(name, use) name,
-#include "machine/reserved.def"
-#undef DET_RESERVED
-};
-
 static void keywords_of_c_cannot_be_names(void **state)
 {
     (void)state;
@@ -48,25 +42,24 @@ static void rows_cannot_be_the_names_of_functions(void **state)
     assert_null(det_function_name_use("stop"));
 }
 
-/* The templates and the reader of specs refuse the same names: their lists are one. */
+/* The templates and the reader of specs refuse the same names, with the words of the header. */
 static void the_list_of_the_templates_is_that_of_the_reader(void **state)
 {
-    char line[128];
-    size_t count = sizeof reserved_names / sizeof reserved_names[0], defined = 0, size;
+    static const char word[] = "#define REC__NAME_";
+    char name[64], before[64] = "", use[64];
+    size_t count = 0, size;
     char *header = det_test_read_file(HEADER, &size);
 
     (void)state;
-    for (size_t i = 0; i < count; i++) {
-        (void)snprintf(line, sizeof line, "#define REC__NAME_%s ", reserved_names[i]);
-        assert_non_null(det_name_use(reserved_names[i]));
-        if (i > 0)
-            assert_true(strcmp(reserved_names[i - 1], reserved_names[i]) < 0);
-        if (strstr(header, line) == NULL)
-            fail_msg("reserved.h lacks %s", reserved_names[i]);
+    for (const char *at = header; (at = strstr(at, word)) != NULL; at++, count++) {
+        assert_int_equal(sscanf(at + strlen(word), "%63s 0 /* %63[^*]", name, use), 2);
+        use[strlen(use) - 1] = '\0'; /* the blank before the end of the comment */
+        if (det_name_use(name) == NULL || strcmp(det_name_use(name), use) != 0)
+            fail_msg("%s is not %s", name, use);
+        assert_true(strcmp(before, name) < 0);
+        memcpy(before, name, sizeof before);
     }
-    for (const char *at = header; (at = strstr(at, "#define REC__NAME_")) != NULL; at++)
-        defined++;
-    assert_int_equal(defined, count);
+    assert_true(count > 250);
     free(header);
 }
 

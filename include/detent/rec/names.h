@@ -32,6 +32,12 @@
 /* `name` is the text of the name as the spec has it. */
 #define REC__CHECK_NAME(name, pasted, expanded) \
     _Static_assert(REC__IS_NAME(pasted, expanded), name REC__SENTENCE);
+/* The value of a word such as FSM_PREFIX, which cannot be pasted before it is expanded: what a
+ * macro such as NULL expands to begins with a digit or a parenthesis. */
+#define REC__CHECK_VALUE(name, pasted, expanded)                                             \
+    _Static_assert(                                                                          \
+        REC__IS_NAME(pasted, expanded) && __builtin_strcmp(REC__STRING(expanded), "A") >= 0, \
+        name REC__SENTENCE);
 /* The first of two lists of arguments in parentheses; `names` is the text of all of them. */
 #define REC__CHECK_FIRST(names, pasted, expanded)             \
     _Static_assert(                                           \

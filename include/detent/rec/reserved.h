@@ -2,306 +2,306 @@
  * Copyright the detent authors */
 
 /* reserved.h - names that no spec may use: keywords and macros of C, its library and the compilers,
- * and the words of the templates. src/machine/reserved.def has the same list for the reader of
- * specs; a test holds the two together. */
+ * and the words of the templates, sorted by their bytes. The build makes the list of the reader of
+ * specs from these lines (src/machine/CMakeLists.txt); the comments are part of its sentences. */
 #ifndef DETENT_REC_RESERVED_H
 #define DETENT_REC_RESERVED_H
 
-#define REC__NAME_BUFSIZ          0
-#define REC__NAME_CHAR_BIT        0
-#define REC__NAME_CHAR_MAX        0
-#define REC__NAME_CHAR_MIN        0
-#define REC__NAME_CLOCKS_PER_SEC  0
-#define REC__NAME_CLOCK_MONOTONIC 0
-#define REC__NAME_CLOCK_REALTIME  0
-#define REC__NAME_DBL_EPSILON     0
-#define REC__NAME_DBL_MAX         0
-#define REC__NAME_DBL_MIN         0
-#define REC__NAME_E2BIG           0
-#define REC__NAME_EACCES          0
-#define REC__NAME_EADDRINUSE      0
-#define REC__NAME_EADDRNOTAVAIL   0
-#define REC__NAME_EAFNOSUPPORT    0
-#define REC__NAME_EAGAIN          0
-#define REC__NAME_EALREADY        0
-#define REC__NAME_EBADF           0
-#define REC__NAME_EBADMSG         0
-#define REC__NAME_EBUSY           0
-#define REC__NAME_ECANCELED       0
-#define REC__NAME_ECHILD          0
-#define REC__NAME_ECONNABORTED    0
-#define REC__NAME_ECONNREFUSED    0
-#define REC__NAME_ECONNRESET      0
-#define REC__NAME_EDEADLK         0
-#define REC__NAME_EDESTADDRREQ    0
-#define REC__NAME_EDOM            0
-#define REC__NAME_EDQUOT          0
-#define REC__NAME_EEXIST          0
-#define REC__NAME_EFAULT          0
-#define REC__NAME_EFBIG           0
-#define REC__NAME_EHOSTUNREACH    0
-#define REC__NAME_EIDRM           0
-#define REC__NAME_EILSEQ          0
-#define REC__NAME_EINPROGRESS     0
-#define REC__NAME_EINTR           0
-#define REC__NAME_EINVAL          0
-#define REC__NAME_EIO             0
-#define REC__NAME_EISCONN         0
-#define REC__NAME_EISDIR          0
-#define REC__NAME_ELOOP           0
-#define REC__NAME_EMFILE          0
-#define REC__NAME_EMLINK          0
-#define REC__NAME_EMSGSIZE        0
-#define REC__NAME_ENAMETOOLONG    0
-#define REC__NAME_END             0
-#define REC__NAME_ENETDOWN        0
-#define REC__NAME_ENETRESET       0
-#define REC__NAME_ENETUNREACH     0
-#define REC__NAME_ENFILE          0
-#define REC__NAME_ENOBUFS         0
-#define REC__NAME_ENODATA         0
-#define REC__NAME_ENODEV          0
-#define REC__NAME_ENOENT          0
-#define REC__NAME_ENOEXEC         0
-#define REC__NAME_ENOLCK          0
-#define REC__NAME_ENOLINK         0
-#define REC__NAME_ENOMEM          0
-#define REC__NAME_ENOMSG          0
-#define REC__NAME_ENOPROTOOPT     0
-#define REC__NAME_ENOSPC          0
-#define REC__NAME_ENOSR           0
-#define REC__NAME_ENOSTR          0
-#define REC__NAME_ENOSYS          0
-#define REC__NAME_ENOTCONN        0
-#define REC__NAME_ENOTDIR         0
-#define REC__NAME_ENOTEMPTY       0
-#define REC__NAME_ENOTSOCK        0
-#define REC__NAME_ENOTSUP         0
-#define REC__NAME_ENOTTY          0
-#define REC__NAME_ENXIO           0
-#define REC__NAME_EOF             0
-#define REC__NAME_EOPNOTSUPP      0
-#define REC__NAME_EOVERFLOW       0
-#define REC__NAME_EPERM           0
-#define REC__NAME_EPIPE           0
-#define REC__NAME_EPROTO          0
-#define REC__NAME_EPROTONOSUPPORT 0
-#define REC__NAME_EPROTOTYPE      0
-#define REC__NAME_ERANGE          0
-#define REC__NAME_EROFS           0
-#define REC__NAME_ESPIPE          0
-#define REC__NAME_ESRCH           0
-#define REC__NAME_ESTALE          0
-#define REC__NAME_ETIME           0
-#define REC__NAME_ETIMEDOUT       0
-#define REC__NAME_ETXTBSY         0
-#define REC__NAME_EWOULDBLOCK     0
-#define REC__NAME_EXDEV           0
-#define REC__NAME_EXIT_FAILURE    0
-#define REC__NAME_EXIT_SUCCESS    0
-#define REC__NAME_FILENAME_MAX    0
-#define REC__NAME_FLT_EPSILON     0
-#define REC__NAME_FLT_MAX         0
-#define REC__NAME_FLT_MIN         0
-#define REC__NAME_FOPEN_MAX       0
-#define REC__NAME_FP_INFINITE     0
-#define REC__NAME_FP_NAN          0
-#define REC__NAME_FP_NORMAL       0
-#define REC__NAME_FP_SUBNORMAL    0
-#define REC__NAME_FP_ZERO         0
-#define REC__NAME_FSM_CONTEXT     0
-#define REC__NAME_FSM_DATA        0
-#define REC__NAME_FSM_HANDLER     0
-#define REC__NAME_FSM_LOCAL       0
-#define REC__NAME_FSM_NAME        0
-#define REC__NAME_FSM_PREFIX      0
-#define REC__NAME_FSM_SPEC        0
-#define REC__NAME_FSM_UNHANDLED   0
-#define REC__NAME_FSM_VERSION     0
-#define REC__NAME_HUGE_VAL        0
-#define REC__NAME_HUGE_VALF       0
-#define REC__NAME_HUGE_VALL       0
-#define REC__NAME_I               0
-#define REC__NAME_INFINITY        0
-#define REC__NAME_INT16_MAX       0
-#define REC__NAME_INT16_MIN       0
-#define REC__NAME_INT32_MAX       0
-#define REC__NAME_INT32_MIN       0
-#define REC__NAME_INT64_MAX       0
-#define REC__NAME_INT64_MIN       0
-#define REC__NAME_INT8_MAX        0
-#define REC__NAME_INT8_MIN        0
-#define REC__NAME_INTMAX_MAX      0
-#define REC__NAME_INTMAX_MIN      0
-#define REC__NAME_INTPTR_MAX      0
-#define REC__NAME_INTPTR_MIN      0
-#define REC__NAME_INT_MAX         0
-#define REC__NAME_INT_MIN         0
-#define REC__NAME_IOV_MAX         0
-#define REC__NAME_LC_ALL          0
-#define REC__NAME_LC_COLLATE      0
-#define REC__NAME_LC_CTYPE        0
-#define REC__NAME_LC_MONETARY     0
-#define REC__NAME_LC_NUMERIC      0
-#define REC__NAME_LC_TIME         0
-#define REC__NAME_LDBL_MAX        0
-#define REC__NAME_LDBL_MIN        0
-#define REC__NAME_LLONG_MAX       0
-#define REC__NAME_LLONG_MIN       0
-#define REC__NAME_LONG_MAX        0
-#define REC__NAME_LONG_MIN        0
-#define REC__NAME_L_tmpnam        0
-#define REC__NAME_MATH_ERREXCEPT  0
-#define REC__NAME_MATH_ERRNO      0
-#define REC__NAME_MB_CUR_MAX      0
-#define REC__NAME_MB_LEN_MAX      0
-#define REC__NAME_M_E             0
-#define REC__NAME_M_PI            0
-#define REC__NAME_NAME_MAX        0
-#define REC__NAME_NAN             0
-#define REC__NAME_NDEBUG          0
-#define REC__NAME_NULL            0
-#define REC__NAME_ONCE_FLAG_INIT  0
-#define REC__NAME_O_APPEND        0
-#define REC__NAME_O_CREAT         0
-#define REC__NAME_O_EXCL          0
-#define REC__NAME_O_NONBLOCK      0
-#define REC__NAME_O_RDONLY        0
-#define REC__NAME_O_RDWR          0
-#define REC__NAME_O_TRUNC         0
-#define REC__NAME_O_WRONLY        0
-#define REC__NAME_PATH_MAX        0
-#define REC__NAME_PTRDIFF_MAX     0
-#define REC__NAME_PTRDIFF_MIN     0
-#define REC__NAME_RAND_MAX        0
-#define REC__NAME_REC_SPEC        0
-#define REC__NAME_SCHAR_MAX       0
-#define REC__NAME_SCHAR_MIN       0
-#define REC__NAME_SEEK_CUR        0
-#define REC__NAME_SEEK_END        0
-#define REC__NAME_SEEK_SET        0
-#define REC__NAME_SHRT_MAX        0
-#define REC__NAME_SHRT_MIN        0
-#define REC__NAME_SIGABRT         0
-#define REC__NAME_SIGALRM         0
-#define REC__NAME_SIGBUS          0
-#define REC__NAME_SIGCHLD         0
-#define REC__NAME_SIGCONT         0
-#define REC__NAME_SIGFPE          0
-#define REC__NAME_SIGHUP          0
-#define REC__NAME_SIGILL          0
-#define REC__NAME_SIGINT          0
-#define REC__NAME_SIGKILL         0
-#define REC__NAME_SIGPIPE         0
-#define REC__NAME_SIGQUIT         0
-#define REC__NAME_SIGSEGV         0
-#define REC__NAME_SIGSTOP         0
-#define REC__NAME_SIGTERM         0
-#define REC__NAME_SIGTSTP         0
-#define REC__NAME_SIGTTIN         0
-#define REC__NAME_SIGTTOU         0
-#define REC__NAME_SIGURG          0
-#define REC__NAME_SIGUSR1         0
-#define REC__NAME_SIGUSR2         0
-#define REC__NAME_SIG_DFL         0
-#define REC__NAME_SIG_ERR         0
-#define REC__NAME_SIG_IGN         0
-#define REC__NAME_SIZE_MAX        0
-#define REC__NAME_TIME_UTC        0
-#define REC__NAME_TMP_MAX         0
-#define REC__NAME_UCHAR_MAX       0
-#define REC__NAME_UINT16_MAX      0
-#define REC__NAME_UINT32_MAX      0
-#define REC__NAME_UINT64_MAX      0
-#define REC__NAME_UINT8_MAX       0
-#define REC__NAME_UINTMAX_MAX     0
-#define REC__NAME_UINTPTR_MAX     0
-#define REC__NAME_UINT_MAX        0
-#define REC__NAME_ULLONG_MAX      0
-#define REC__NAME_ULONG_MAX       0
-#define REC__NAME_USHRT_MAX       0
-#define REC__NAME_WCHAR_MAX       0
-#define REC__NAME_WCHAR_MIN       0
-#define REC__NAME_WEOF            0
-#define REC__NAME_WINT_MAX        0
-#define REC__NAME_WINT_MIN        0
-#define REC__NAME_WORKER_LOCAL    0
-#define REC__NAME_WORKER_NAME     0
-#define REC__NAME_WORKER_PREFIX   0
-#define REC__NAME_WORKER_SPEC     0
-#define REC__NAME__Alignas        0
-#define REC__NAME__Alignof        0
-#define REC__NAME__Atomic         0
-#define REC__NAME__Bool           0
-#define REC__NAME__Complex        0
-#define REC__NAME__Generic        0
-#define REC__NAME__Imaginary      0
-#define REC__NAME__Noreturn       0
-#define REC__NAME__Static_assert  0
-#define REC__NAME__Thread_local   0
-#define REC__NAME_alignas         0
-#define REC__NAME_alignof         0
-#define REC__NAME_and             0
-#define REC__NAME_and_eq          0
-#define REC__NAME_asm             0
-#define REC__NAME_auto            0
-#define REC__NAME_bitand          0
-#define REC__NAME_bitor           0
-#define REC__NAME_bool            0
-#define REC__NAME_break           0
-#define REC__NAME_case            0
-#define REC__NAME_char            0
-#define REC__NAME_compl           0
-#define REC__NAME_complex         0
-#define REC__NAME_const           0
-#define REC__NAME_continue        0
-#define REC__NAME_default         0
-#define REC__NAME_do              0
-#define REC__NAME_double          0
-#define REC__NAME_else            0
-#define REC__NAME_enum            0
-#define REC__NAME_errno           0
-#define REC__NAME_extern          0
-#define REC__NAME_false           0
-#define REC__NAME_float           0
-#define REC__NAME_for             0
-#define REC__NAME_goto            0
-#define REC__NAME_i386            0
-#define REC__NAME_if              0
-#define REC__NAME_imaginary       0
-#define REC__NAME_inline          0
-#define REC__NAME_int             0
-#define REC__NAME_linux           0
-#define REC__NAME_long            0
-#define REC__NAME_noreturn        0
-#define REC__NAME_not             0
-#define REC__NAME_not_eq          0
-#define REC__NAME_or              0
-#define REC__NAME_or_eq           0
-#define REC__NAME_register        0
-#define REC__NAME_restrict        0
-#define REC__NAME_return          0
-#define REC__NAME_short           0
-#define REC__NAME_signed          0
-#define REC__NAME_sizeof          0
-#define REC__NAME_static          0
-#define REC__NAME_static_assert   0
-#define REC__NAME_stderr          0
-#define REC__NAME_stdin           0
-#define REC__NAME_stdout          0
-#define REC__NAME_struct          0
-#define REC__NAME_switch          0
-#define REC__NAME_thread_local    0
-#define REC__NAME_true            0
-#define REC__NAME_typedef         0
-#define REC__NAME_typeof          0
-#define REC__NAME_union           0
-#define REC__NAME_unix            0
-#define REC__NAME_unsigned        0
-#define REC__NAME_void            0
-#define REC__NAME_volatile        0
-#define REC__NAME_while           0
-#define REC__NAME_xor             0
-#define REC__NAME_xor_eq          0
+#define REC__NAME_BUFSIZ          0 /* a macro of <stdio.h> */
+#define REC__NAME_CHAR_BIT        0 /* a macro of <limits.h> */
+#define REC__NAME_CHAR_MAX        0 /* a macro of <limits.h> */
+#define REC__NAME_CHAR_MIN        0 /* a macro of <limits.h> */
+#define REC__NAME_CLOCKS_PER_SEC  0 /* a macro of <time.h> */
+#define REC__NAME_CLOCK_MONOTONIC 0 /* a macro of <time.h> */
+#define REC__NAME_CLOCK_REALTIME  0 /* a macro of <time.h> */
+#define REC__NAME_DBL_EPSILON     0 /* a macro of <float.h> */
+#define REC__NAME_DBL_MAX         0 /* a macro of <float.h> */
+#define REC__NAME_DBL_MIN         0 /* a macro of <float.h> */
+#define REC__NAME_E2BIG           0 /* a macro of <errno.h> */
+#define REC__NAME_EACCES          0 /* a macro of <errno.h> */
+#define REC__NAME_EADDRINUSE      0 /* a macro of <errno.h> */
+#define REC__NAME_EADDRNOTAVAIL   0 /* a macro of <errno.h> */
+#define REC__NAME_EAFNOSUPPORT    0 /* a macro of <errno.h> */
+#define REC__NAME_EAGAIN          0 /* a macro of <errno.h> */
+#define REC__NAME_EALREADY        0 /* a macro of <errno.h> */
+#define REC__NAME_EBADF           0 /* a macro of <errno.h> */
+#define REC__NAME_EBADMSG         0 /* a macro of <errno.h> */
+#define REC__NAME_EBUSY           0 /* a macro of <errno.h> */
+#define REC__NAME_ECANCELED       0 /* a macro of <errno.h> */
+#define REC__NAME_ECHILD          0 /* a macro of <errno.h> */
+#define REC__NAME_ECONNABORTED    0 /* a macro of <errno.h> */
+#define REC__NAME_ECONNREFUSED    0 /* a macro of <errno.h> */
+#define REC__NAME_ECONNRESET      0 /* a macro of <errno.h> */
+#define REC__NAME_EDEADLK         0 /* a macro of <errno.h> */
+#define REC__NAME_EDESTADDRREQ    0 /* a macro of <errno.h> */
+#define REC__NAME_EDOM            0 /* a macro of <errno.h> */
+#define REC__NAME_EDQUOT          0 /* a macro of <errno.h> */
+#define REC__NAME_EEXIST          0 /* a macro of <errno.h> */
+#define REC__NAME_EFAULT          0 /* a macro of <errno.h> */
+#define REC__NAME_EFBIG           0 /* a macro of <errno.h> */
+#define REC__NAME_EHOSTUNREACH    0 /* a macro of <errno.h> */
+#define REC__NAME_EIDRM           0 /* a macro of <errno.h> */
+#define REC__NAME_EILSEQ          0 /* a macro of <errno.h> */
+#define REC__NAME_EINPROGRESS     0 /* a macro of <errno.h> */
+#define REC__NAME_EINTR           0 /* a macro of <errno.h> */
+#define REC__NAME_EINVAL          0 /* a macro of <errno.h> */
+#define REC__NAME_EIO             0 /* a macro of <errno.h> */
+#define REC__NAME_EISCONN         0 /* a macro of <errno.h> */
+#define REC__NAME_EISDIR          0 /* a macro of <errno.h> */
+#define REC__NAME_ELOOP           0 /* a macro of <errno.h> */
+#define REC__NAME_EMFILE          0 /* a macro of <errno.h> */
+#define REC__NAME_EMLINK          0 /* a macro of <errno.h> */
+#define REC__NAME_EMSGSIZE        0 /* a macro of <errno.h> */
+#define REC__NAME_ENAMETOOLONG    0 /* a macro of <errno.h> */
+#define REC__NAME_END             0 /* a word of the templates */
+#define REC__NAME_ENETDOWN        0 /* a macro of <errno.h> */
+#define REC__NAME_ENETRESET       0 /* a macro of <errno.h> */
+#define REC__NAME_ENETUNREACH     0 /* a macro of <errno.h> */
+#define REC__NAME_ENFILE          0 /* a macro of <errno.h> */
+#define REC__NAME_ENOBUFS         0 /* a macro of <errno.h> */
+#define REC__NAME_ENODATA         0 /* a macro of <errno.h> */
+#define REC__NAME_ENODEV          0 /* a macro of <errno.h> */
+#define REC__NAME_ENOENT          0 /* a macro of <errno.h> */
+#define REC__NAME_ENOEXEC         0 /* a macro of <errno.h> */
+#define REC__NAME_ENOLCK          0 /* a macro of <errno.h> */
+#define REC__NAME_ENOLINK         0 /* a macro of <errno.h> */
+#define REC__NAME_ENOMEM          0 /* a macro of <errno.h> */
+#define REC__NAME_ENOMSG          0 /* a macro of <errno.h> */
+#define REC__NAME_ENOPROTOOPT     0 /* a macro of <errno.h> */
+#define REC__NAME_ENOSPC          0 /* a macro of <errno.h> */
+#define REC__NAME_ENOSR           0 /* a macro of <errno.h> */
+#define REC__NAME_ENOSTR          0 /* a macro of <errno.h> */
+#define REC__NAME_ENOSYS          0 /* a macro of <errno.h> */
+#define REC__NAME_ENOTCONN        0 /* a macro of <errno.h> */
+#define REC__NAME_ENOTDIR         0 /* a macro of <errno.h> */
+#define REC__NAME_ENOTEMPTY       0 /* a macro of <errno.h> */
+#define REC__NAME_ENOTSOCK        0 /* a macro of <errno.h> */
+#define REC__NAME_ENOTSUP         0 /* a macro of <errno.h> */
+#define REC__NAME_ENOTTY          0 /* a macro of <errno.h> */
+#define REC__NAME_ENXIO           0 /* a macro of <errno.h> */
+#define REC__NAME_EOF             0 /* a macro of <stdio.h> */
+#define REC__NAME_EOPNOTSUPP      0 /* a macro of <errno.h> */
+#define REC__NAME_EOVERFLOW       0 /* a macro of <errno.h> */
+#define REC__NAME_EPERM           0 /* a macro of <errno.h> */
+#define REC__NAME_EPIPE           0 /* a macro of <errno.h> */
+#define REC__NAME_EPROTO          0 /* a macro of <errno.h> */
+#define REC__NAME_EPROTONOSUPPORT 0 /* a macro of <errno.h> */
+#define REC__NAME_EPROTOTYPE      0 /* a macro of <errno.h> */
+#define REC__NAME_ERANGE          0 /* a macro of <errno.h> */
+#define REC__NAME_EROFS           0 /* a macro of <errno.h> */
+#define REC__NAME_ESPIPE          0 /* a macro of <errno.h> */
+#define REC__NAME_ESRCH           0 /* a macro of <errno.h> */
+#define REC__NAME_ESTALE          0 /* a macro of <errno.h> */
+#define REC__NAME_ETIME           0 /* a macro of <errno.h> */
+#define REC__NAME_ETIMEDOUT       0 /* a macro of <errno.h> */
+#define REC__NAME_ETXTBSY         0 /* a macro of <errno.h> */
+#define REC__NAME_EWOULDBLOCK     0 /* a macro of <errno.h> */
+#define REC__NAME_EXDEV           0 /* a macro of <errno.h> */
+#define REC__NAME_EXIT_FAILURE    0 /* a macro of <stdlib.h> */
+#define REC__NAME_EXIT_SUCCESS    0 /* a macro of <stdlib.h> */
+#define REC__NAME_FILENAME_MAX    0 /* a macro of <stdio.h> */
+#define REC__NAME_FLT_EPSILON     0 /* a macro of <float.h> */
+#define REC__NAME_FLT_MAX         0 /* a macro of <float.h> */
+#define REC__NAME_FLT_MIN         0 /* a macro of <float.h> */
+#define REC__NAME_FOPEN_MAX       0 /* a macro of <stdio.h> */
+#define REC__NAME_FP_INFINITE     0 /* a macro of <math.h> */
+#define REC__NAME_FP_NAN          0 /* a macro of <math.h> */
+#define REC__NAME_FP_NORMAL       0 /* a macro of <math.h> */
+#define REC__NAME_FP_SUBNORMAL    0 /* a macro of <math.h> */
+#define REC__NAME_FP_ZERO         0 /* a macro of <math.h> */
+#define REC__NAME_FSM_CONTEXT     0 /* a word of the templates */
+#define REC__NAME_FSM_DATA        0 /* a word of the templates */
+#define REC__NAME_FSM_HANDLER     0 /* a word of the templates */
+#define REC__NAME_FSM_LOCAL       0 /* a word of the templates */
+#define REC__NAME_FSM_NAME        0 /* a word of the templates */
+#define REC__NAME_FSM_PREFIX      0 /* a word of the templates */
+#define REC__NAME_FSM_SPEC        0 /* a word of the templates */
+#define REC__NAME_FSM_UNHANDLED   0 /* a word of the templates */
+#define REC__NAME_FSM_VERSION     0 /* a word of the templates */
+#define REC__NAME_HUGE_VAL        0 /* a macro of <math.h> */
+#define REC__NAME_HUGE_VALF       0 /* a macro of <math.h> */
+#define REC__NAME_HUGE_VALL       0 /* a macro of <math.h> */
+#define REC__NAME_I               0 /* a macro of <complex.h> */
+#define REC__NAME_INFINITY        0 /* a macro of <math.h> */
+#define REC__NAME_INT16_MAX       0 /* a macro of <stdint.h> */
+#define REC__NAME_INT16_MIN       0 /* a macro of <stdint.h> */
+#define REC__NAME_INT32_MAX       0 /* a macro of <stdint.h> */
+#define REC__NAME_INT32_MIN       0 /* a macro of <stdint.h> */
+#define REC__NAME_INT64_MAX       0 /* a macro of <stdint.h> */
+#define REC__NAME_INT64_MIN       0 /* a macro of <stdint.h> */
+#define REC__NAME_INT8_MAX        0 /* a macro of <stdint.h> */
+#define REC__NAME_INT8_MIN        0 /* a macro of <stdint.h> */
+#define REC__NAME_INTMAX_MAX      0 /* a macro of <stdint.h> */
+#define REC__NAME_INTMAX_MIN      0 /* a macro of <stdint.h> */
+#define REC__NAME_INTPTR_MAX      0 /* a macro of <stdint.h> */
+#define REC__NAME_INTPTR_MIN      0 /* a macro of <stdint.h> */
+#define REC__NAME_INT_MAX         0 /* a macro of <limits.h> */
+#define REC__NAME_INT_MIN         0 /* a macro of <limits.h> */
+#define REC__NAME_IOV_MAX         0 /* a macro of <limits.h> */
+#define REC__NAME_LC_ALL          0 /* a macro of <locale.h> */
+#define REC__NAME_LC_COLLATE      0 /* a macro of <locale.h> */
+#define REC__NAME_LC_CTYPE        0 /* a macro of <locale.h> */
+#define REC__NAME_LC_MONETARY     0 /* a macro of <locale.h> */
+#define REC__NAME_LC_NUMERIC      0 /* a macro of <locale.h> */
+#define REC__NAME_LC_TIME         0 /* a macro of <locale.h> */
+#define REC__NAME_LDBL_MAX        0 /* a macro of <float.h> */
+#define REC__NAME_LDBL_MIN        0 /* a macro of <float.h> */
+#define REC__NAME_LLONG_MAX       0 /* a macro of <limits.h> */
+#define REC__NAME_LLONG_MIN       0 /* a macro of <limits.h> */
+#define REC__NAME_LONG_MAX        0 /* a macro of <limits.h> */
+#define REC__NAME_LONG_MIN        0 /* a macro of <limits.h> */
+#define REC__NAME_L_tmpnam        0 /* a macro of <stdio.h> */
+#define REC__NAME_MATH_ERREXCEPT  0 /* a macro of <math.h> */
+#define REC__NAME_MATH_ERRNO      0 /* a macro of <math.h> */
+#define REC__NAME_MB_CUR_MAX      0 /* a macro of <stdlib.h> */
+#define REC__NAME_MB_LEN_MAX      0 /* a macro of <limits.h> */
+#define REC__NAME_M_E             0 /* a macro of <math.h> */
+#define REC__NAME_M_PI            0 /* a macro of <math.h> */
+#define REC__NAME_NAME_MAX        0 /* a macro of <limits.h> */
+#define REC__NAME_NAN             0 /* a macro of <math.h> */
+#define REC__NAME_NDEBUG          0 /* a macro of <assert.h> */
+#define REC__NAME_NULL            0 /* a macro of <stddef.h> */
+#define REC__NAME_ONCE_FLAG_INIT  0 /* a macro of <threads.h> */
+#define REC__NAME_O_APPEND        0 /* a macro of <fcntl.h> */
+#define REC__NAME_O_CREAT         0 /* a macro of <fcntl.h> */
+#define REC__NAME_O_EXCL          0 /* a macro of <fcntl.h> */
+#define REC__NAME_O_NONBLOCK      0 /* a macro of <fcntl.h> */
+#define REC__NAME_O_RDONLY        0 /* a macro of <fcntl.h> */
+#define REC__NAME_O_RDWR          0 /* a macro of <fcntl.h> */
+#define REC__NAME_O_TRUNC         0 /* a macro of <fcntl.h> */
+#define REC__NAME_O_WRONLY        0 /* a macro of <fcntl.h> */
+#define REC__NAME_PATH_MAX        0 /* a macro of <limits.h> */
+#define REC__NAME_PTRDIFF_MAX     0 /* a macro of <stdint.h> */
+#define REC__NAME_PTRDIFF_MIN     0 /* a macro of <stdint.h> */
+#define REC__NAME_RAND_MAX        0 /* a macro of <stdlib.h> */
+#define REC__NAME_REC_SPEC        0 /* a word of the templates */
+#define REC__NAME_SCHAR_MAX       0 /* a macro of <limits.h> */
+#define REC__NAME_SCHAR_MIN       0 /* a macro of <limits.h> */
+#define REC__NAME_SEEK_CUR        0 /* a macro of <stdio.h> */
+#define REC__NAME_SEEK_END        0 /* a macro of <stdio.h> */
+#define REC__NAME_SEEK_SET        0 /* a macro of <stdio.h> */
+#define REC__NAME_SHRT_MAX        0 /* a macro of <limits.h> */
+#define REC__NAME_SHRT_MIN        0 /* a macro of <limits.h> */
+#define REC__NAME_SIGABRT         0 /* a macro of <signal.h> */
+#define REC__NAME_SIGALRM         0 /* a macro of <signal.h> */
+#define REC__NAME_SIGBUS          0 /* a macro of <signal.h> */
+#define REC__NAME_SIGCHLD         0 /* a macro of <signal.h> */
+#define REC__NAME_SIGCONT         0 /* a macro of <signal.h> */
+#define REC__NAME_SIGFPE          0 /* a macro of <signal.h> */
+#define REC__NAME_SIGHUP          0 /* a macro of <signal.h> */
+#define REC__NAME_SIGILL          0 /* a macro of <signal.h> */
+#define REC__NAME_SIGINT          0 /* a macro of <signal.h> */
+#define REC__NAME_SIGKILL         0 /* a macro of <signal.h> */
+#define REC__NAME_SIGPIPE         0 /* a macro of <signal.h> */
+#define REC__NAME_SIGQUIT         0 /* a macro of <signal.h> */
+#define REC__NAME_SIGSEGV         0 /* a macro of <signal.h> */
+#define REC__NAME_SIGSTOP         0 /* a macro of <signal.h> */
+#define REC__NAME_SIGTERM         0 /* a macro of <signal.h> */
+#define REC__NAME_SIGTSTP         0 /* a macro of <signal.h> */
+#define REC__NAME_SIGTTIN         0 /* a macro of <signal.h> */
+#define REC__NAME_SIGTTOU         0 /* a macro of <signal.h> */
+#define REC__NAME_SIGURG          0 /* a macro of <signal.h> */
+#define REC__NAME_SIGUSR1         0 /* a macro of <signal.h> */
+#define REC__NAME_SIGUSR2         0 /* a macro of <signal.h> */
+#define REC__NAME_SIG_DFL         0 /* a macro of <signal.h> */
+#define REC__NAME_SIG_ERR         0 /* a macro of <signal.h> */
+#define REC__NAME_SIG_IGN         0 /* a macro of <signal.h> */
+#define REC__NAME_SIZE_MAX        0 /* a macro of <stdint.h> */
+#define REC__NAME_TIME_UTC        0 /* a macro of <time.h> */
+#define REC__NAME_TMP_MAX         0 /* a macro of <stdio.h> */
+#define REC__NAME_UCHAR_MAX       0 /* a macro of <limits.h> */
+#define REC__NAME_UINT16_MAX      0 /* a macro of <stdint.h> */
+#define REC__NAME_UINT32_MAX      0 /* a macro of <stdint.h> */
+#define REC__NAME_UINT64_MAX      0 /* a macro of <stdint.h> */
+#define REC__NAME_UINT8_MAX       0 /* a macro of <stdint.h> */
+#define REC__NAME_UINTMAX_MAX     0 /* a macro of <stdint.h> */
+#define REC__NAME_UINTPTR_MAX     0 /* a macro of <stdint.h> */
+#define REC__NAME_UINT_MAX        0 /* a macro of <limits.h> */
+#define REC__NAME_ULLONG_MAX      0 /* a macro of <limits.h> */
+#define REC__NAME_ULONG_MAX       0 /* a macro of <limits.h> */
+#define REC__NAME_USHRT_MAX       0 /* a macro of <limits.h> */
+#define REC__NAME_WCHAR_MAX       0 /* a macro of <stdint.h> */
+#define REC__NAME_WCHAR_MIN       0 /* a macro of <stdint.h> */
+#define REC__NAME_WEOF            0 /* a macro of <wchar.h> */
+#define REC__NAME_WINT_MAX        0 /* a macro of <stdint.h> */
+#define REC__NAME_WINT_MIN        0 /* a macro of <stdint.h> */
+#define REC__NAME_WORKER_LOCAL    0 /* a word of the templates */
+#define REC__NAME_WORKER_NAME     0 /* a word of the templates */
+#define REC__NAME_WORKER_PREFIX   0 /* a word of the templates */
+#define REC__NAME_WORKER_SPEC     0 /* a word of the templates */
+#define REC__NAME__Alignas        0 /* a keyword of C */
+#define REC__NAME__Alignof        0 /* a keyword of C */
+#define REC__NAME__Atomic         0 /* a keyword of C */
+#define REC__NAME__Bool           0 /* a keyword of C */
+#define REC__NAME__Complex        0 /* a keyword of C */
+#define REC__NAME__Generic        0 /* a keyword of C */
+#define REC__NAME__Imaginary      0 /* a keyword of C */
+#define REC__NAME__Noreturn       0 /* a keyword of C */
+#define REC__NAME__Static_assert  0 /* a keyword of C */
+#define REC__NAME__Thread_local   0 /* a keyword of C */
+#define REC__NAME_alignas         0 /* a macro of <stdalign.h> */
+#define REC__NAME_alignof         0 /* a macro of <stdalign.h> */
+#define REC__NAME_and             0 /* a macro of <iso646.h> */
+#define REC__NAME_and_eq          0 /* a macro of <iso646.h> */
+#define REC__NAME_asm             0 /* a keyword of C */
+#define REC__NAME_auto            0 /* a keyword of C */
+#define REC__NAME_bitand          0 /* a macro of <iso646.h> */
+#define REC__NAME_bitor           0 /* a macro of <iso646.h> */
+#define REC__NAME_bool            0 /* a keyword of C */
+#define REC__NAME_break           0 /* a keyword of C */
+#define REC__NAME_case            0 /* a keyword of C */
+#define REC__NAME_char            0 /* a keyword of C */
+#define REC__NAME_compl           0 /* a macro of <iso646.h> */
+#define REC__NAME_complex         0 /* a macro of <complex.h> */
+#define REC__NAME_const           0 /* a keyword of C */
+#define REC__NAME_continue        0 /* a keyword of C */
+#define REC__NAME_default         0 /* a keyword of C */
+#define REC__NAME_do              0 /* a keyword of C */
+#define REC__NAME_double          0 /* a keyword of C */
+#define REC__NAME_else            0 /* a keyword of C */
+#define REC__NAME_enum            0 /* a keyword of C */
+#define REC__NAME_errno           0 /* a macro of <errno.h> */
+#define REC__NAME_extern          0 /* a keyword of C */
+#define REC__NAME_false           0 /* a keyword of C */
+#define REC__NAME_float           0 /* a keyword of C */
+#define REC__NAME_for             0 /* a keyword of C */
+#define REC__NAME_goto            0 /* a keyword of C */
+#define REC__NAME_i386            0 /* a macro of some compilers */
+#define REC__NAME_if              0 /* a keyword of C */
+#define REC__NAME_imaginary       0 /* a macro of <complex.h> */
+#define REC__NAME_inline          0 /* a keyword of C */
+#define REC__NAME_int             0 /* a keyword of C */
+#define REC__NAME_linux           0 /* a macro of some compilers */
+#define REC__NAME_long            0 /* a keyword of C */
+#define REC__NAME_noreturn        0 /* a macro of <stdnoreturn.h> */
+#define REC__NAME_not             0 /* a macro of <iso646.h> */
+#define REC__NAME_not_eq          0 /* a macro of <iso646.h> */
+#define REC__NAME_or              0 /* a macro of <iso646.h> */
+#define REC__NAME_or_eq           0 /* a macro of <iso646.h> */
+#define REC__NAME_register        0 /* a keyword of C */
+#define REC__NAME_restrict        0 /* a keyword of C */
+#define REC__NAME_return          0 /* a keyword of C */
+#define REC__NAME_short           0 /* a keyword of C */
+#define REC__NAME_signed          0 /* a keyword of C */
+#define REC__NAME_sizeof          0 /* a keyword of C */
+#define REC__NAME_static          0 /* a keyword of C */
+#define REC__NAME_static_assert   0 /* a macro of <assert.h> */
+#define REC__NAME_stderr          0 /* a macro of <stdio.h> */
+#define REC__NAME_stdin           0 /* a macro of <stdio.h> */
+#define REC__NAME_stdout          0 /* a macro of <stdio.h> */
+#define REC__NAME_struct          0 /* a keyword of C */
+#define REC__NAME_switch          0 /* a keyword of C */
+#define REC__NAME_thread_local    0 /* a macro of <threads.h> */
+#define REC__NAME_true            0 /* a keyword of C */
+#define REC__NAME_typedef         0 /* a keyword of C */
+#define REC__NAME_typeof          0 /* a keyword of C */
+#define REC__NAME_union           0 /* a keyword of C */
+#define REC__NAME_unix            0 /* a macro of some compilers */
+#define REC__NAME_unsigned        0 /* a keyword of C */
+#define REC__NAME_void            0 /* a keyword of C */
+#define REC__NAME_volatile        0 /* a keyword of C */
+#define REC__NAME_while           0 /* a keyword of C */
+#define REC__NAME_xor             0 /* a macro of <iso646.h> */
+#define REC__NAME_xor_eq          0 /* a macro of <iso646.h> */
 
 #endif
