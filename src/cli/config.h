@@ -176,6 +176,7 @@ struct config_traces {
 /* A file with kinds of workers in C. */
 struct config_kinds {
     const char *path; /* as in the file, and whole once it is settled */
+    bool is_isolated; /* a process of its own for each worker */
     const struct cli_yaml *node;
 };
 

@@ -103,24 +103,49 @@ static int take_limits(
 
 /* Modules. */
 
+static int take_isolate(
+    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    void *target)
+{
+    bool *is_isolated = target;
+    int r = reader_want(reader, node, CLI_YAML_SCALAR, "'isolate'");
+
+    (void)key;
+    if (r == 0 && strcmp(node->text, "process") != 0 && strcmp(node->text, "none") != 0)
+        r = reader_fail(reader, node, "'isolate' is 'process' or 'none'");
+    if (r == 0)
+        *is_isolated = strcmp(node->text, "process") == 0;
+    return r;
+}
+
 static int take_module(
     struct cli_reader *reader, const struct cli_yaml *node, struct config_workers *workers)
 {
     static const struct config_key key = { .name = "modules" };
+    static const struct config_key keys[] = {
+        { .name = "path", .take = config_take_text, .offset = offsetof(struct config_kinds, path) },
+        { .name = "isolate",
+          .take = take_isolate,
+          .offset = offsetof(struct config_kinds, is_isolated) },
+    };
     struct config_kinds *module = &workers->modules[workers->module_count++];
+    int r;
 
     module->node = node;
-    return config_take_text(reader, node, &key, &module->path);
+    if (node->kind != CLI_YAML_MAPPING)
+        return config_take_text(reader, node, &key, &module->path);
+    r = config_take_mapping(reader, node, CONFIG_TABLE("a module", keys), module, NULL);
+    if (r == 0 && !module->path)
+        r = reader_fail(reader, node, "a module needs a 'path', like {path: ./valve.so}");
+    return r;
 }
 
 static int take_modules(
     struct cli_reader *reader, const struct cli_yaml *node, struct config_workers *workers)
 {
-    bool is_one = node->kind == CLI_YAML_SCALAR;
-    int r = is_one ? 0 : reader_want(reader, node, CLI_YAML_SEQUENCE, "'modules'");
+    bool is_one = node->kind != CLI_YAML_SEQUENCE;
+    int r = 0;
 
-    if (r < 0)
-        return r;
     workers->modules = det_arena_array(reader->arena, node->count + 1, sizeof *workers->modules);
     if (!workers->modules)
         return reader_no_memory(reader, node);

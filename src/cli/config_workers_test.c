@@ -20,7 +20,7 @@ static void what_is_said_is_there(void **state)
                           "  variables: {IP: 10.0.0.7}\n"
                           "  location: {site: north}\n"
                           "  globals: {a: 1}\n"
-                          "  modules: [./a.so, b.so]\n"
+                          "  modules: [./a.so, {path: b.so, isolate: process}]\n"
                           "  limits:\n"
                           "    tick: 50ms\n"
                           "    observe_every: 500ms\n"
@@ -41,6 +41,7 @@ static void what_is_said_is_there(void **state)
     assert_non_null(workers->globals);
     assert_int_equal(workers->module_count, 2);
     assert_string_equal(workers->modules[1].path, "b.so");
+    assert_true(workers->modules[1].is_isolated && !workers->modules[0].is_isolated);
     assert_true(workers->limits.tick == 50 * DET_MILLISECOND);
     assert_int_equal(workers->limits.collector_restarts_max, 7);
     assert_true(workers->limits.action_backoff.first == 2 * DET_SECOND);
@@ -107,7 +108,9 @@ static void what_is_wrong_is_told_where_it_is(void **state)
         { WORKERS "  variables: [1]\n", 3, 14, "map" },
         { WORKERS "  variables: {global: 1}\n", 3, 15, "global" },
         { WORKERS "  location: {town: x}\n", 3, 14, "town" },
-        { WORKERS "  modules: {a: b}\n", 3, 12, "'modules'" },
+        { WORKERS "  modules: {a: b}\n", 3, 13, "'a'" },
+        { WORKERS "  modules: {isolate: none}\n", 3, 12, "needs a 'path'" },
+        { WORKERS "  modules: {path: a.so, isolate: jail}\n", 3, 34, "'process' or 'none'" },
         { WORKERS "  modules: ['']\n", 3, 13, "'modules'" },
         { WORKERS "  limits: {tick: 10s}\n", 3, 11, "tick must be at most observe_every" },
         { WORKERS "  limits: {tick: fast}\n", 3, 18, "this is a time" },

@@ -5,6 +5,7 @@
 #include "cli/module_parts.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -386,6 +387,33 @@ int modules_load_kinds(
     return r;
 }
 
+int module_copy_of(const struct modules *modules, const struct det_worker_kind *const *kinds)
+{
+    const struct module *module = modules->first;
+
+    while (module->descriptor->workers != kinds)
+        module = module->next;
+    return module->copy;
+}
+
+int modules_load_copy(
+    struct modules *modules, const char *path, const char *folder,
+    const struct det_worker_kind *const **ret, struct det_error *reterr)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC), r;
+    struct stat status;
+
+    if (file < 0)
+        return module_fail(reterr, path);
+    r = fstat(file, &status) < 0 ? module_fail(reterr, path) : 0;
+    if (r == 0)
+        r = add_module(modules, path, folder, file, &status, reterr);
+    close(file);
+    if (r == 0)
+        *ret = modules->first->descriptor->workers;
+    return r;
+}
+
 int module_try(
     const struct det_allocator *allocator, const struct config_machine *config,
     const struct det_machine *spec, struct det_error *reterr)
@@ -468,6 +496,7 @@ int modules_wake(struct modules *modules, const char *folder, struct det_error *
 
 void modules_close(struct modules *modules)
 {
+    module_close_isolated(modules);
     while (modules->first) {
         struct module *module = modules->first;
 

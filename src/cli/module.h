@@ -15,6 +15,7 @@
 #include <detent/module.h>
 
 #include "cli/config.h"
+#include "cli/kind_process.h"
 
 struct module; /* one that is open */
 
@@ -22,6 +23,7 @@ struct modules {
     struct det_module_host host; /* the first member: what functions get as their user */
     const struct det_allocator *allocator;
     struct module *first;
+    struct isolated_kinds *isolated; /* one for each module whose kinds are */
 };
 
 /* Loads the module of a machine, and looks whether it defines what `spec` says, without running its
@@ -55,6 +57,18 @@ struct module_machine {
 DET_MUST_CHECK int modules_load_kinds(
     struct modules *modules, const char *path, const char *folder,
     const struct det_worker_kind *const **ret, struct det_error *reterr);
+/* The same kinds, but with their functions that do I/O in a process of its own for each worker
+ * (kind_process.h); the module itself is loaded, and not opened, here. `folder` is borrowed until
+ * modules_close(). */
+DET_MUST_CHECK int modules_load_isolated(
+    struct modules *modules, const char *path, const char *folder,
+    const struct det_worker_kind *const **ret, struct det_error *reterr);
+/* In such a process: the kinds of the copy that its parent has checked and loaded, and opened. */
+DET_MUST_CHECK int modules_load_copy(
+    struct modules *modules, const char *path, const char *folder,
+    const struct det_worker_kind *const **ret, struct det_error *reterr);
+/* By the name of its kind; NULL: that is not isolated. `user` is that of a worker's context. */
+const struct kind_proxy *modules_proxy(const void *user, const char *kind);
 /* Whether two definitions say the same. */
 DET_MUST_CHECK int module_is_same_machine(
     const struct det_machine *a, const struct det_machine *b, const struct det_allocator *allocator,

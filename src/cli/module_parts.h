@@ -14,5 +14,8 @@ int module_fail(struct det_error *reterr, const char *path);
 /* A descriptor of the file, once its rights are right. */
 DET_MUST_CHECK int module_open_file(
     const char *path, int *ret, struct stat *ret_status, struct det_error *reterr);
+/* The descriptor of the copy that the kinds are from. */
+int module_copy_of(const struct modules *modules, const struct det_worker_kind *const *kinds);
+void module_close_isolated(struct modules *modules);
 
 #endif

@@ -190,15 +190,19 @@ static int add_kinds(
     return 0;
 }
 
-static int load_module(struct up_workers *workers, const char *path, struct det_error *reterr)
+static int load_module(
+    struct up_workers *workers, const struct config_kinds *module, struct det_error *reterr)
 {
+    const char *path = module->path;
     const char *kept = det_arena_copy(&workers->arena, path);
     const struct det_worker_kind *const *kinds = NULL;
     int r;
 
     if (!kept)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    r = modules_load_kinds(&workers->modules, kept, workers->up->project, &kinds, reterr);
+    r = module->is_isolated
+            ? modules_load_isolated(&workers->modules, kept, workers->up->project, &kinds, reterr)
+            : modules_load_kinds(&workers->modules, kept, workers->up->project, &kinds, reterr);
     for (size_t i = 0; r == 0 && kinds[i]; i++) {
         if (up_workers_kind(workers, kinds[i]->name))
             r = det_error_set(
@@ -214,7 +218,7 @@ static int load_kinds(
     int r = add_kinds(workers, det_kinds_all(), reterr);
 
     for (size_t i = 0; r == 0 && i < config->module_count; i++)
-        r = load_module(workers, config->modules[i].path, reterr);
+        r = load_module(workers, &config->modules[i], reterr);
     return r;
 }
 

@@ -373,6 +373,102 @@ def test_modules_without_kinds_are_refused():
     detent("check", "detent.yaml", code=2, err="chmod go-w")
 
 
+# What its functions do is said by the place of the worker: `crash WHERE HOW` in a file there.
+RISKY_CODE = VALVE_CODE.replace("static int house;", """
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static int house;
+static void risk(const char *function, const char *place)
+{
+    char where[16] = "", how[16] = "";
+    FILE *file = fopen(place, "r");
+    if (!file || fscanf(file, "%15s %15s", where, how) != 2 || strcmp(where, function) != 0) {
+        if (file)
+            fclose(file);
+        return;
+    }
+    fclose(file);
+    signal(SIGSEGV, SIG_DFL); /* a sanitizer has one of its own */
+    if (strcmp(how, "null") == 0)
+        *(volatile int *)0 = 1;
+    if (strcmp(how, "abort") == 0)
+        abort();
+    if (strcmp(how, "exit") == 0)
+        exit(7);
+    while (strcmp(how, "hang") == 0)
+        pause();
+}
+""").replace("    (void)desired;\n    observed->",
+             '    risk("collect", desired->place);\n    observed->').replace(
+                 "{ (void)desired; deps->is_open = true; det_worker_count",
+                     '{ risk("act", desired->place); deps->is_open = true; det_worker_count')
+ISOLATED = """version: 1
+workers:
+  name: plant
+  limits: {{tick: 20ms, observe_every: 50ms, observe_timeout: 2s, action_timeout: 2s}}
+  modules: {{path: ./valve.so, isolate: process}}
+  children:
+    - {{name: a, kind: valve, config: {{place: {folder}/a}}}}
+    - {{name: b, kind: valve, config: {{place: {folder}/b}}}}
+"""
+
+
+def isolated(**crashes):
+    build_valve(RISKY_CODE)
+    for name, crash in crashes.items():
+        Path(name).write_text(crash)
+    Path("detent.yaml").write_text(ISOLATED.format(folder=os.getcwd()))
+    detent("check", "detent.yaml")
+    return Up()
+
+
+def hosts(it):
+    """The processes of workers, and nothing else, have detent as their parent and this name."""
+    done = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(it.number)],
+                          capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return [int(line.split()[0]) for line in done.stdout.splitlines() if "detent-kind" in line]
+
+
+def test_an_isolated_kind_runs_in_a_process_of_each_worker():
+    it = isolated()
+    for name in "ab":
+        it.wait_for(f"state_transition .*{name}\\(valve\\) .*to=open ")
+    equal(len(hosts(it)), 2)
+    observed = one("observed", "a")
+    equal((observed["observed"], observed["metrics"]),
+          ({"is_open": True, "module_was_opened": True}, {"turns": 1}))
+    left = hosts(it)
+    it.stop()
+    check(not any(up.is_there(number) for number in left), "a process is left")
+
+
+def test_a_crash_of_an_isolated_kind_ends_its_process_alone():
+    for where, how, word in (("act", "null", "signal 11"), ("collect", "abort", "signal 6"),
+                             ("act", "exit", "exit code 7"), ("act", "hang", "signal 9")):
+        it = isolated(a=f"{where} {how}")
+        it.wait_for("state_transition .*b\\(valve\\) .*to=open ")
+        it.wait_for(f"worker=plant.*a\\(valve\\).*its process .*{word}")
+        # Once more, after a delay; then it is put right, and the worker goes on by itself.
+        if where == "act":
+            it.wait_for(f"action_failed .*a\\(valve\\).*its process .*{word}.* number=2 ")
+            check(one("workers", "a")["counts"]["actions_failed"] >= 2, "they are not counted")
+        Path("a").unlink()
+        it.wait_for("state_transition .*a\\(valve\\) .*to=open ")
+        equal((one("workers", "b")["counts"]["actions_failed"], it.process.poll()), (0, None))
+        it.stop()
+
+
+def test_kill_9_of_detent_ends_the_processes_of_isolated_kinds():
+    it = isolated()
+    it.wait_for("state_transition .*a\\(valve\\) .*to=open ")
+    left = hosts(it)
+    it.process.send_signal(signal.SIGKILL)
+    wait_until(lambda: not any(up.is_there(number) for number in left), "their ends")
+
+
 HANG = CODE.replace('return log_line("ring") ? DET_ERR_IO : DET_PRODUCED;',
                     'log_line("hangs"); for (;;) pause(); return 0;').replace(
                         "#include <string.h>", "#include <string.h>\n#include <unistd.h>")
