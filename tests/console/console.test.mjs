@@ -123,6 +123,24 @@ test("what needs attention is counted truly, and grouped by reason", async () =>
     });
 });
 
+test("a timer that was given up is shown as a dead letter, and retried by its button", async () => {
+    await session(async ({ mock, page }) => {
+        const timers = mock.world.timers.bind(mock.world);
+        const lost = { timer: "reminder", event: "remind", due: "2026-01-01T00:00:00Z", visit: 1, dead: true, attempts: 8, last_error: "-5: I/O error", reason: "the disk is gone" };
+        const { id } = mock.world.of("order").find((instance) => instance.state === "charging");
+        mock.world.timers = (instance) => (instance.id === id ? [lost] : timers(instance));
+        await go(page, `/machines/order/instances/${id}`);
+        const panel = page.getByRole("region", { name: "Timers" });
+        await panel.getByText("dead", { exact: true }).waitFor();
+        await panel.getByText("8 attempts: the disk is gone").waitFor();
+        await page.getByRole("region", { name: "Why" }).getByRole("button", { name: "Retry reminder" }).waitFor();
+        const asked = page.waitForRequest((request) => request.url().endsWith(`/instances/${id}/retry`));
+        await shoot(page, "dead-timer");
+        await panel.getByRole("button", { name: "Retry" }).click();
+        assert.deepEqual((await asked).postDataJSON(), { key: "timer/reminder" });
+    });
+});
+
 test("a wide diagram is legible at once, and can be zoomed, moved and fitted", async () => {
     await session(async ({ page }) => {
         await go(page, "/machines/order");

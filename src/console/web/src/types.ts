@@ -78,6 +78,12 @@ export interface Timer {
     event: string;
     due: string;
     visit: number;
+    /** These are there when it was fired in vain; a dead one is a dead letter. */
+    dead?: boolean;
+    attempts?: number;
+    last_error?: string | null;
+    reason?: string | null;
+    next_at?: string | null;
 }
 
 export interface Machine {
@@ -116,6 +122,7 @@ export interface InstanceRow {
 }
 
 export interface Effect {
+    type?: string;
     key: string;
     effect: string;
     attempts: number;

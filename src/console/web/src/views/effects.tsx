@@ -16,7 +16,11 @@ function columns(refresh: () => void): Column<EffectRow>[] {
         {
             name: "Effect",
             width: "minmax(6.5rem, 1.1fr)",
-            cell: (row) => <span class="strong clip">{row.effect}</span>,
+            cell: (row) => (
+                <span class="clip">
+                    <span class="strong">{row.effect}</span> {row.type === "timer" && <span class="muted">timer</span>}
+                </span>
+            ),
         },
         {
             name: "Instance",
@@ -85,7 +89,7 @@ export function Effects(): JSX.Element {
                                 <Table label="Effects" columns={columns(effects.refresh)} rows={page.items} id={(row) => row.key} />
                             ) : (
                                 <Empty title={dead === "true" ? "No dead letters." : "Nothing is left to do."}>
-                                    {dead === "true" ? "An effect that fails too often is kept here until somebody tries it again." : "Effects appear here between their commit and their end."}
+                                    {dead === "true" ? "An effect or a timer that fails too often is kept here until somebody retries it." : "Effects appear here between their commit and their end."}
                                 </Empty>
                             )}
                             <ListEnd page={page} more={effects.more} />

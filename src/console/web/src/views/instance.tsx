@@ -13,7 +13,7 @@ import { amend, place, to } from "../router";
 import { useResource } from "../resource";
 import { Slider } from "../slider";
 import { definition } from "../store";
-import type { Data, Effect, HistoryRow, Lock, Machine, Why } from "../types";
+import type { Data, Effect, HistoryRow, Lock, Machine, Timer, Why } from "../types";
 import {
     Action, Ago, At, Badge, Button, classes, EffectState, Empty, Fold, Head, Icon, Loaded, Panel, Since, Skeleton, StateChip, Trouble, Until,
 } from "../ui";
@@ -131,7 +131,7 @@ function Body({ why, machine, history, refresh }: BodyProps): JSX.Element {
                 <Timeline history={history} at={at} why={why} ended={ended} onChange={setAt} />
                 <div class="stacked">
                     <DataPanel rows={rows} at={at} live={past ? null : why.data} />
-                    <Timers why={why} />
+                    <Timers why={why} refresh={refresh} />
                     <Effects why={why} refresh={refresh} />
                     <LockPanel lock={why.lock} deferred={why.deferred} />
                 </div>
@@ -155,12 +155,23 @@ function Moment({ row, past, back }: { row: HistoryRow; past: boolean; back: () 
     );
 }
 
-/** Makes a dead effect due again. */
-function retry(why: Why, effect: Effect, refresh: () => void): () => Promise<void> {
+/** Makes a dead letter due again. */
+function retry(why: Why, key: string, refresh: () => void): () => Promise<void> {
     return async () => {
-        await post(path("machines", why.machine, "instances", why.id, "retry"), { key: effect.key });
+        await post(path("machines", why.machine, "instances", why.id, "retry"), { key });
         refresh();
     };
+}
+
+function timerKey(timer: Timer): string {
+    return `timer/${timer.timer}`;
+}
+
+/** The dead letters of an instance: the key that retries each, and what it is called. */
+function deadLetters(why: Why): { key: string; name: string }[] {
+    const effects = why.effects.filter((effect) => effect.dead).map((effect) => ({ key: effect.key, name: effect.effect }));
+    const timers = why.timers.filter((timer) => timer.dead).map((timer) => ({ key: timerKey(timer), name: timer.timer || timer.event }));
+    return [...effects, ...timers];
 }
 
 /** A sentence of the daemon, whose times go on: "in 3m (2026-...)", and "..., 12s ago" of the last event. */
@@ -188,7 +199,7 @@ function Sentence({ text, last }: { text: string; last: string | null }): JSX.El
 /** The sentences, but for the one that counts the time: the head of the page does, and goes on counting. */
 function WhyPanel({ why, last, refresh }: { why: Why; last: string | null; refresh: () => void }): JSX.Element {
     const sentences = why.sentences.filter((sentence) => sentence.about !== "state");
-    const dead = why.effects.filter((effect) => effect.dead);
+    const dead = deadLetters(why);
     return (
         <Panel title="Why">
             <ul class="sentences">
@@ -208,8 +219,8 @@ function WhyPanel({ why, last, refresh }: { why: Why; last: string | null; refre
             </ul>
             {dead.length > 0 && (
                 <div class="why-actions">
-                    {dead.map((effect) => (
-                        <Action key={effect.key} label={`Retry ${effect.effect}`} small run={retry(why, effect, refresh)} />
+                    {dead.map((letter) => (
+                        <Action key={letter.key} label={`Retry ${letter.name}`} small run={retry(why, letter.key, refresh)} />
                     ))}
                 </div>
             )}
@@ -345,17 +356,28 @@ function DataPanel({ rows, at, live }: { rows: HistoryRow[]; at: number; live: D
     );
 }
 
-function Timers({ why }: { why: Why }): JSX.Element | null {
+function Timers({ why, refresh }: { why: Why; refresh: () => void }): JSX.Element | null {
     if (!why.timers.length) return null;
     return (
         <Panel title="Timers">
             <ul class="lines">
                 {why.timers.map((timer) => (
                     <li key={timer.timer}>
-                        <span class="grow">
-                            <span class="strong event-name">{timer.event}</span> <span class="muted">{timer.timer}</span>
-                        </span>
-                        <Until time={timer.due} />
+                        <div class="grow">
+                            <span class="strong event-name">{timer.event}</span> <span class="muted">{timer.timer}</span>{" "}
+                            {timer.dead && <Badge tone="bad">dead</Badge>}
+                            {timer.attempts !== undefined && (
+                                <div class="why">
+                                    {plural(timer.attempts, "attempt")}
+                                    {(timer.reason ?? timer.last_error) && <>: {timer.reason ?? timer.last_error}</>}
+                                </div>
+                            )}
+                        </div>
+                        {timer.dead ? (
+                            <Action label="Retry" small run={retry(why, timerKey(timer), refresh)} />
+                        ) : (
+                            <Until time={timer.next_at ?? timer.due} />
+                        )}
                     </li>
                 ))}
             </ul>
@@ -378,7 +400,7 @@ function Effects({ why, refresh }: { why: Why; refresh: () => void }): JSX.Eleme
                                 {(effect.reason ?? effect.last_error) && <>: {effect.reason ?? effect.last_error}</>}
                             </div>
                         </div>
-                        {effect.dead && <Action label="Retry" small run={retry(why, effect, refresh)} />}
+                        {effect.dead && <Action label="Retry" small run={retry(why, effect.key, refresh)} />}
                     </li>
                 ))}
             </ul>
