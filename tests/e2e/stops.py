@@ -91,7 +91,7 @@ class Shop:
             thread = threading.Thread(target=self.send, args=(number,), daemon=True)
             thread.start()
             self.threads.append(thread)
-        # All have their connection.
+        # Half of them have a connection at the same time.
         wait_until(lambda: self.connections() >= count // 2, "the senders")
 
     def connections(self):

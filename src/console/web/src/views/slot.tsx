@@ -79,9 +79,9 @@ export function cut(text: string): string[] {
     return words;
 }
 
-/** "report-1042-153": the program, and the time of day. */
+/** "report-1042-03153": the program, the time of day, and the milliseconds of its minute. */
 function jobName(run: string): string {
-    const program = (cut(run)[0] ?? "job").split("/").pop()!.replace(/[^A-Za-z0-9._-]/g, "") || "job";
+    const program = (cut(run)[0] ?? "job").split("/").pop()!.replace(/[^A-Za-z0-9._-]/g, "").slice(0, 64) || "job";
     const at = new Date();
     const digits = [at.getHours(), at.getMinutes()].map((part) => String(part).padStart(2, "0")).join("");
     return `${program}-${digits}-${String(at.getSeconds() * 1000 + at.getMilliseconds()).padStart(5, "0")}`;
