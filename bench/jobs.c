@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs.c - durable jobs: putting them from several threads, and finishing them by several workers,
- * on PostgreSQL and in a SQLite file, beside River (Go) and graphile-worker (npm) on the same
- * server.
+/* jobs.c - durable jobs: inserts by several threads, and execution by several workers, on
+ * PostgreSQL and in a SQLite file, beside River (Go) and graphile-worker (npm) on the same server.
  *
- * A job is a function that returns at once. Ours have finished when the store has heard of all ends
- * and the queue is empty; River when the last worker has begun. Growth: the same with many jobs
- * before them in the table, queued or ended; DETENT_BENCH_QUEUED=1000000 is how many. */
+ * A job is a function that returns at once. Our lap ends when the end of every job is committed and
+ * the queue is empty; River's when its last worker function has returned, before that end is
+ * committed.
+ *
+ * Growth: the same laps with other jobs in the table, either queued after the measured ones or
+ * ended before them: 10 times as many, or DETENT_BENCH_QUEUED of them. With others queued, our lap
+ * ends when the last measured job has begun. */
 #include <glob.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,18 +29,18 @@
 
 enum place { ON_POSTGRES, ON_SQLITE };
 
-struct what {
+struct setup {
     enum place place;
-    unsigned threads;        /* that submit, or workers */
-    uint64_t behind;         /* so many times the operations are queued behind them */
-    uint64_t ended;          /* so many times the operations have ended before them */
-    const char *peer, *verb; /* a peer's program, and what it is to do */
+    unsigned threads;        /* that insert, or workers */
+    uint64_t queued_after;   /* other jobs in the queue, as a multiple of the operations */
+    uint64_t ended_before;   /* ended jobs in the table, as a multiple of the operations */
+    const char *peer, *verb; /* the program of a peer, and its command */
 };
 
 static struct det_test_postgres *server;
 static atomic_uint_fast64_t next_store;
 
-/* A store of its own for each lap. */
+/* Each lap has a store of its own. */
 static int open_store(enum place place, struct det_store **ret, struct det_error *reterr)
 {
     char folder[BENCH_PATH_MAX], name[32], path[BENCH_PATH_MAX + 32], *url;
@@ -91,7 +94,7 @@ static int take_job(void *context, const struct det_job_row *row)
     return 0;
 }
 
-/* All that is queued ends. */
+/* Claims and ends all queued jobs. */
 static int end_all(struct det_store *store)
 {
     static struct taken taken;
@@ -115,7 +118,7 @@ static int end_all(struct det_store *store)
     return r;
 }
 
-/* Submitting. */
+/* Inserts. */
 
 struct submitter {
     pthread_t thread;
@@ -161,9 +164,9 @@ static int submit_all(struct det_durable *durable, unsigned threads, uint64_t co
     return r;
 }
 
-/* Finishing. */
+/* Execution. */
 
-static atomic_uint_fast64_t left;
+static atomic_uint_fast64_t left; /* measured jobs that have not begun */
 
 static int work(struct det_task_context *context, void *argument)
 {
@@ -208,17 +211,17 @@ static int open_queue(struct box *box, unsigned width, struct det_error *reterr)
 
 static int run_insert(struct bench_lap *lap)
 {
-    const struct what *what = lap->argument;
+    const struct setup *setup = lap->argument;
     struct det_error error = { .code = 0 };
     struct box box = { 0 };
     int r;
 
-    r = open_store(what->place, &box.store, &error);
+    r = open_store(setup->place, &box.store, &error);
     if (r == 0)
         r = open_queue(&box, 0, &error);
     if (r == 0) {
         bench_lap_begin(lap);
-        r = submit_all(box.durable, what->threads, lap->operations);
+        r = submit_all(box.durable, setup->threads, lap->operations);
         bench_lap_end(lap);
     }
     close_box(&box);
@@ -226,13 +229,12 @@ static int run_insert(struct bench_lap *lap)
                  : 0;
 }
 
-static uint64_t behind_of(const struct what *what, uint64_t operations)
+/* How many other jobs there are. */
+static uint64_t others_of(uint64_t multiple, uint64_t operations)
 {
     const char *given = getenv("DETENT_BENCH_QUEUED");
 
-    if (what->behind > 1 && given)
-        return strtoull(given, NULL, 10);
-    return what->behind * operations;
+    return multiple && given ? strtoull(given, NULL, 10) : multiple * operations;
 }
 
 static int wait_until_finished(struct box *box, bool is_all, struct det_error *reterr)
@@ -248,45 +250,46 @@ static int wait_until_finished(struct box *box, bool is_all, struct det_error *r
 
 static int run_finish(struct bench_lap *lap)
 {
-    const struct what *what = lap->argument;
-    uint64_t behind = behind_of(what, lap->operations);
+    const struct setup *setup = lap->argument;
+    uint64_t queued_after = others_of(setup->queued_after, lap->operations);
+    uint64_t ended_before = others_of(setup->ended_before, lap->operations);
     struct det_error error = { .code = 0 };
     struct box box = { 0 };
     int r;
 
-    r = open_store(what->place, &box.store, &error);
-    if (r == 0 && what->ended)
-        r = fill(box.store, 0, what->ended * lap->operations);
-    if (r == 0 && what->ended)
+    r = open_store(setup->place, &box.store, &error);
+    if (r == 0 && ended_before)
+        r = fill(box.store, 0, ended_before);
+    if (r == 0 && ended_before)
         r = end_all(box.store);
     if (r == 0)
-        r = fill(box.store, what->ended * lap->operations, lap->operations + behind);
+        r = fill(box.store, ended_before, lap->operations + queued_after);
     atomic_store(&left, lap->operations);
     bench_lap_begin(lap);
     if (r == 0)
-        r = open_queue(&box, what->threads, &error);
+        r = open_queue(&box, setup->threads, &error);
     if (r == 0)
-        r = wait_until_finished(&box, behind == 0, &error);
+        r = wait_until_finished(&box, queued_after == 0, &error);
     bench_lap_end(lap);
     close_box(&box);
     return r < 0 ? bench_lap_fail(lap, r, "%.150s", error.code ? error.text : det_error_text(r))
                  : 0;
 }
 
-/* A peer in a program of its own, on the same server. */
+/* A peer is a program of its own, on the same server. */
 static int run_peer(struct bench_lap *lap)
 {
-    const struct what *what = lap->argument;
-    bool is_script = strstr(what->peer, ".cjs") != NULL;
+    const struct setup *setup = lap->argument;
+    bool is_script = strstr(setup->peer, ".cjs") != NULL;
     char url[BENCH_PATH_MAX], count[24], number[12];
-    const char *words[] = { "node", "--no-deprecation", what->peer, url,
-                            count,  what->verb,         number,     NULL };
+    const char *words[] = { "node", "--no-deprecation", setup->peer, url,
+                            count,  setup->verb,        number,      NULL };
 
     (void)snprintf(
         url, sizeof url, "postgresql://postgres@localhost/postgres?host=%s",
         det_test_postgres_host(server));
     (void)snprintf(count, sizeof count, "%llu", (unsigned long long)lap->operations);
-    (void)snprintf(number, sizeof number, "%u", what->threads);
+    (void)snprintf(number, sizeof number, "%u", setup->threads);
     return bench_child_peer(lap, is_script ? words : words + 2);
 }
 
@@ -319,22 +322,22 @@ static void close_jobs(void)
 #define RIVER    BENCH_RIVER
 #define GRAPHILE BENCH_PEERS "/graphile_worker.cjs"
 
-static const struct what one = { ON_POSTGRES, 1, 0, 0, NULL, NULL };
-static const struct what some = { ON_POSTGRES, 8, 0, 0, NULL, NULL };
-static const struct what many = { ON_POSTGRES, 64, 0, 0, NULL, NULL };
-static const struct what behind = { ON_POSTGRES, 64, 50, 0, NULL, NULL };
-static const struct what ended = { ON_POSTGRES, 64, 0, 50, NULL, NULL };
-static const struct what file_one = { ON_SQLITE, 1, 0, 0, NULL, NULL };
-static const struct what file_many = { ON_SQLITE, 64, 0, 0, NULL, NULL };
-static const struct what file_behind = { ON_SQLITE, 64, 50, 0, NULL, NULL };
-static const struct what file_ended = { ON_SQLITE, 64, 0, 50, NULL, NULL };
-static const struct what river_insert_1 = { ON_POSTGRES, 1, 0, 0, RIVER, "insert" };
-static const struct what river_insert_8 = { ON_POSTGRES, 8, 0, 0, RIVER, "insert" };
-static const struct what river_insert_64 = { ON_POSTGRES, 64, 0, 0, RIVER, "insert" };
-static const struct what river_1 = { ON_POSTGRES, 1, 0, 0, RIVER, "finish" };
-static const struct what river_8 = { ON_POSTGRES, 8, 0, 0, RIVER, "finish" };
-static const struct what river_64 = { ON_POSTGRES, 64, 0, 0, RIVER, "finish" };
-static const struct what graphile_64 = { ON_POSTGRES, 64, 0, 0, GRAPHILE, "finish" };
+static const struct setup one = { ON_POSTGRES, 1, 0, 0, NULL, NULL };
+static const struct setup some = { ON_POSTGRES, 8, 0, 0, NULL, NULL };
+static const struct setup many = { ON_POSTGRES, 64, 0, 0, NULL, NULL };
+static const struct setup queued_after = { ON_POSTGRES, 64, 10, 0, NULL, NULL };
+static const struct setup ended_before = { ON_POSTGRES, 64, 0, 10, NULL, NULL };
+static const struct setup file_one = { ON_SQLITE, 1, 0, 0, NULL, NULL };
+static const struct setup file_many = { ON_SQLITE, 64, 0, 0, NULL, NULL };
+static const struct setup file_queued_after = { ON_SQLITE, 64, 10, 0, NULL, NULL };
+static const struct setup file_ended_before = { ON_SQLITE, 64, 0, 10, NULL, NULL };
+static const struct setup river_insert_1 = { ON_POSTGRES, 1, 0, 0, RIVER, "insert" };
+static const struct setup river_insert_8 = { ON_POSTGRES, 8, 0, 0, RIVER, "insert" };
+static const struct setup river_insert_64 = { ON_POSTGRES, 64, 0, 0, RIVER, "insert" };
+static const struct setup river_1 = { ON_POSTGRES, 1, 0, 0, RIVER, "finish" };
+static const struct setup river_8 = { ON_POSTGRES, 8, 0, 0, RIVER, "finish" };
+static const struct setup river_64 = { ON_POSTGRES, 64, 0, 0, RIVER, "finish" };
+static const struct setup graphile_64 = { ON_POSTGRES, 64, 0, 0, GRAPHILE, "finish" };
 
 #define COMMON         .has_no_allocations = true
 #define AHEAD_OF(peer) .goals = { { BENCH_AHEAD_OF, 0, peer } }
@@ -368,25 +371,25 @@ static const struct bench_case cases[] = {
       .goals = { { BENCH_AHEAD_OF, 0, RF_64 }, { BENCH_NS_MAX, 66666, NULL } } },
     { "graphile-worker, finish, 64 at once", BENCH_PEER, run_peer, &graphile_64, 1000, COMMON,
       .against = RF_64 },
-    { "PostgreSQL, 64 workers, 50 times as many queued behind", BENCH_OURS, run_finish, &behind,
-      1000, COMMON, .against = O_64, .goals = { { BENCH_RATIO_MAX, 1.3, NULL } } },
-    { "PostgreSQL, 64 workers, 50 times as many ended before", BENCH_OURS, run_finish, &ended, 1000,
+    { "PostgreSQL, 64 workers, 10 times as many queued", BENCH_OURS, run_finish, &queued_after,
+      5000, COMMON, .against = O_64, .goals = { { BENCH_RATIO_MAX, 1.3, NULL } } },
+    { "PostgreSQL, 64 workers, 10 times as many ended", BENCH_OURS, run_finish, &ended_before, 5000,
       COMMON, .against = O_64, .goals = { { BENCH_RATIO_MAX, 1.3, NULL } } },
     { "SQLite, insert, 1 thread", BENCH_OURS, run_insert, &file_one, 500, COMMON, .against = "" },
     { "SQLite, insert, 64 threads", BENCH_OURS, run_insert, &file_many, 5000, COMMON,
       .against = "" },
     { "SQLite, finish, 1 worker", BENCH_OURS, run_finish, &file_one, 500, COMMON, .against = "" },
-    { S_64, BENCH_OURS, run_finish, &file_many, 10000, COMMON, .against = "",
+    { S_64, BENCH_OURS, run_finish, &file_many, 5000, COMMON, .against = "",
       .goals = { { BENCH_NS_MAX, 33333, NULL } } },
-    { "SQLite, 64 workers, 50 times as many queued behind", BENCH_OURS, run_finish, &file_behind,
-      1000, COMMON, .against = S_64, .goals = { { BENCH_RATIO_MAX, 1.3, NULL } } },
-    { "SQLite, 64 workers, 50 times as many ended before", BENCH_OURS, run_finish, &file_ended,
-      1000, COMMON, .against = S_64, .goals = { { BENCH_RATIO_MAX, 1.3, NULL } } },
+    { "SQLite, 64 workers, 10 times as many queued", BENCH_OURS, run_finish, &file_queued_after,
+      5000, COMMON, .against = S_64, .goals = { { BENCH_RATIO_MAX, 1.3, NULL } } },
+    { "SQLite, 64 workers, 10 times as many ended", BENCH_OURS, run_finish, &file_ended_before,
+      5000, COMMON, .against = S_64, .goals = { { BENCH_RATIO_MAX, 1.3, NULL } } },
 };
 
 extern const struct bench bench_jobs;
 const struct bench bench_jobs = {
-    .title = "durable jobs: put, and finished by workers, each on the disk when it is answered",
+    .title = "durable jobs: inserted, and executed by workers; each commit is synced to the disk",
     .operation = "job",
     .rounds = 3,
     .cases = cases,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the detent authors
 
-// graphile_worker.cjs - peer of jobs.c: jobs of graphile-worker on PostgreSQL, finished so many at
-// once. Without the package the exit code is 3.
+// graphile_worker.cjs - peer of jobs.c: jobs of graphile-worker on PostgreSQL. AT_ONCE of them run
+// concurrently. The exit code is 3 where the package is not installed.
 //
 // node graphile_worker.cjs URL COUNT finish AT_ONCE prints {"nanoseconds": n}.
 "use strict";

@@ -4,10 +4,10 @@
 // main.go - peer of jobs.c: jobs of River on PostgreSQL.
 //
 // river URL COUNT insert N    N goroutines insert COUNT jobs, one at a time
-// river URL COUNT finish N    COUNT jobs are inserted, then N workers finish them
+// river URL COUNT finish N    inserts COUNT jobs, then N workers execute them
 //
-// Prints {"nanoseconds": n}. Settings are River's own, but for the number of workers, and the
-// fetch cooldown and poll interval, which are as short as it takes them.
+// Prints {"nanoseconds": n}. Settings are River's defaults, except the number of workers, and the
+// fetch cooldown and poll interval, which have the smallest values that River accepts.
 package main
 
 import (
