@@ -185,19 +185,28 @@ static bool borrow(struct det_tasks *tasks)
     return tasks->own_loop && atomic_load(&tasks->posted) == 0 && det_loop_borrow(tasks->loop);
 }
 
+bool det_tasks_try(
+    struct det_tasks *tasks, int (*run)(struct det_tasks *tasks, void *argument), void *argument,
+    int *ret)
+{
+    if (det_loop_is_mine(tasks->loop)) {
+        *ret = run(tasks, argument);
+        return true;
+    }
+    if (!borrow(tasks))
+        return false;
+    *ret = run(tasks, argument);
+    det_loop_return(tasks->loop);
+    return true;
+}
+
 int det_tasks_call(
     struct det_tasks *tasks, bool may_wait, int (*run)(struct det_tasks *tasks, void *argument),
     void *argument)
 {
     int r;
 
-    if (det_loop_is_mine(tasks->loop))
-        return run(tasks, argument);
-    if (!borrow(tasks))
-        return queue(tasks, may_wait, run, argument);
-    r = run(tasks, argument);
-    det_loop_return(tasks->loop);
-    return r;
+    return det_tasks_try(tasks, run, argument, &r) ? r : queue(tasks, may_wait, run, argument);
 }
 
 /* Posted. */

@@ -5,7 +5,7 @@
  *
  *     durable.c           opens and closes it, submits, wakes its threads
  *     durable_store.c     the thread that talks to the store: claims, renews and ends in batches
- *     durable_start.c     the thread that makes tasks of what was claimed, and watches the leases
+ *     durable_start.c     makes tasks of what was claimed, and the thread that watches the leases
  *     durable_attempt.c   what was claimed, from the claim to its end
  *     durable_schedule.c  puts what is due by the clock
  *
@@ -71,6 +71,7 @@ struct det_durable {
     struct det_thread *clock;            /* schedules, and what is forgotten; NULL: neither */
     struct durable_batch *batch;         /* the keeper's */
     struct durable_start *starts;        /* the starter's */
+    struct durable_start *own_starts;    /* the keeper's; NULL: only the starter starts */
 
     struct det_mutex *mutex; /* for what follows */
     struct det_condition *changed, *for_keeper, *for_starter;
@@ -81,6 +82,8 @@ struct det_durable {
     det_time claim_at; /* monotonic: when a claim is worth it without news */
     det_time ends_at;  /* monotonic: when the store may hear ends again */
     bool ends_alone;   /* the next batch has only ends: one with a claim was refused */
+    det_time look_at;  /* monotonic: when the starter looks at the leases next */
+    bool has_started;  /* the keeper has started something since the starter's last look */
     uint32_t running;  /* threads */
     bool has_kept;     /* the keeper is gone: nothing more comes to the starter */
     bool is_stopping;  /* nothing more is claimed */
@@ -132,6 +135,9 @@ void det_durable_keeper_close(struct det_durable *durable);
 
 /* durable_start.c */
 DET_MUST_CHECK int det_durable_starter_open(struct det_durable *durable);
+/* Mutex, which it gives up meanwhile. On the keeper: starts what was claimed if that takes no wait
+ * and no code of the user's; else wakes the starter for it. */
+void det_durable_start_claimed(struct det_durable *durable);
 void det_durable_starter_close(struct det_durable *durable);
 
 /* durable_schedule.c */

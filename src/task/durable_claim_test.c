@@ -234,6 +234,32 @@ static void a_short_lease_is_renewed_from_its_first_moment_on(void **state)
     close_world(&world);
 }
 
+/* What the thread that watches the leases saw last was a short job, or nothing. */
+static void a_short_lease_is_given_up_in_time_while_the_store_is_away(void **state)
+{
+    struct world world;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        open_world(&world, 22, 1);
+        world.lease = 400 * DET_MILLISECOND;
+        world.ledger.takes = DET_MILLISECOND;
+        start(&world, 0);
+        assert_int_equal(submit_to(&world.processes[0], 0, 0), 0);
+        pass(&world, i ? 3 * DET_SECOND : 50 * DET_MILLISECOND);
+        assert_int_equal(world.ledger.done[0], 1);
+        world.ledger.takes = DET_HOUR;
+        assert_int_equal(submit_to(&world.processes[0], 1, 0), 0);
+        pass(&world, 20 * DET_MILLISECOND);
+        assert_int_equal(world.ledger.running, 1);
+        det_shared_pause(world.processes[0].store, true);
+        pass(&world, 3 * world.lease / 4);
+        assert_int_equal(world.ledger.running, 0);
+        det_shared_pause(world.processes[0].store, false);
+        close_world(&world);
+    }
+}
+
 static void an_id_of_other_content_is_refused_and_the_first_use_is_named(void **state)
 {
     struct world world;
@@ -322,6 +348,7 @@ int main(void)
         cmocka_unit_test(a_job_that_ended_during_a_long_outage_is_not_run_again),
         cmocka_unit_test(a_store_that_hears_nothing_keeps_nobody_from_closing),
         cmocka_unit_test(a_short_lease_is_renewed_from_its_first_moment_on),
+        cmocka_unit_test(a_short_lease_is_given_up_in_time_while_the_store_is_away),
         cmocka_unit_test(an_id_of_other_content_is_refused_and_the_first_use_is_named),
         cmocka_unit_test(what_a_process_claimed_and_never_began_spends_no_attempt),
     };

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* durable_start.c - the thread that makes tasks of what was claimed, and watches the leases of what
+/* durable_start.c - makes tasks of what was claimed, and the thread that watches the leases of what
  * runs. It never calls the store: so a claim is given up in time also while that is away.
  *
  *     claimed: each is prepared --> all are added in one call of the loop --> running
+ *
+ * Functions without `prepare` are started by the keeper itself if the loop sleeps: a claim of one
+ * job then costs no switch to this thread. The starter has the rest: processes, what has a
+ * `prepare`, and what comes while the loop is awake.
+ *
  *     running: a quarter of the lease before the claim can lapse its task is told to stop */
 #include <stdio.h>
 #include <string.h>
@@ -206,14 +211,11 @@ static void end_start(struct durable_start *start)
             start->error.text);
 }
 
-static void start_all(struct det_durable *durable, struct starts *starts)
+/* `r`: of adding them. */
+static void end_starts(struct det_durable *durable, struct starts *starts, int r)
 {
     bool is_closed = false;
-    int r;
 
-    for (size_t i = 0; i < starts->count; i++)
-        starts->all[i].r = prepare_start(&starts->all[i]);
-    r = det_tasks_call(durable->options.tasks, true, add_all, starts);
     /* From here on an attempt that was added is not touched: it may be gone. */
     for (size_t i = 0; i < starts->count; i++) {
         struct durable_start *start = &starts->all[i];
@@ -232,6 +234,33 @@ static void start_all(struct det_durable *durable, struct starts *starts)
             end_start(&starts->all[i]);
     }
     det_mutex_unlock(durable->world, durable->mutex);
+}
+
+static void prepare_all(struct starts *starts)
+{
+    for (size_t i = 0; i < starts->count; i++)
+        starts->all[i].r = prepare_start(&starts->all[i]);
+}
+
+static void start_all(struct det_durable *durable, struct starts *starts)
+{
+    int r;
+
+    prepare_all(starts);
+    r = det_tasks_call(durable->options.tasks, true, add_all, starts);
+    end_starts(durable, starts, r);
+}
+
+/* Whether the loop could be had without a wait; nothing was begun if not. */
+static bool start_all_at_once(struct det_durable *durable, struct starts *starts)
+{
+    int r;
+
+    prepare_all(starts);
+    if (!det_tasks_try(durable->options.tasks, add_all, starts, &r))
+        return false;
+    end_starts(durable, starts, r);
+    return true;
 }
 
 /* What is not even tried; under the mutex. Whether it was ended here. */
@@ -320,14 +349,70 @@ static det_time watch_leases(struct det_durable *durable)
     }
 }
 
-/* Until there is something to start, to give up, or nothing any more. */
+/* Until there is something to start, to give up, or nothing any more. While the keeper starts one
+ * job after the other this thread sleeps on, and looks once in a while. */
 static void wait_for_claims(struct det_durable *durable, det_time until)
 {
+    bool has_any = durable->counts[DURABLE_RUNNING] || durable->has_started;
+
     if (durable->counts[DURABLE_CLAIMED] || durable->has_kept)
         return;
+    durable->has_started = false;
+    durable->look_at = has_any ? until : DET_NEVER;
     (void)det_condition_wait(
-        durable->world, durable->for_starter, durable->mutex,
-        durable->counts[DURABLE_RUNNING] ? until : DET_NEVER);
+        durable->world, durable->for_starter, durable->mutex, durable->look_at);
+    durable->look_at = 0;
+}
+
+/* The starter must not sleep past the time at which the first of these claims is given up. */
+static void wake_before(struct det_durable *durable, det_time lease_end)
+{
+    det_time left = lease_end - durable->options.lease / 4 - durable_boot(durable);
+
+    durable->has_started = true;
+    if (det_world_now(durable->world, DET_CLOCK_MONOTONIC) + left < durable->look_at)
+        det_condition_signal(durable->world, durable->for_starter);
+}
+
+static det_time first_lease_end(const struct starts *starts)
+{
+    det_time first = DET_NEVER;
+
+    for (size_t i = 0; i < starts->count; i++) {
+        if (starts->all[i].attempt->lease_end < first)
+            first = starts->all[i].attempt->lease_end;
+    }
+    return first;
+}
+
+/* They are claimed again, in their order. */
+static void take_back(struct starts *starts)
+{
+    for (size_t i = 0; i < starts->count; i++)
+        det_durable_attempt_set_stage(starts->all[i].attempt, DURABLE_CLAIMED);
+}
+
+void det_durable_start_claimed(struct det_durable *durable)
+{
+    struct starts starts = { durable->own_starts, 0 };
+    bool is_started = durable->own_starts != NULL;
+    det_time lease_end;
+
+    while (is_started && durable->counts[DURABLE_CLAIMED]) {
+        take_claimed(durable, &starts);
+        if (!starts.count)
+            return;
+        lease_end = first_lease_end(&starts);
+        det_mutex_unlock(durable->world, durable->mutex);
+        is_started = start_all_at_once(durable, &starts);
+        det_mutex_lock(durable->world, durable->mutex);
+        if (is_started)
+            wake_before(durable, lease_end);
+        else
+            take_back(&starts);
+    }
+    if (durable->counts[DURABLE_CLAIMED])
+        det_condition_signal(durable->world, durable->for_starter);
 }
 
 static void run_starter(void *argument)
@@ -349,11 +434,26 @@ static void run_starter(void *argument)
     det_mutex_unlock(durable->world, durable->mutex);
 }
 
+/* All works are functions whose start runs no code of the user's. */
+static bool is_simple(const struct det_durable_options *options)
+{
+    for (size_t i = 0; i < options->work_count; i++) {
+        if (!options->works[i].spec->function || options->works[i].prepare)
+            return false;
+    }
+    return true;
+}
+
 int det_durable_starter_open(struct det_durable *durable)
 {
     durable->starts = DET_NEW_ARRAY(durable->allocator, STARTS_MAX, struct durable_start);
     if (!durable->starts)
         return DET_ERR_NO_MEMORY;
+    if (is_simple(&durable->options)) {
+        durable->own_starts = DET_NEW_ARRAY(durable->allocator, STARTS_MAX, struct durable_start);
+        if (!durable->own_starts)
+            return DET_ERR_NO_MEMORY;
+    }
     return det_durable_thread(durable, run_starter, &durable->starter);
 }
 
@@ -363,4 +463,6 @@ void det_durable_starter_close(struct det_durable *durable)
         det_thread_join(durable->world, durable->starter);
     if (durable->starts)
         DET_DELETE_ARRAY(durable->allocator, durable->starts, STARTS_MAX);
+    if (durable->own_starts)
+        DET_DELETE_ARRAY(durable->allocator, durable->own_starts, STARTS_MAX);
 }

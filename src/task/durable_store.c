@@ -6,7 +6,7 @@
  *
  *     wait: something has ended | a place is free, and news or the time to look | time to renew
  *       |
- *     batch --> store --> claimed: to the starter
+ *     batch --> store --> claimed: started, here or by the starter
  *       ^                 did not hear it: the ends are said again
  *       +---- more of what runs ends soon: a short wait, so that it is in the same transaction
  *
@@ -299,14 +299,9 @@ static void settle_claim(struct det_durable *durable, struct durable_batch *batc
 {
     det_time now = monotonic(durable);
     struct det_list *node;
-    bool is_any = false;
 
-    while ((node = det_list_take(&batch->claimed))) {
+    while ((node = det_list_take(&batch->claimed)))
         det_durable_attempt_set_stage(durable_attempt_at(node), DURABLE_CLAIMED);
-        is_any = true;
-    }
-    if (is_any)
-        det_condition_signal(durable->world, durable->for_starter);
     durable->claim_at = now;
     if (r == 0 && batch->store.claimed == batch->store.wanted)
         return;
@@ -332,6 +327,7 @@ static int run_batch(struct det_durable *durable, struct durable_batch *batch)
         settle_claim(durable, batch, r);
     settle_renewals(durable, batch, r);
     settle_ends(durable, batch, r);
+    det_durable_start_claimed(durable);
     return r;
 }
 
