@@ -110,12 +110,6 @@ void det_loop_return(struct det_loop *loop)
     det_mutex_unlock(world, loop->mutex);
 }
 
-static bool is_never_over(void *argument)
-{
-    (void)argument;
-    return false;
-}
-
 /* By the borrower. */
 static void work_and_return(
     struct det_loop *loop, det_time deadline, bool (*is_over)(void *argument), void *argument)
@@ -131,9 +125,10 @@ static void work_and_return(
     det_loop_return(loop);
 }
 
-void det_loop_work_and_return(struct det_loop *loop)
+void det_loop_work_and_return(
+    struct det_loop *loop, bool (*is_over)(void *argument), void *argument)
 {
-    work_and_return(loop, DET_NEVER, is_never_over, NULL);
+    work_and_return(loop, DET_NEVER, is_over, argument);
 }
 
 void det_loop_help(

@@ -34,8 +34,9 @@ int det_loop_run_posts(struct det_loop *loop);
 /* The owner is woken if there is anything for it to do: messages, an earlier timer, a stop. */
 void det_loop_return(struct det_loop *loop);
 /* For a thread that has nothing else to do: first runs messages and timers that are due, until
- * nothing is left or the owner wants its loop back. */
-void det_loop_work_and_return(struct det_loop *loop);
+ * nothing is left, `is_over` says that it has, or the owner wants its loop back. */
+void det_loop_work_and_return(
+    struct det_loop *loop, bool (*is_over)(void *argument), void *argument);
 /* For a thread that waits for what the loop does: runs messages and timers that are due, in its
  * place, until `is_over` says so, nothing is left, the deadline has passed, or the owner wants its
  * loop back. */

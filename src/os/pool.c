@@ -49,6 +49,18 @@ static void finish(struct det_job *job, bool is_dropped)
     det_loop_post(job->loop, &job->post);
 }
 
+/* Whether there is one to start, or the end of the pool to see. */
+static bool has_job(void *argument)
+{
+    struct det_pool *pool = argument;
+    bool is_there;
+
+    det_mutex_lock(pool->world, pool->mutex);
+    is_there = pool->first || atomic_load(&pool->is_closing);
+    det_mutex_unlock(pool->world, pool->mutex);
+    return is_there;
+}
+
 /* The end of a job on this thread, if the loop sleeps, and what follows of it, unless that is a job
  * for this thread. What was posted before comes first, as on the loop's own thread: the job may
  * have posted what its end frees. Nothing of the job is touched after it. */
@@ -66,7 +78,7 @@ static bool finish_here(struct det_pool *pool, struct det_job *job)
     if (has_next)
         det_loop_return(loop);
     else
-        det_loop_work_and_return(loop);
+        det_loop_work_and_return(loop, has_job, pool);
     return true;
 }
 

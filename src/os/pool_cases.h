@@ -5,6 +5,9 @@
 #ifndef DET_OS_POOL_CASES_H
 #define DET_OS_POOL_CASES_H
 
+#include <stdatomic.h>
+
+#include "os/loan.h"
 #include "os/loop_cases.h"
 #include "os/pool.h"
 
@@ -202,10 +205,95 @@ static void as_many_jobs_that_block_run_at_once_as_there_are_threads(void **stat
     gate_deinit(&gate);
 }
 
-#define POOL_CASES                                                            \
-    WORLD_CASE(jobs_run_on_the_pool_and_are_done_on_the_loop),                \
-        WORLD_CASE(jobs_start_in_the_order_submitted),                        \
-        WORLD_CASE(as_many_jobs_that_block_run_at_once_as_there_are_threads), \
+#define MESSAGES_MAX 1000
+
+/* A message that posts itself again until a job has run. */
+struct chatter {
+    struct det_job first, second;
+    struct det_pool *pool;
+    struct gate *gate;
+    struct det_post post;
+    struct det_loop *loop;
+    int messages;
+    atomic_bool has_run;
+};
+
+static inline void chatter_message(void *argument)
+{
+    struct chatter *chatter = argument;
+
+    (void)det_world_sleep(chatter->gate->world, DET_MILLISECOND);
+    if (chatter->messages++ == 0)
+        det_pool_submit(chatter->pool, &chatter->second);
+    if (!atomic_load(&chatter->has_run) && chatter->messages < MESSAGES_MAX)
+        det_loop_post(chatter->loop, &chatter->post);
+}
+
+static inline void chatter_nothing(void *argument)
+{
+    (void)argument;
+}
+
+static inline void chatter_begin(void *argument)
+{
+    struct chatter *chatter = argument;
+
+    det_loop_post(chatter->loop, &chatter->post);
+}
+
+static inline void chatter_run(void *argument)
+{
+    struct chatter *chatter = argument;
+
+    atomic_store(&chatter->has_run, true);
+}
+
+static inline void chatter_done(void *argument)
+{
+    struct chatter *chatter = argument;
+
+    gate_add(chatter->gate, 1);
+}
+
+/* Its only thread has borrowed a loop that never runs out of messages. */
+static void a_thread_that_works_for_the_loop_leaves_it_for_the_next_job(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct chatter chatter = { .messages = 0 };
+    struct gate gate;
+
+    if (!fixture->sim)
+        skip();
+    gate_init(&gate, fixture->world);
+    chatter.gate = &gate;
+    chatter.post = (struct det_post){ .run = chatter_message, .argument = &chatter };
+    assert_int_equal(0, det_loop_open(fixture->world, NULL, &chatter.loop));
+    det_loop_lend(chatter.loop, 0);
+    assert_int_equal(0, det_loop_start(chatter.loop, "loop"));
+    assert_int_equal(0, det_pool_open(fixture->world, NULL, 1, &chatter.pool));
+    chatter.first = (struct det_job){ .run = chatter_nothing,
+                                      .done = chatter_begin,
+                                      .argument = &chatter,
+                                      .loop = chatter.loop,
+                                      .may_borrow = true };
+    chatter.second = chatter.first;
+    chatter.second.run = chatter_run;
+    chatter.second.done = chatter_done;
+    assert_int_equal(0, det_sim_settle(fixture->sim));
+    det_pool_submit(chatter.pool, &chatter.first);
+    gate_wait(&gate, 1);
+    assert_in_range(chatter.messages, 1, 10);
+    det_pool_close(chatter.pool);
+    det_loop_stop(chatter.loop);
+    det_loop_close(chatter.loop);
+    gate_deinit(&gate);
+}
+
+#define POOL_CASES                                                               \
+    WORLD_CASE(jobs_run_on_the_pool_and_are_done_on_the_loop),                   \
+        WORLD_CASE(jobs_start_in_the_order_submitted),                           \
+        WORLD_CASE(a_thread_that_works_for_the_loop_leaves_it_for_the_next_job), \
+        WORLD_CASE(as_many_jobs_that_block_run_at_once_as_there_are_threads),    \
         WORLD_CASE(jobs_that_did_not_start_are_dropped_when_the_pool_closes)
 
 #endif
