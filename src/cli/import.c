@@ -58,6 +58,7 @@ static int fail(struct import *import, int code, const char *text)
 /* What is there already, if anything, is the beginning of this one, or all of it. */
 static int look(struct import *import, struct incoming *incoming)
 {
+    static const struct det_store_rows none = { 0 };
     const struct cli_store *store = import->store;
     struct det_store_loaded loaded = { .data = NULL };
     int r;
@@ -65,8 +66,7 @@ static int look(struct import *import, struct incoming *incoming)
     loaded.data = det_arena_alloc(&incoming->arena, det_machine_data(incoming->machine)->size);
     if (!loaded.data)
         return DET_ERR_NO_MEMORY;
-    r = store->ops->load(
-        store->store, incoming->machine, incoming->id, &cli_store_no_rows, &loaded);
+    r = store->ops->load(store->store, incoming->machine, incoming->id, &none, &loaded);
     if (r < 0)
         return r == DET_ERR_NOT_FOUND ? 0 : r;
     incoming->handle = loaded.instance;

@@ -143,27 +143,6 @@ static int walk_events(struct rerun *rerun, const struct det_store_loaded *loade
     return 0;
 }
 
-static int skip_timer(void *context, const struct det_store_timer *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
-static int skip_effect(void *context, const struct det_store_effect *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
-static int skip_deferred(void *context, const struct det_store_deferred *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
 /* One that cannot be read is told, and the others go on. */
 static int complain(struct rerun *rerun, int r)
 {
@@ -182,7 +161,7 @@ static int complain(struct rerun *rerun, int r)
 
 static int replay_one(struct rerun *rerun, const char *id)
 {
-    static const struct det_store_rows rows = { NULL, skip_timer, skip_effect, skip_deferred };
+    static const struct det_store_rows none = { 0 };
     struct evolve *evolve = &rerun->evolve;
     const struct det_allocator *allocator = evolve->cli->allocator;
     size_t size = det_machine_data(evolve->stored)->size;
@@ -195,7 +174,7 @@ static int replay_one(struct rerun *rerun, const char *id)
     rerun->id = id;
     rerun->told = 0;
     for (int i = 1; r == DET_ERR_BUSY && i <= WHOLE_TRIES; i++) {
-        r = store->ops->load(store->store, evolve->stored, id, &rows, &loaded);
+        r = store->ops->load(store->store, evolve->stored, id, &none, &loaded);
         if (r < 0)
             break;
         r = walk_events(rerun, &loaded, i == WHOLE_TRIES);

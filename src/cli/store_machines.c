@@ -335,32 +335,10 @@ struct search {
     size_t near_count;
 };
 
-static int no_timer(void *context, const struct det_store_timer *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
-static int no_effect(void *context, const struct det_store_effect *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
-static int no_deferred(void *context, const struct det_store_deferred *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
-const struct det_store_rows cli_store_no_rows = { NULL, no_timer, no_effect, no_deferred };
-
 /* 1: it has one; 0: it has none; or an error. */
 static int has_instance(struct cli_store *store, struct det_machine *machine, const char *id)
 {
+    static const struct det_store_rows none = { 0 };
     const struct det_allocator *allocator = store->cli->allocator;
     size_t size = det_machine_data(machine)->size;
     struct det_store_loaded loaded = { .data = det_alloc(allocator, size) };
@@ -368,7 +346,7 @@ static int has_instance(struct cli_store *store, struct det_machine *machine, co
 
     if (!loaded.data)
         return DET_ERR_NO_MEMORY;
-    r = store->ops->load(store->store, machine, id, &cli_store_no_rows, &loaded);
+    r = store->ops->load(store->store, machine, id, &none, &loaded);
     if (r == 0)
         store->ops->release(store->store, loaded.instance);
     det_free(allocator, loaded.data, size);

@@ -125,8 +125,6 @@ DET_MUST_CHECK int cli_store_only_machine(struct cli_store *store, struct det_ma
  * when it could be one of several. */
 DET_MUST_CHECK int cli_store_find(
     struct cli_store *store, const char *id, struct det_machine **ret);
-/* For a load of the head alone. */
-extern const struct det_store_rows cli_store_no_rows;
 
 /* Calls `each` for the machines that are wanted and that the store has, with their definitions;
  * stops at an exit code other than CLI_OK, and returns it. */

@@ -10,23 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/nasty.h"
 #include "os/os.h"
 #include "os/real_orphans.h"
 
-static char nasty[4096];
-
 static int group_setup(void **state)
 {
-    ssize_t size = readlink("/proc/self/exe", nasty, sizeof nasty - 32);
-    char *end;
-
-    (void)state;
-    if (size <= 0)
-        return -1;
-    nasty[size] = '\0';
-    end = strrchr(nasty, '/');
-    (void)snprintf(end, 32, "/nasty-child");
-    return det_orphans_adopt();
+    return find_nasty(state) ? -1 : det_orphans_adopt();
 }
 
 static struct det_process *run(const char *behaviour)

@@ -15,8 +15,6 @@
 #define NODES 16
 #define SENDS 25
 
-static struct det_test_postgres *server;
-
 struct sender {
     struct crowd *crowd;
     struct det_store *store;
@@ -33,20 +31,6 @@ struct crowd {
     struct sender senders[NODES];
     atomic_uint ready;
 };
-
-static int open_server(void **state)
-{
-    (void)state;
-    server = det_test_postgres_open();
-    return 0;
-}
-
-static int close_server(void **state)
-{
-    (void)state;
-    det_test_postgres_close(server);
-    return 0;
-}
 
 static bool says_yes(const struct det_move *move, const void *data, const void *event)
 {
@@ -67,7 +51,7 @@ static int does_nothing(const struct det_move *move, const void *data, const voi
 static struct crowd *crowd_open(unsigned nodes)
 {
     struct crowd *crowd = calloc(1, sizeof *crowd);
-    char *url = det_test_postgres_url(server, NULL);
+    char *url = det_test_postgres_url(det_test_server, NULL);
     struct det_error error = { 0 };
 
     assert_non_null(crowd);
@@ -296,5 +280,5 @@ int main(void)
         cmocka_unit_test(whoever_meets_a_lock_is_told_who_has_it),
     };
 
-    return cmocka_run_group_tests(tests, open_server, close_server);
+    return cmocka_run_group_tests(tests, det_test_server_open, det_test_server_close);
 }

@@ -114,11 +114,22 @@ static void bench_close(struct bench *bench)
         det_test_folder_remove(bench->folder);
 }
 
-static void in_each_store(void (*run)(const char *kind))
+static void in_each_store(void (*run)(struct fixture *f))
 {
-    run("memory");
-    run("sqlite");
-    run("shared");
+    static const char *const kinds[] = { "memory", "sqlite", "shared" };
+    struct bench bench;
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        bench_open(&bench, kinds[i]);
+        run(bench.f);
+        bench_close(&bench);
+    }
+}
+
+static void restart(struct fixture *f, struct det_runtime_options with)
+{
+    fixture_reopen(f, with);
+    assert_int_equal(det_runtime_serve(f->runtime, f->order, &f->error), 0);
 }
 
 static struct det_timer_record record;
@@ -149,13 +160,8 @@ static void assert_dead(struct fixture *f, uint32_t attempts, int code)
 }
 
 /* The case of a poison timer: the hook fails for 20 seconds. */
-static void fail_and_come_back(const char *kind)
+static void fail_and_come_back(struct fixture *f)
 {
-    struct bench bench;
-    struct fixture *f;
-
-    bench_open(&bench, kind);
-    f = bench.f;
     f->control.hook_result = DET_ERR_IO;
     advance(f, 21 * DET_SECOND);
     assert_int_equal(f->control.hooks, ATTEMPTS);
@@ -167,8 +173,7 @@ static void fail_and_come_back(const char *kind)
     /* What it depends on is there again, but nobody tries by himself, also not after a restart. */
     f->control.hook_result = 0;
     advance(f, DET_DAY);
-    fixture_reopen(f, options);
-    assert_int_equal(det_runtime_serve(f->runtime, f->order, &f->error), 0);
+    restart(f, options);
     advance(f, DET_DAY);
     assert_int_equal(f->control.hooks, ATTEMPTS);
     assert_dead(f, ATTEMPTS, DET_ERR_ACTION_FAILED);
@@ -179,7 +184,6 @@ static void fail_and_come_back(const char *kind)
     assert_int_equal(get(f, "o-1").state, 1);
     assert_false(look(f));
     assert_int_equal(counts(f).timeouts_fired, 1);
-    bench_close(&bench);
 }
 
 static void a_timer_whose_hook_fails_is_a_dead_letter_and_can_be_retried(void **state)
@@ -188,19 +192,13 @@ static void a_timer_whose_hook_fails_is_a_dead_letter_and_can_be_retried(void **
     in_each_store(fail_and_come_back);
 }
 
-static void count_on(const char *kind)
+static void count_on(struct fixture *f)
 {
-    struct bench bench;
-    struct fixture *f;
-
-    bench_open(&bench, kind);
-    f = bench.f;
     f->control.hook_result = DET_ERR_IO;
     advance(f, DET_SECOND);
     advance(f, 350 * DET_MILLISECOND);
     assert_int_equal(f->control.hooks, 3);
-    fixture_reopen(f, options);
-    assert_int_equal(det_runtime_serve(f->runtime, f->order, &f->error), 0);
+    restart(f, options);
     assert_true(look(f));
     assert_int_equal(record.attempts, 3);
     assert_int_equal(record.last_error, DET_ERR_ACTION_FAILED);
@@ -208,7 +206,6 @@ static void count_on(const char *kind)
     advance(f, DET_HOUR);
     assert_int_equal(f->control.hooks, ATTEMPTS);
     assert_dead(f, ATTEMPTS, DET_ERR_ACTION_FAILED);
-    bench_close(&bench);
 }
 
 static void attempts_go_on_after_a_restart(void **state)
@@ -217,13 +214,8 @@ static void attempts_go_on_after_a_restart(void **state)
     in_each_store(count_on);
 }
 
-static void refuse(const char *kind)
+static void refuse(struct fixture *f)
 {
-    struct bench bench;
-    struct fixture *f;
-
-    bench_open(&bench, kind);
-    f = bench.f;
     f->control.guard_says_no = true;
     advance(f, DET_HOUR);
     assert_int_equal(f->control.troubles, 1);
@@ -233,7 +225,6 @@ static void refuse(const char *kind)
         det_runtime_retry(f->runtime, f->order, "o-1", "asking/o-1/timer/", &f->error), 0);
     settle(f);
     assert_int_equal(get(f, "o-1").state, 1);
-    bench_close(&bench);
 }
 
 static void a_timer_that_a_guard_refuses_is_a_dead_letter(void **state)
@@ -242,24 +233,17 @@ static void a_timer_that_a_guard_refuses_is_a_dead_letter(void **state)
     in_each_store(refuse);
 }
 
-static void leave(const char *kind)
+static void leave(struct fixture *f)
 {
-    struct bench bench;
-    struct fixture *f;
-
-    bench_open(&bench, kind);
-    f = bench.f;
     f->control.guard_says_no = true;
     advance(f, DET_HOUR);
     assert_dead(f, 1, DET_ERR_REFUSED);
     assert_int_equal(send_kind(f, "o-1", LEAVE), 0);
     assert_false(look(f));
-    fixture_reopen(f, options);
-    assert_int_equal(det_runtime_serve(f->runtime, f->order, &f->error), 0);
+    restart(f, options);
     assert_false(look(f));
     assert_int_equal(
         det_runtime_retry(f->runtime, f->order, "o-1", "timer/", &f->error), DET_ERR_NOT_FOUND);
-    bench_close(&bench);
 }
 
 static void a_dead_timer_goes_with_its_visit(void **state)
@@ -291,8 +275,7 @@ static bool fire_without_memory(uint64_t number)
     det_test_memory_init(&memory);
     bench_open(&bench, "memory");
     poor.allocator = &memory.allocator;
-    fixture_reopen(bench.f, poor);
-    assert_int_equal(det_runtime_serve(bench.f->runtime, bench.f->order, &bench.f->error), 0);
+    restart(bench.f, poor);
     assert_int_equal(get(bench.f, "o-1").state, 0);
     (void)det_test_memory_fail(&memory, number, false);
     advance(bench.f, DET_SECOND);

@@ -175,33 +175,12 @@ static int visit_event(void *context, const struct det_store_event *row)
                        });
 }
 
-static int pass_timer(void *context, const struct det_store_timer *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
-static int pass_effect(void *context, const struct det_store_effect *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
-static int pass_deferred(void *context, const struct det_store_deferred *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
 /* Beside whoever writes to the instance. */
 static int walk_freely(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     uint64_t after, struct event_walk *walk)
 {
-    static const struct det_store_rows rows = { NULL, pass_timer, pass_effect, pass_deferred };
+    static const struct det_store_rows none = { 0 };
     const struct det_allocator *allocator = runtime->store->allocator;
     size_t size = det_machine_data(machine)->size;
     struct det_store_loaded loaded = { .data = det_alloc_zero(allocator, size ? size : 1) };
@@ -209,7 +188,7 @@ static int walk_freely(
 
     if (!loaded.data)
         return DET_ERR_NO_MEMORY;
-    r = runtime->ops->load(runtime->store, machine, instance, &rows, &loaded);
+    r = runtime->ops->load(runtime->store, machine, instance, &none, &loaded);
     if (r == 0) {
         r = runtime->ops->events(runtime->store, loaded.instance, after, visit_event, walk);
         runtime->ops->release(runtime->store, loaded.instance);

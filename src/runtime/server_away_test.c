@@ -13,8 +13,6 @@
 /* Longer than any test may take: what waits for it has failed. */
 #define STORE_TIMEOUT (10 * DET_MINUTE)
 
-static struct det_test_postgres *server;
-
 struct desk {
     struct det_world *world;
     struct det_test_proxy *proxy;
@@ -33,30 +31,16 @@ struct desk {
     struct det_thread *thread;
 };
 
-static int open_server(void **state)
-{
-    (void)state;
-    server = det_test_postgres_open();
-    return 0;
-}
-
-static int close_server(void **state)
-{
-    (void)state;
-    det_test_postgres_close(server);
-    return 0;
-}
-
 static struct desk *desk_open(void)
 {
     struct desk *desk = calloc(1, sizeof *desk);
     struct det_store_options store_options = { .timeout = STORE_TIMEOUT };
     struct det_runtime_options options = { .user = &desk->control };
-    char *url = det_test_postgres_url(server, NULL), *through;
+    char *url = det_test_postgres_url(det_test_server, NULL), *through;
 
     assert_non_null(desk);
     desk->world = det_world_real();
-    desk->proxy = det_test_proxy_open(server);
+    desk->proxy = det_test_proxy_open(det_test_server);
     desk->order = order_machine(true);
     through = det_test_proxy_url(desk->proxy, url);
     assert_int_equal(det_mutex_open(desk->world, &desk->mutex), 0);
@@ -236,5 +220,5 @@ int main(void)
         cmocka_unit_test(a_store_whose_limit_is_removed_serves_again),
     };
 
-    return cmocka_run_group_tests(tests, open_server, close_server);
+    return cmocka_run_group_tests(tests, det_test_server_open, det_test_server_close);
 }

@@ -162,7 +162,7 @@ static int memory_serve(
 static int load_timer(
     const struct memory_timer *timer, uint16_t number, const struct det_store_rows *rows)
 {
-    if (!timer->is_armed)
+    if (!timer->is_armed || !rows->timer)
         return 0;
     return rows->timer(
         rows->context,
@@ -188,11 +188,11 @@ static int load_rows(const struct memory_instance *instance, const struct det_st
         return r;
     for (uint16_t i = 0; r == 0 && more->timers && i < instance->machine->timer_count; i++)
         r = load_timer(&more->timers[i], i, rows);
-    for (struct det_list *node = more->effects.next; r == 0 && node != &more->effects;
-         node = node->next)
+    for (struct det_list *node = more->effects.next;
+         r == 0 && rows->effect && node != &more->effects; node = node->next)
         r = rows->effect(rows->context, &DET_CONTAINER(node, struct memory_effect, node)->row);
-    for (struct det_list *node = more->deferred.next; r == 0 && node != &more->deferred;
-         node = node->next)
+    for (struct det_list *node = more->deferred.next;
+         r == 0 && rows->deferred && node != &more->deferred; node = node->next)
         r = rows->deferred(rows->context, &DET_CONTAINER(node, struct memory_deferred, node)->row);
     return r;
 }

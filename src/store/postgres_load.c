@@ -200,7 +200,7 @@ static int give_timer(struct loading *loading, int row, void *event)
     if (r < 0)
         return r == DET_ERR_VERSION && timer.is_dead ? 0 : r;
     timer.value = PQgetisnull(rows, row, ROW_PAYLOAD) ? NULL : event;
-    return loading->rows->timer(loading->rows->context, &timer);
+    return loading->rows->timer ? loading->rows->timer(loading->rows->context, &timer) : 0;
 }
 
 static int give_effect(struct loading *loading, int row, void *event, void *data)
@@ -243,7 +243,7 @@ static int give_effect(struct loading *loading, int row, void *event, void *data
     if (r < 0)
         return r;
     effect.event = event;
-    return loading->rows->effect(loading->rows->context, &effect);
+    return loading->rows->effect ? loading->rows->effect(loading->rows->context, &effect) : 0;
 }
 
 static int give_deferred(struct loading *loading, int row, void *event)
@@ -259,7 +259,7 @@ static int give_deferred(struct loading *loading, int row, void *event)
     r = read_event(loading, row, event, &kind);
     if (r < 0)
         return r;
-    return loading->rows->deferred(loading->rows->context, &deferred);
+    return loading->rows->deferred ? loading->rows->deferred(loading->rows->context, &deferred) : 0;
 }
 
 static int give_rows(struct loading *loading)

@@ -6,25 +6,9 @@
 #include "lib/postgres.h"
 #include "store/migrate_cases.h"
 
-static struct det_test_postgres *server;
-
-static int open_server(void **state)
-{
-    (void)state;
-    server = det_test_postgres_open();
-    return 0;
-}
-
-static int close_server(void **state)
-{
-    (void)state;
-    det_test_postgres_close(server);
-    return 0;
-}
-
 static void place(char url[URL_MAX])
 {
-    char *made = det_test_postgres_url(server, NULL);
+    char *made = det_test_postgres_url(det_test_server, NULL);
 
     (void)snprintf(url, URL_MAX, "%s", made);
     free(made);
@@ -44,7 +28,7 @@ static void spoil(const char *url, const char *table)
     (void)snprintf(
         text, sizeof text, "UPDATE %.*s.%s SET checksum = checksum + 1", (int)strcspn(schema, "&"),
         schema, table);
-    free(det_test_postgres_execute(server, text));
+    free(det_test_postgres_execute(det_test_server, text));
 }
 
 static void while_a_node_lives_nothing_is_renamed(void **state)
@@ -74,7 +58,7 @@ int main(void)
     static const struct CMUnitTest own[] = {
         cmocka_unit_test(while_a_node_lives_nothing_is_renamed),
     };
-    int failed = cmocka_run_group_tests(migrate_cases, open_server, close_server);
+    int failed = cmocka_run_group_tests(migrate_cases, det_test_server_open, det_test_server_close);
 
-    return failed + cmocka_run_group_tests(own, open_server, close_server);
+    return failed + cmocka_run_group_tests(own, det_test_server_open, det_test_server_close);
 }

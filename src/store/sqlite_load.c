@@ -145,7 +145,7 @@ static int load_timer(
         r = det_row_payload_decode(call->connection->store, machine, row.event, payload, value);
         row.value = value;
     }
-    return r < 0 ? r : rows->timer(rows->context, &row);
+    return r < 0 || !rows->timer ? r : rows->timer(rows->context, &row);
 }
 
 static int effect_names(
@@ -205,7 +205,7 @@ static int load_effect(
             call->connection->store, machine, event, det_sqlite_get_bytes(call, 13), value);
         row.event = value;
     }
-    return r < 0 ? r : rows->effect(rows->context, &row);
+    return r < 0 || !rows->effect ? r : rows->effect(rows->context, &row);
 }
 
 static int load_deferred(
@@ -227,7 +227,7 @@ static int load_deferred(
             call->connection->store, machine, event, det_sqlite_get_bytes(call, 2), value);
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);
-    return r < 0 ? r : rows->deferred(rows->context, &row);
+    return r < 0 || !rows->deferred ? r : rows->deferred(rows->context, &row);
 }
 
 typedef int load_row_fn(

@@ -6,6 +6,7 @@
 #ifndef DET_TASK_CHILD_REAL_CASES_H
 #define DET_TASK_CHILD_REAL_CASES_H
 
+#include "lib/nasty.h"
 #include "task/child_cases.h"
 
 #include <errno.h>
@@ -14,23 +15,6 @@
 #include <unistd.h>
 
 static struct witness witness;
-
-/* The misbehaving program of tests/nasty, which is built beside the suites. */
-static char nasty[4096];
-
-static inline int find_nasty(void **state)
-{
-    ssize_t size = readlink("/proc/self/exe", nasty, sizeof nasty - 32);
-    char *end;
-
-    (void)state;
-    if (size <= 0)
-        return -1;
-    nasty[size] = '\0';
-    end = strrchr(nasty, '/');
-    (void)snprintf(end, 32, "/nasty-child");
-    return access(nasty, X_OK);
-}
 
 /* Nobody is left who is ours: neither one that runs, nor a zombie. */
 static inline void has_no_children(void)

@@ -354,11 +354,9 @@ static void killed_in_the_middle_of_batches_on_a_file_nothing_is_lost_or_doubled
     kill_on_a_file(16);
 }
 
-static struct det_test_postgres *server;
-
 static void kill_on_a_server(uint32_t width)
 {
-    char *url = det_test_postgres_url(server, NULL);
+    char *url = det_test_postgres_url(det_test_server, NULL);
     uint64_t seed = 5;
     pid_t pids[2];
 
@@ -405,7 +403,7 @@ static void killed_in_the_middle_of_batches_on_a_server_nothing_is_lost_or_doubl
  * looked for, but the end of it must not count. */
 static void stopped_past_its_lease_another_one_does_it_and_its_end_does_not_count(void **state)
 {
-    char *url = det_test_postgres_url(server, NULL);
+    char *url = det_test_postgres_url(det_test_server, NULL);
     struct process process;
     pid_t pids[2];
 
@@ -447,20 +445,6 @@ static int close_place(void **state)
     return 0;
 }
 
-static int open_server(void **state)
-{
-    (void)state;
-    server = det_test_postgres_open();
-    return 0;
-}
-
-static int close_server(void **state)
-{
-    (void)state;
-    det_test_postgres_close(server);
-    return 0;
-}
-
 #define PLACED(name) cmocka_unit_test_setup_teardown(name, open_place, close_place)
 
 int main(void)
@@ -473,5 +457,5 @@ int main(void)
         PLACED(stopped_past_its_lease_another_one_does_it_and_its_end_does_not_count),
     };
 
-    return cmocka_run_group_tests(tests, open_server, close_server);
+    return cmocka_run_group_tests(tests, det_test_server_open, det_test_server_close);
 }

@@ -5,33 +5,7 @@
  * Nothing is deleted or mended by itself. Stores without tables pass these. */
 #include "conform/conform.h"
 
-static int pass_timer(void *context, const struct det_store_timer *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
-static int pass_effect(void *context, const struct det_store_effect *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
-static int pass_deferred(void *context, const struct det_store_deferred *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
-static const struct det_store_rows *no_rows(void)
-{
-    static const struct det_store_rows rows = { NULL, pass_timer, pass_effect, pass_deferred };
-
-    return &rows;
-}
+static const struct det_store_rows no_rows;
 
 static int load(struct box *box, const char *id)
 {
@@ -39,7 +13,7 @@ static int load(struct box *box, const char *id)
     struct det_store_loaded loaded = { .data = &data };
     int r;
 
-    r = box->store->ops->load(box->store, box->machine, id, no_rows(), &loaded);
+    r = box->store->ops->load(box->store, box->machine, id, &no_rows, &loaded);
     if (r == 0)
         box->store->ops->release(box->store, loaded.instance);
     return r;

@@ -122,31 +122,9 @@ struct image *image_read(struct box *box, const char *id)
     return image;
 }
 
-static int ignore_timer(void *context, const struct det_store_timer *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
-static int ignore_effect(void *context, const struct det_store_effect *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
-static int ignore_deferred(void *context, const struct det_store_deferred *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
 void subject_load(struct subject *subject)
 {
-    static const struct det_store_rows rows = { NULL, ignore_timer, ignore_effect,
-                                                ignore_deferred };
+    static const struct det_store_rows none = { 0 };
     struct det_store_loaded loaded = { .data = &subject->data };
     struct det_store *store = subject->store;
 
@@ -154,7 +132,7 @@ void subject_load(struct subject *subject)
         store->ops->release(store, subject->instance);
     subject->instance = NULL;
     assert_int_equal(
-        store->ops->load(store, subject->box->machine, subject->id, &rows, &loaded), 0);
+        store->ops->load(store, subject->box->machine, subject->id, &none, &loaded), 0);
     subject->instance = loaded.instance;
     subject->head = loaded.head;
     subject->history_count = loaded.history_count;

@@ -117,20 +117,6 @@ struct seen {
     bool is_dead;
 };
 
-static int skip_timer(void *context, const struct det_store_timer *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
-static int skip_deferred(void *context, const struct det_store_deferred *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
 /* The effect with the index n has the trace n; 0 has none. */
 static int check_effect(void *context, const struct det_store_effect *row)
 {
@@ -149,7 +135,7 @@ static int check_effect(void *context, const struct det_store_effect *row)
 static void assert_effects(struct box *box, bool is_dead)
 {
     struct seen seen = { .is_dead = is_dead };
-    const struct det_store_rows rows = { &seen, skip_timer, check_effect, skip_deferred };
+    const struct det_store_rows rows = { .context = &seen, .effect = check_effect };
     struct parcel_data data;
     struct det_store_loaded loaded = { .data = &data };
 

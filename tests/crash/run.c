@@ -106,28 +106,10 @@ void crash_run_close(struct crash_run *run)
     run->store = NULL;
 }
 
-static int skip_timer(void *context, const struct det_store_timer *row)
-{
-    (void)context, (void)row;
-    return 0;
-}
-
-static int skip_effect(void *context, const struct det_store_effect *row)
-{
-    (void)context, (void)row;
-    return 0;
-}
-
-static int skip_deferred(void *context, const struct det_store_deferred *row)
-{
-    (void)context, (void)row;
-    return 0;
-}
-
 /* The handle of an instance, which is asked for after each opening. */
 static int hold(struct crash_run *run, unsigned number)
 {
-    static const struct det_store_rows skip = { NULL, skip_timer, skip_effect, skip_deferred };
+    static const struct det_store_rows none = { 0 };
     struct crash_data data;
     struct det_store_loaded loaded = { .data = &data };
     char id[32];
@@ -136,7 +118,7 @@ static int hold(struct crash_run *run, unsigned number)
     if (run->instances[number])
         return 0;
     crash_text_make(id, 'i', number);
-    r = run->store->ops->load(run->store, machine_of(run), id, &skip, &loaded);
+    r = run->store->ops->load(run->store, machine_of(run), id, &none, &loaded);
     if (r == 0)
         run->instances[number] = loaded.instance;
     return r;

@@ -374,3 +374,20 @@ const char *det_test_postgres_pooler(struct det_test_postgres *postgres, unsigne
     }
     return postgres->pooler_folder;
 }
+
+struct det_test_postgres *det_test_server;
+
+int det_test_server_open(void **state)
+{
+    (void)state;
+    det_test_server = det_test_postgres_open();
+    return 0;
+}
+
+int det_test_server_close(void **state)
+{
+    (void)state;
+    det_test_postgres_close(det_test_server);
+    det_test_server = NULL;
+    return 0;
+}

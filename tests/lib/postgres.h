@@ -38,4 +38,9 @@ void det_test_postgres_start(struct det_test_postgres *postgres, const char *set
  * Returns its folder, to be used as "host" in a URL. It ends with the server's keeper. */
 const char *det_test_postgres_pooler(struct det_test_postgres *postgres, unsigned connections);
 
+/* One server for a group of tests: the setup and the teardown of the group. */
+extern struct det_test_postgres *det_test_server;
+int det_test_server_open(void **state);
+int det_test_server_close(void **state);
+
 #endif

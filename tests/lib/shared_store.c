@@ -162,7 +162,7 @@ static int load_timer(void *context, const struct det_store_timer *timer)
                                              walk, det_shared_find_row(
                                                        walk->node->shared, walk->machine, walk->id,
                                                        true, 0, timer->timer));
-    return walk->rows->timer(walk->rows->context, &copy);
+    return walk->rows->timer ? walk->rows->timer(walk->rows->context, &copy) : 0;
 }
 
 static int load_effect(void *context, const struct det_store_effect *effect)
@@ -174,14 +174,14 @@ static int load_effect(void *context, const struct det_store_effect *effect)
                                               walk, det_shared_find_row(
                                                         walk->node->shared, walk->machine, walk->id,
                                                         false, effect->sequence, effect->index));
-    return walk->rows->effect(walk->rows->context, &copy);
+    return walk->rows->effect ? walk->rows->effect(walk->rows->context, &copy) : 0;
 }
 
 static int load_deferred(void *context, const struct det_store_deferred *deferred)
 {
     const struct load_walk *walk = context;
 
-    return walk->rows->deferred(walk->rows->context, deferred);
+    return walk->rows->deferred ? walk->rows->deferred(walk->rows->context, deferred) : 0;
 }
 
 static int shared_load(

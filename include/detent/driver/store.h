@@ -290,8 +290,8 @@ struct det_store_finding {
     const char *text;         /* a sentence */
 };
 
-/* Where load puts the rows. A non-zero answer ends the load and is returned. None of these may call
- * the store. */
+/* Where load puts the rows; NULL: nobody wants them, and they are only checked. A non-zero answer
+ * ends the load and is returned. None of these may call the store. */
 struct det_store_rows {
     void *context;
     int (*timer)(void *context, const struct det_store_timer *row);
