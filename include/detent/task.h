@@ -314,7 +314,7 @@ DET_API int det_tasks_post_remove(struct det_tasks *tasks, det_task_id id) DET_M
  * did it; 0: there is no such task, or it is stopping already. */
 DET_API int det_tasks_remove(struct det_tasks *tasks, det_task_id id) DET_MUST_CHECK;
 /* The same, and waits until it is gone: 1 and 0 as above, or DET_ERR_TIMEOUT at the (monotonic)
- * deadline; then the removal goes on. Not on the loop. */
+ * deadline, once the loop has taken the request; the removal goes on. Not on the loop. */
 DET_API int det_tasks_cancel(struct det_tasks *tasks, det_task_id id, det_time deadline)
     DET_MUST_CHECK;
 /* The attempt that runs may come to its own end, and none follows; one that waits, backs off or
