@@ -154,7 +154,7 @@ static void wipe(struct det_buffer *buffer)
     det_buffer_deinit(buffer);
 }
 
-/* Many are put off at the same time, for the same reason: one in ten seconds is told. */
+/* Many are postponed at the same time, for the same reason: one in ten seconds is told. */
 static bool is_worth_telling(struct effects *effects)
 {
     det_time now = det_world_now(effects->world, DET_CLOCK_MONOTONIC);
@@ -187,9 +187,8 @@ static int run_binding(
         effect_command(effects, binding, input, &outcome);
     else
         effect_http(effects, binding, call, input, &outcome);
+    /* Once it has run it counts, also where there is no memory for its answer. */
     r = outcome.is_shortage ? DET_POSTPONED : effect_answer(effects, binding, &outcome, ret);
-    if (r == DET_ERR_NO_MEMORY)
-        r = DET_POSTPONED;
     if (r < 0)
         call->retry_after = outcome.retry_after;
     if ((r < 0 || r == DET_POSTPONED) && call->reason)

@@ -12,8 +12,9 @@
  *   2. Whatever runs has a deadline: its own timeout, or effects_stop(), whichever comes first; it
  *      is kept to a fifth of a second.
  *   3. What comes back is bounded by EFFECT_BODY_MAX.
- *   4. An attempt that this process has no descriptor, process or memory for is put off, and does
- *      not count: a shortage of ours makes no dead letter.
+ *   4. An attempt that this process has no descriptor, process or memory to start is postponed and
+ *      not counted. Once the process runs or a byte of the request is sent, it counts, whatever
+ *      fails: it would be repeated without limit.
  *
  * Once all are bound nothing changes but `stop_at`: any number of threads may run effects. */
 #ifndef DET_CLI_EFFECT_H
@@ -32,7 +33,7 @@
 struct effect_failure {
     const struct det_effect_call *call;
     const char *why;
-    bool is_put_off; /* it did not begin, and does not count */
+    bool is_put_off; /* it was not started, and is not counted */
 };
 
 struct effect_binding {

@@ -10,6 +10,8 @@
 #include "cli/effect.h"
 #include "cli/instance.h"
 
+#define NO_MEMORY_FOR_ANSWER "it ran, and there is no memory for its answer"
+
 struct answer {
     const struct effects *effects;
     const struct effect_binding *binding;
@@ -138,7 +140,7 @@ static int write_payload(struct answer *answer, unsigned kind, void *ret)
     int r;
 
     if (answer->data && !text)
-        return fail(answer, DET_ERR_NO_MEMORY, "there is no memory left");
+        return fail(answer, DET_ERR_NO_MEMORY, NO_MEMORY_FOR_ANSWER);
     r = det_record_from_json(record, data, strlen(data), 0, payload, &error);
     if (text)
         explicit_bzero(text, strlen(text));
@@ -199,7 +201,7 @@ int effect_answer(
     int r;
 
     if (det_buffer_status(&outcome->body) < 0)
-        return fail(&answer, DET_ERR_NO_MEMORY, "there is no memory left");
+        return fail(&answer, DET_ERR_NO_MEMORY, NO_MEMORY_FOR_ANSWER);
     if (outcome->code < 0 ||
         (!outcome->is_success && !mapped_event(binding->config, outcome->code)))
         return outcome->error;

@@ -202,25 +202,36 @@ static void each_effect_has_its_policy(void **state)
     bench_close(&bench);
 }
 
+/* It is postponed only if it has not run: it would run again and again. */
 static int call_all(struct det_test_memory *memory, void *argument)
 {
+    unsigned *failed_after = argument;
     struct bench bench;
+    char path[512];
+    bool has_run;
     int r;
 
-    (void)argument;
     r = bench_open(
         &bench, &memory->allocator,
-        "{command: [echo, '{\"event\": \"declined\"}'], environment: {A: b}}");
-    if (r == 0)
+        "{" SHELL("echo > ran; echo {\\\"event\\\":\\\"declined\\\"}") ", environment: {A: b}}");
+    if (r == 0) {
         r = bench_call(&bench);
+        snprintf(path, sizeof path, "%s/ran", bench.folder);
+        has_run = access(path, F_OK) == 0;
+        assert_int_equal(r == DET_POSTPONED, !has_run);
+        *failed_after += has_run && r < 0;
+    }
     bench_close(&bench);
     return r == DET_PRODUCED ? 0 : r == DET_POSTPONED ? DET_ERR_NO_MEMORY : r;
 }
 
-static void a_lack_of_memory_puts_it_off(void **state)
+static void a_lack_of_memory_postpones_it_before_it_runs_and_fails_it_afterwards(void **state)
 {
+    unsigned failed_after = 0;
+
     (void)state;
-    det_test_each_failure(call_all, NULL);
+    det_test_each_failure(call_all, &failed_after);
+    assert_true(failed_after > 0);
 }
 
 /* With none, and with too few for its streams. */
@@ -260,7 +271,7 @@ int main(void)
         cmocka_unit_test(more_output_than_there_is_room_for_is_a_failure),
         cmocka_unit_test(when_detent_stops_it_does_not_go_on),
         cmocka_unit_test(each_effect_has_its_policy),
-        cmocka_unit_test(a_lack_of_memory_puts_it_off),
+        cmocka_unit_test(a_lack_of_memory_postpones_it_before_it_runs_and_fails_it_afterwards),
         cmocka_unit_test(a_lack_of_descriptors_puts_it_off_and_is_told_once),
     };
 

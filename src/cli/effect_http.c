@@ -3,8 +3,9 @@
 
 /* effect_http.c - an effect that is an HTTP call, by libcurl, on a thread that may block.
  *
- * Redirects are not followed, only http and https are spoken, and certificates are checked. What
- * curl has to say about a failure names hosts, but neither headers nor bodies. */
+ * Redirects are not followed, only http and https are spoken, and certificates are checked. The
+ * reason of a failure names hosts, but no headers and nothing of the request; it has the first
+ * BODY_SHOWN bytes of an answer whose status is 400 or higher. */
 #include <curl/curl.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,6 @@
 #include "observe/episode.h"
 #include "os/os.h"
 
-/* How much of the body of a failure goes into its reason. */
 #define BODY_SHOWN ((size_t)160)
 
 struct exchange {
@@ -124,8 +124,19 @@ static void set_up(
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, exchange);
 }
 
-/* The beginning of what a server says of its refusal, on one line, behind ": ". What is no text is
- * left out. */
+/* The size of the control character or blank at the beginning of this UTF-8, 0 if there is none.
+ * Those of C1, U+0080 to U+009F, have two bytes; a terminal obeys them as it does an escape. */
+static size_t blank_size(const char *text, size_t size)
+{
+    unsigned char first = (unsigned char)text[0];
+
+    if (first <= ' ' || first == 0x7F)
+        return 1;
+    return first == 0xC2 && size > 1 && (unsigned char)text[1] < 0xA0 ? 2 : 0;
+}
+
+/* Appends ": " and the beginning of the server's answer on one line. Bytes that are no UTF-8 end
+ * it; control characters become blanks. */
 static void add_body(struct effect_outcome *outcome)
 {
     const char *body = (const char *)outcome->body.data;
@@ -134,10 +145,9 @@ static void add_body(struct effect_outcome *outcome)
     size_t count = 0;
 
     size = det_utf8_check(body, size < BODY_SHOWN ? size : BODY_SHOWN);
-    for (size_t i = 0; i < size; i++) {
-        bool is_blank = (unsigned char)body[i] <= ' ' || body[i] == 0x7F;
-
-        if (!is_blank)
+    for (size_t i = 0, blank; i < size; i += blank ? blank : 1) {
+        blank = blank_size(body + i, size - i);
+        if (!blank)
             text[count++] = body[i];
         else if (count > 0 && text[count - 1] != ' ')
             text[count++] = ' ';
@@ -151,12 +161,14 @@ static void add_body(struct effect_outcome *outcome)
             outcome->body.size > size ? "..." : "");
 }
 
-/* Nothing was sent, and what is missing is ours: a socket could not be made, or memory was not
- * there. */
+/* Whether nothing was sent because this process has no descriptor or memory. */
 static bool is_own_shortage(CURL *curl, CURLcode code)
 {
-    long number = 0;
+    long number = 0, sent = 0;
 
+    curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
+    if (sent > 0)
+        return false;
     if (code == CURLE_OUT_OF_MEMORY)
         return true;
     if (code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST &&
@@ -209,11 +221,12 @@ void effect_http(
     CURL *curl = curl_easy_init();
 
     outcome->error = DET_ERR_IO;
-    outcome->is_shortage = !curl;
-    snprintf(outcome->why, sizeof outcome->why, "there is no memory left");
     if (curl && add_headers(&exchange, binding, call)) {
         set_up(curl, &exchange, binding, input);
         judge(curl, curl_easy_perform(curl), &exchange, binding);
+    } else if (!outcome->why[0]) {
+        outcome->is_shortage = true;
+        snprintf(outcome->why, sizeof outcome->why, "there is no memory left");
     }
     http_lines_deinit(&exchange.lines);
     curl_easy_cleanup(curl);

@@ -5,7 +5,9 @@
 /* effect_http_test.c - effects that are HTTP calls, against a server of a few lines: what it is
  * sent, and what its statuses and bodies come to. */
 #include <arpa/inet.h>
+#include <curl/curl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -75,6 +77,8 @@ static void server_open(struct server *server, const char *answer)
 
 static void server_close(struct server *server)
 {
+    /* One that nobody has called does not wait for it. */
+    (void)shutdown(server->descriptor, SHUT_RD);
     pthread_join(server->thread, NULL);
     close(server->descriptor);
 }
@@ -216,6 +220,10 @@ static void a_failure_keeps_what_the_server_says_of_it(void **state)
         ANSWER("500", "closed \xff\xfe"), "", DET_ERR_ACTION_FAILED, "status 500: closed...");
     expect_failure(
         ANSWER("500", "a\x1b[31mred"), "", DET_ERR_ACTION_FAILED, "status 500: a [31mred");
+    /* Next line, and a control sequence of one character. */
+    expect_failure(
+        ANSWER("500", "a\xc2\x85\xc2\x9b[31mr\xc3\xa9"), "", DET_ERR_ACTION_FAILED,
+        "status 500: a [31mr\xc3\xa9");
     expect_failure(long_body, "", DET_ERR_ACTION_FAILED, "0123456789...");
     expect_failure(ANSWER("500", " \r\n "), "", DET_ERR_ACTION_FAILED, "status 500");
 }
@@ -299,9 +307,116 @@ static void an_answer_that_is_too_long_is_a_failure(void **state)
     expect_failure(answer, "", DET_ERR_LIMIT, "more than 1 MiB");
 }
 
+/* curl's memory: the call number `fail_at` fails, and all after it. */
+static atomic_uint curl_calls, fail_at;
+
+static bool is_refused(void)
+{
+    unsigned number = atomic_fetch_add(&curl_calls, 1) + 1, first = atomic_load(&fail_at);
+
+    return first && number >= first;
+}
+
+static void *curl_malloc(size_t size)
+{
+    return is_refused() ? NULL : malloc(size);
+}
+
+static void *curl_realloc(void *block, size_t size)
+{
+    return is_refused() ? NULL : realloc(block, size);
+}
+
+static char *curl_strdup(const char *text)
+{
+    return is_refused() ? NULL : strdup(text);
+}
+
+static void *curl_calloc(size_t count, size_t size)
+{
+    return is_refused() ? NULL : calloc(count, size);
+}
+
+/* How often it was postponed, and how often it failed after it had been sent. */
+struct shortages {
+    unsigned postponed, failed;
+};
+
+static void judge_shortage(
+    struct shortages *shortages, const struct bench *bench, const struct server *server)
+{
+    bool was_sent = server->got[0] != '\0';
+
+    if (bench->result == DET_POSTPONED && was_sent)
+        fail_msg("postponed, and the server has got: %s", server->got);
+    shortages->postponed += bench->result == DET_POSTPONED;
+    shortages->failed += bench->result < 0 && was_sent;
+}
+
+static void a_lack_of_memory_in_curl_postpones_it_only_before_it_is_sent(void **state)
+{
+    struct shortages shortages = { 0 };
+    unsigned total = 1;
+
+    (void)state;
+    assert_int_equal(
+        curl_global_init_mem(
+            CURL_GLOBAL_DEFAULT, curl_malloc, free, curl_realloc, curl_strdup, curl_calloc),
+        CURLE_OK);
+    for (unsigned number = 0; number <= total; number++) {
+        struct server server;
+        struct bench bench;
+
+        atomic_store(&curl_calls, 0);
+        atomic_store(&fail_at, number);
+        call(
+            &bench, &server, ANSWER("200", "{\"event\": \"declined\"}"),
+            ", headers: {X-Shop: one}");
+        if (number == 0)
+            total = atomic_load(&curl_calls);
+        judge_shortage(&shortages, &bench, &server);
+        bench_close(&bench);
+    }
+    atomic_store(&fail_at, 0);
+    curl_global_cleanup();
+    assert_true(shortages.postponed > 10);
+    assert_true(shortages.failed > 0);
+}
+
+static int call_all(struct det_test_memory *memory, void *argument)
+{
+    struct server server;
+    struct bench bench;
+    char effect[128];
+    int r;
+
+    server_open(&server, ANSWER("200", "{\"event\": \"declined\"}"));
+    snprintf(effect, sizeof effect, "{http: \"http://127.0.0.1:%d/\"}", server.port);
+    r = bench_open(&bench, &memory->allocator, effect);
+    if (r == 0)
+        r = bench_call(&bench);
+    server_close(&server);
+    if (bench.result)
+        judge_shortage(argument, &bench, &server);
+    bench_close(&bench);
+    return r == DET_PRODUCED ? 0 : r == DET_POSTPONED ? DET_ERR_NO_MEMORY : r;
+}
+
+static void a_lack_of_memory_for_the_answer_is_a_failed_attempt(void **state)
+{
+    struct shortages shortages = { 0 };
+
+    (void)state;
+    det_test_each_failure(call_all, &shortages);
+    assert_true(shortages.failed > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        /* The first to initialize curl. */
+        cmocka_unit_test(a_lack_of_memory_in_curl_postpones_it_only_before_it_is_sent),
+        cmocka_unit_test(a_lack_of_memory_for_the_answer_is_a_failed_attempt),
         cmocka_unit_test(it_is_sent_the_whole_story_with_its_key),
         cmocka_unit_test(it_goes_on_with_the_trace_of_its_event),
         cmocka_unit_test(statuses_and_bodies_are_events),

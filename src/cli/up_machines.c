@@ -167,7 +167,7 @@ static void tell_failure(void *user, const struct effect_failure *failure)
     }
     if (failure->is_put_off)
         tell(
-            user, &about, "%s: %s is put off, and attempt %u does not count: %s",
+            user, &about, "%s: %s postponed; attempt %u is not counted: %s",
             call->move.instance, call->effect, call->attempt, failure->why);
     else
         tell(

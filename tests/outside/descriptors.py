@@ -103,7 +103,7 @@ def test_a_shortage_is_no_attempt_and_no_dead_letter():
         use_up(daemon.number, 0)
         answer = wire.post("/v1/machines/order/instances/o-1/events", shop.PAY)
         equal(answer.status, 200)
-        daemon.wait_for("is put off, and attempt 1 does not count")
+        daemon.wait_for("postponed; attempt 1 is not counted")
         ready = wire.get("/readyz")
         equal((ready.status, ready.json["ready"]), (503, False))
         check("descriptors" in ready.json["why"], ready)
