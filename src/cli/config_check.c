@@ -12,6 +12,7 @@
 
 #include "cli/config_parts.h"
 #include "cli/input.h"
+#include "cli/log_file.h"
 #include "cli/module.h"
 #include "kinds/kinds.h"
 #include "os/os.h"
@@ -146,21 +147,25 @@ static int check_variables(struct checker *checker, const struct config_task *ta
                   ? config_read_variables(whole, checker->owner, &arena, &unused, &error)
                   : det_error_set(&error, DET_ERR_LIMIT, "the path is too long");
         det_arena_deinit(&arena);
+        if (bad == DET_ERR_NO_MEMORY)
+            return reader_no_memory(&checker->reader, task->env_node);
         if (bad < 0)
             r = reader_both(r, reader_fail(&checker->reader, task->env_node, "%s", error.text));
     }
     return r;
 }
 
-/* The folder of the file for its output. */
+/* The path and the folder of the file for its output. */
 static int check_log_file(struct checker *checker, const struct config_task *task)
 {
     char path[DET_PATH_MAX], *slash;
 
     if (!task->log.path)
         return 0;
-    if (!join(checker->site->folder, task->log.path, path))
-        return reader_fail(&checker->reader, task->log_node, "the path is too long");
+    if (!join(checker->site->folder, task->log.path, path) || strlen(path) > LOG_FILE_PATH_MAX)
+        return reader_fail(
+            &checker->reader, task->log_node, "the path has more than %d characters",
+            LOG_FILE_PATH_MAX);
     slash = strrchr(path, '/');
     if (!slash || slash == path)
         return 0;

@@ -6,6 +6,7 @@
 
 #include <sys/stat.h>
 
+#include "cli/log_file.h"
 #include "os/os.h"
 
 struct site {
@@ -142,6 +143,42 @@ static void paths_that_are_too_long_are_told(void **state)
     close_project(&project);
 }
 
+/* Whether a task may log to a file in the folder of the site whose whole path has so many
+ * characters. */
+static const char *judge_log(struct site *site, size_t size)
+{
+    struct config_site asked = { site->folder, NULL, no_cron };
+    static struct cli_problems problems;
+    struct project project;
+    char name[DET_PATH_MAX + 1] = "", text[2 * DET_PATH_MAX];
+    size_t rest = size - strlen(site->folder) - 1;
+
+    /* "./" again and again is the same folder. */
+    for (size_t i = 0; i < rest; i++)
+        name[i] = "./"[i % 2];
+    name[rest - 1] = 'x';
+    if (rest % 2 == 0)
+        name[rest - 2] = 'x';
+    (void)snprintf(text, sizeof text, HEAD "  it: {run: sh, log: %s}\n", name);
+    open_right(&project, text);
+    problems = (struct cli_problems){ 0 };
+    assert_int_equal(
+        config_check(&project.config, &asked, &problems), problems.count ? DET_ERR_MALFORMED : 0);
+    close_project(&project);
+    return problems.count ? problems.items[0].text : NULL;
+}
+
+static void a_log_file_has_room_for_the_names_of_rotated_ones(void **state)
+{
+    struct site *site = *state;
+
+    assert_null(judge_log(site, LOG_FILE_PATH_MAX));
+    assert_string_equal(
+        judge_log(site, LOG_FILE_PATH_MAX + 1), "the path has more than 4080 characters");
+    assert_string_equal(
+        judge_log(site, DET_PATH_MAX + 1), "the path has more than 4080 characters");
+}
+
 static void users_and_expressions_are_asked_for(void **state)
 {
     struct site *site = *state;
@@ -223,6 +260,22 @@ static void settling_without_memory_says_so(void **state)
     det_test_each_failure(settle, text);
 }
 
+/* The file is right: an error that blames it would send its reader to look for nothing. */
+static void variables_of_a_file_without_memory_say_so(void **state)
+{
+    struct site *site = *state;
+    char text[2 * DET_PATH_MAX], variables[8192] = "";
+
+    for (int i = 0; i < 300; i++) {
+        size_t used = strlen(variables);
+
+        (void)snprintf(variables + used, sizeof variables - used, "VARIABLE_%d=value-%d\n", i, i);
+    }
+    det_test_write_file(in_folder(site, "env"), variables, strlen(variables));
+    (void)snprintf(text, sizeof text, HEAD "  it: {run: sh, env_file: %s/env}\n", site->folder);
+    det_test_each_failure(settle, text);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_site, close_site)
 
 int main(void)
@@ -236,6 +289,8 @@ int main(void)
         TEST(all_tasks_are_checked),
         TEST(tasks_get_their_folder_and_environment),
         TEST(settling_without_memory_says_so),
+        TEST(variables_of_a_file_without_memory_say_so),
+        TEST(a_log_file_has_room_for_the_names_of_rotated_ones),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

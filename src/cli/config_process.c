@@ -174,9 +174,16 @@ static char *value_in(char *text)
     return text;
 }
 
-/* One line; "" is a comment. */
-static const char *take_line(
-    char *line, struct det_arena *arena, const char *path, size_t number, struct det_error *reterr)
+struct variables_file {
+    const char *path;
+    struct det_arena *arena;
+    const char **variables;
+    size_t count;
+    struct det_error *reterr;
+};
+
+/* One line, of which a comment is none. */
+static int take_line(struct variables_file *file, char *line, size_t number)
 {
     char *equals, *name = line + strspn(line, " \t");
     size_t size = strlen(name);
@@ -184,21 +191,21 @@ static const char *take_line(
     while (size && strchr(" \t\r", name[size - 1]))
         name[--size] = '\0';
     if (!size || *name == '#')
-        return "";
+        return 0;
     if (strncmp(name, "export ", 7) == 0)
         name += 7 + strspn(name + 7, " \t");
     equals = strchr(name, '=');
     if (equals)
         *equals = '\0';
-    if (!equals || !config_is_variable(name)) {
-        (void)det_error_set(
-            reterr, DET_ERR_MALFORMED, "%.200s: line %zu is not NAME=value", path, number);
-        return NULL;
-    }
-    name = det_arena_format(arena, "%s=%s", name, value_in(equals + 1));
+    if (!equals || !config_is_variable(name))
+        return det_error_set(
+            file->reterr, DET_ERR_MALFORMED, "%.200s: line %zu is not NAME=value", file->path,
+            number);
+    name = det_arena_format(file->arena, "%s=%s", name, value_in(equals + 1));
     if (!name)
-        (void)det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    return name;
+        return det_error_set(file->reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    file->variables[file->count++] = name;
+    return 0;
 }
 
 static size_t count_lines(const char *data, size_t size)
@@ -259,29 +266,23 @@ int config_read_variables(
     const char *path, uid_t owner, struct det_arena *arena, const char *const **ret,
     struct det_error *reterr)
 {
+    struct variables_file file = { .path = path, .arena = arena, .reterr = reterr };
     char *data, *rest, *line;
-    const char **variables;
-    size_t size = 0, count = 0, number = 0;
+    size_t size = 0, number = 0;
     int r;
 
     r = load_variables(path, owner, &data, &size, reterr);
     if (r < 0)
         return r;
-    variables = det_arena_array(arena, count_lines(data, size) + 1, sizeof *variables);
-    if (!variables)
+    file.variables = det_arena_array(arena, count_lines(data, size) + 1, sizeof *file.variables);
+    if (!file.variables)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0 && memchr(data, '\0', size))
         r = det_error_set(reterr, DET_ERR_MALFORMED, "%.200s: has a byte of 0", path);
-    for (rest = data; r == 0 && (line = strsep(&rest, "\n"));) {
-        const char *variable = take_line(line, arena, path, ++number, reterr);
-
-        if (!variable)
-            r = DET_ERR_MALFORMED;
-        else if (*variable)
-            variables[count++] = variable;
-    }
+    for (rest = data; r == 0 && (line = strsep(&rest, "\n"));)
+        r = take_line(&file, line, ++number);
     det_free(NULL, data, size + 1);
-    *ret = variables;
+    *ret = file.variables;
     return r;
 }
 

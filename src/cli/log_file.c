@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "os/os.h"
@@ -35,7 +36,8 @@ struct log_file {
     int descriptor;   /* -1: not open */
     uint64_t size;    /* with what is kept */
     det_time began;   /* wall: when the file was made */
-    uint64_t lost;    /* lines since the last word on them */
+    uint64_t lost;    /* lines since they were last reported */
+    int lost_by;      /* errno of the last loss */
     det_time told_at; /* monotonic; 0: never */
 };
 
@@ -45,8 +47,7 @@ struct log_file *log_file_new(
 {
     struct log_file *file;
 
-    if (strlen(config->path) + 8 >= DET_PATH_MAX)
-        return NULL;
+    det_assert(strlen(config->path) <= LOG_FILE_PATH_MAX);
     file = DET_NEW(allocator, struct log_file);
     if (!file)
         return NULL;
@@ -67,20 +68,28 @@ const char *log_file_path(const struct log_file *file)
     return file->path;
 }
 
-static void tell_lost(struct log_file *file, int number)
+static void tell_lost(struct log_file *file)
 {
-    det_time now = det_world_now(file->world, DET_CLOCK_MONOTONIC);
     char text[DET_PATH_MAX + 128];
 
-    if (file->told_at && now - file->told_at < TELL_EVERY)
-        return;
     (void)snprintf(
         text, sizeof text, "%s: %s; %llu line%s %s not written", file->path,
-        strerrordesc_np(number), (unsigned long long)file->lost, det_plural(file->lost),
+        strerrordesc_np(file->lost_by), (unsigned long long)file->lost, det_plural(file->lost),
         det_was_or_were(file->lost));
-    file->told_at = now;
     file->lost = 0;
     file->tell(file->user, text);
+}
+
+static void lose(struct log_file *file, size_t lines, int number)
+{
+    det_time now = det_world_now(file->world, DET_CLOCK_MONOTONIC);
+
+    file->lost += lines;
+    file->lost_by = number;
+    if (file->lost == 0 || (file->told_at && now - file->told_at < TELL_EVERY))
+        return;
+    file->told_at = now;
+    tell_lost(file);
 }
 
 /* When it was made, or last written where the file system does not know. */
@@ -96,6 +105,17 @@ static det_time birth_of(int descriptor)
     return time->tv_sec * DET_SECOND + time->tv_nsec;
 }
 
+/* Ends the last line if a crash has left half of one. */
+static void end_last_line(int descriptor, off_t *size)
+{
+    char last = '\n';
+
+    if (*size == 0 || pread(descriptor, &last, 1, *size - 1) != 1 || last == '\n')
+        return;
+    if (write(descriptor, "\n", 1) == 1)
+        (*size)++;
+}
+
 /* 0 or errno. */
 static int open_log(struct log_file *file)
 {
@@ -104,7 +124,7 @@ static int open_log(struct log_file *file)
     if (file->descriptor >= 0)
         return 0;
     file->descriptor =
-        open(file->path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+        open(file->path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
     if (file->descriptor < 0)
         return errno;
     if (fstat(file->descriptor, &status) < 0 || !S_ISREG(status.st_mode)) {
@@ -114,28 +134,46 @@ static int open_log(struct log_file *file)
     }
     if (status.st_size == 0)
         (void)fchmod(file->descriptor, 0600);
+    end_last_line(file->descriptor, &status.st_size);
     file->size = (uint64_t)status.st_size + file->kept.size;
     file->began =
         status.st_size ? birth_of(file->descriptor) : det_world_now(file->world, DET_CLOCK_WALL);
     return 0;
 }
 
-static void forget_kept(struct log_file *file)
+/* Cuts off the half line that the end of what was sent is. Returns how many whole lines are in the
+ * file. */
+static size_t keep_whole_lines(struct log_file *file, size_t sent)
 {
-    det_buffer_clear(&file->kept);
-    file->kept_lines = 0;
+    const char *data = (const char *)file->kept.data;
+    size_t lines = 0, whole = 0;
+    struct stat status;
+
+    for (size_t i = 0; i < sent; i++) {
+        if (data[i] == '\n') {
+            lines++;
+            whole = i + 1;
+        }
+    }
+    /* Where that fails, its end is written when the file is opened again. */
+    if (sent > whole && fstat(file->descriptor, &status) == 0)
+        (void)!ftruncate(file->descriptor, status.st_size - (off_t)(sent - whole));
+    return lines;
 }
 
-void log_file_flush(struct log_file *file)
+/* Writes the first `size` bytes of what is kept: whole lines. What follows them is forgotten. */
+static void write_kept(struct log_file *file, size_t size)
 {
     size_t sent = 0;
     int number;
 
-    if (file->kept.size == 0)
+    if (size == 0) {
+        det_buffer_clear(&file->kept);
         return;
+    }
     number = open_log(file);
-    while (number == 0 && sent < file->kept.size) {
-        ssize_t count = write(file->descriptor, file->kept.data + sent, file->kept.size - sent);
+    while (number == 0 && sent < size) {
+        ssize_t count = write(file->descriptor, file->kept.data + sent, size - sent);
 
         if (count > 0)
             sent += (size_t)count;
@@ -143,21 +181,26 @@ void log_file_flush(struct log_file *file)
             number = errno;
     }
     if (number) {
-        file->lost += file->kept_lines;
-        tell_lost(file, number);
+        lose(file, file->kept_lines - keep_whole_lines(file, sent), number);
         /* It is looked for anew: somebody may have moved it, or made room. */
         if (file->descriptor >= 0)
             close(file->descriptor);
         file->descriptor = -1;
     }
-    forget_kept(file);
+    det_buffer_clear(&file->kept);
+    file->kept_lines = 0;
+}
+
+void log_file_flush(struct log_file *file)
+{
+    write_kept(file, file->kept.size);
 }
 
 static const char *numbered(const struct log_file *file, uint32_t number, char target[DET_PATH_MAX])
 {
     if (number == 0)
         return file->path;
-    (void)snprintf(target, DET_PATH_MAX, "%.*s.%u", DET_PATH_MAX - 16, file->path, number);
+    (void)snprintf(target, DET_PATH_MAX, "%.*s.%u", LOG_FILE_PATH_MAX, file->path, number);
     return target;
 }
 
@@ -191,6 +234,7 @@ static void append(
 {
     det_time rest = at % DET_SECOND;
     char seconds[DET_TIME_TEXT];
+    size_t whole;
     /* "2026-11-16T15:00:00.123Z", a blank, the mark, a blank, the end. */
     size_t more = TIME_SIZE + 4 + size + is_cut;
 
@@ -201,17 +245,19 @@ static void append(
         rotate(file);
     if (file->size == 0)
         file->began = at;
+    whole = file->kept.size;
     det_buffer_format(&file->kept, "%.19s.%03dZ %c ", seconds, (int)(rest / DET_MILLISECOND), mark);
     det_buffer_append(&file->kept, text, size);
     det_buffer_append_text(&file->kept, is_cut ? "\\\n" : "\n");
+    if (det_buffer_status(&file->kept) < 0) {
+        write_kept(file, whole);
+        lose(file, 1, ENOMEM);
+        return;
+    }
     file->size += more;
     file->kept_lines++;
-    if (det_buffer_status(&file->kept) < 0) {
-        file->lost += file->kept_lines;
-        forget_kept(file);
-    } else if (file->kept.size > KEPT_MAX) {
+    if (file->kept.size > KEPT_MAX)
         log_file_flush(file);
-    }
 }
 
 void log_file_line(struct log_file *file, const struct det_line *line, det_time at)
@@ -237,10 +283,8 @@ void log_file_close(struct log_file *file)
     if (!file)
         return;
     log_file_flush(file);
-    if (file->lost) {
-        file->told_at = 0;
-        tell_lost(file, ENOSPC);
-    }
+    if (file->lost)
+        tell_lost(file);
     if (file->descriptor >= 0)
         close(file->descriptor);
     det_buffer_deinit(&file->kept);

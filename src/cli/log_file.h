@@ -4,10 +4,12 @@
 /* log_file.h - the output of a task in a file that is rotated by size and by age.
  *
  * A line is "2026-11-16T15:00:00.123Z | text", with ! for the error stream and = for what detent
- * has to say. Files hold whole lines and have mode 0600. When the next line would make the file
+ * has to say. Files hold whole lines and have mode 0600: half a line that a full disk has left is
+ * cut off, and one that a crash has left gets its end. When the next line would make the file
  * larger than `max_size`, or the file is older than `max_age`, it becomes PATH.1, PATH.1 becomes
- * PATH.2, and so on up to PATH.<keep>; the oldest goes. What cannot be written is counted and told
- * once a minute: a disk that is full stops no task. */
+ * PATH.2, and so on up to PATH.<keep>; the oldest is removed. Lines that cannot be written, or that
+ * there is no memory for, are counted and reported with the last reason, at most once a minute and
+ * at the end: a full disk stops no task. */
 #ifndef DET_CLI_LOG_FILE_H
 #define DET_CLI_LOG_FILE_H
 
@@ -16,9 +18,13 @@
 #include "base/buffer.h"
 #include "cli/config.h"
 
+/* The most characters of a path, so that those of rotated files fit DET_PATH_MAX. */
+#define LOG_FILE_PATH_MAX (DET_PATH_MAX - 16)
+
 struct log_file;
 
-/* `tell` is called with what went wrong. NULL: no memory. The config is copied. */
+/* `tell` is called with what went wrong. NULL: no memory. The config is copied; its path has at
+ * most LOG_FILE_PATH_MAX characters. */
 struct log_file *log_file_new(
     const struct det_allocator *allocator, struct det_world *world,
     const struct config_log_file *config, void (*tell)(void *user, const char *text), void *user);

@@ -5,6 +5,8 @@
  * full. */
 #include "lib/test.h"
 
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -164,7 +166,118 @@ static void a_disk_that_is_full_is_told_once(void **state)
     assert_non_null(strstr(told, "1 line was not written"));
     log_file_close(file);
     assert_int_equal(2, told_count);
-    assert_non_null(strstr(told, "4 lines were not written"));
+    assert_non_null(strstr(told, "Is a directory; 4 lines were not written"));
+}
+
+/* The file may grow to this size. */
+static void limit_files(rlim_t size)
+{
+    struct rlimit limit;
+
+    assert_int_equal(0, getrlimit(RLIMIT_FSIZE, &limit));
+    limit.rlim_cur = size;
+    assert_int_equal(0, setrlimit(RLIMIT_FSIZE, &limit));
+}
+
+/* A line has 33 bytes here: the disk has room for two and a half of three. */
+static void a_disk_that_becomes_full_leaves_whole_lines_and_the_others_are_counted(void **state)
+{
+    struct log_file *file = open_log(1 << 20, 5, DET_NEVER);
+    void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
+    char *text;
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        say(file, "early", 0);
+    limit_files(2 * 33 + 16);
+    log_file_flush(file);
+    limit_files(RLIM_INFINITY);
+    assert_int_equal(1, told_count);
+    assert_non_null(strstr(told, "File too large; 1 line was not written"));
+    say(file, "later", 0);
+    log_file_close(file);
+    text = read_log("");
+    assert_string_equal(
+        text, "1970-01-01T00:00:00.000Z | early\n1970-01-01T00:00:00.000Z | early\n"
+              "1970-01-01T00:00:00.000Z | later\n");
+    free(text);
+    assert_int_equal(1, told_count);
+    (void)signal(SIGXFSZ, before);
+}
+
+static void half_a_line_of_a_crash_gets_its_end(void **state)
+{
+    struct log_file *file;
+    char *text;
+
+    (void)state;
+    det_test_write_file(path, "whole\nhal", 9);
+    file = open_log(1 << 20, 5, DET_NEVER);
+    say(file, "next", 0);
+    log_file_close(file);
+    text = read_log("");
+    assert_string_equal(text, "whole\nhal\n1970-01-01T00:00:00.000Z | next\n");
+    free(text);
+}
+
+static void the_longest_path_is_rotated_to_its_own_names(void **state)
+{
+    struct log_file *file;
+    size_t used = strlen(folder);
+    char name[4200];
+
+    (void)state;
+    (void)snprintf(path, sizeof path, "%s", folder);
+    while (used < LOG_FILE_PATH_MAX - 200) {
+        used += (size_t)snprintf(path + used, sizeof path - used, "/%0150d", 0);
+        assert_int_equal(0, mkdir(path, 0700));
+    }
+    (void)snprintf(
+        path + used, sizeof path - used, "/%0*d", (int)(LOG_FILE_PATH_MAX - used - 1), 0);
+    assert_int_equal(LOG_FILE_PATH_MAX, strlen(path));
+    file = open_log(40, 1000, DET_NEVER);
+    (void)snprintf(name, sizeof name, "%s.999", path);
+    det_test_write_file(name, "x\n", 2);
+    say(file, "one", 0);
+    say(file, "two", 0);
+    log_file_close(file);
+    assert_true(is_there(""));
+    assert_true(is_there(".1"));
+    assert_true(is_there(".1000"));
+    assert_int_equal(0, told_count);
+}
+
+/* The lines before are written, and the reason is the one it was. */
+static void a_line_without_memory_is_told_at_once(void **state)
+{
+    struct det_test_memory memory;
+    struct log_file *file;
+    char *text, *large = calloc(1, 4097);
+
+    (void)state;
+    assert_non_null(large);
+    memset(large, 'x', 4096);
+    det_test_memory_init(&memory);
+    file = log_file_new(
+        &memory.allocator, det_world_real(),
+        &(struct config_log_file){ path, 1 << 20, 5, DET_NEVER }, tell, NULL);
+    assert_non_null(file);
+    say(file, "one", 0);
+    (void)det_test_memory_fail(&memory, 1, true);
+    say(file, large, 0);
+    assert_int_equal(1, told_count);
+    assert_non_null(strstr(told, "Cannot allocate memory; 1 line was not written"));
+    say(file, large, 0);
+    (void)det_test_memory_fail(&memory, 0, false);
+    say(file, "two", 0);
+    log_file_close(file);
+    assert_int_equal(2, told_count);
+    assert_non_null(strstr(told, "Cannot allocate memory; 1 line was not written"));
+    text = read_log("");
+    assert_string_equal(text, "1970-01-01T00:00:00.000Z | one\n1970-01-01T00:00:00.000Z | two\n");
+    free(text);
+    free(large);
+    det_test_memory_deinit(&memory);
 }
 
 static void a_link_is_not_followed(void **state)
@@ -186,9 +299,15 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(lines_have_time_and_stream), CASE(it_is_rotated_by_size_in_whole_lines),
-        CASE(it_is_rotated_by_age),       CASE(a_disk_that_is_full_is_told_once),
+        CASE(lines_have_time_and_stream),
+        CASE(it_is_rotated_by_size_in_whole_lines),
+        CASE(it_is_rotated_by_age),
+        CASE(a_disk_that_is_full_is_told_once),
         CASE(a_link_is_not_followed),
+        CASE(a_disk_that_becomes_full_leaves_whole_lines_and_the_others_are_counted),
+        CASE(half_a_line_of_a_crash_gets_its_end),
+        CASE(the_longest_path_is_rotated_to_its_own_names),
+        CASE(a_line_without_memory_is_told_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
