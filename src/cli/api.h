@@ -13,6 +13,7 @@
  *     api_life.c      opens, listens, closes
  *     api_routes.c    the table of api_routes.def, and who may ask for what
  *     api_call.c      one request from its match to its answer, which comes in time
+ *     api_error.c     what a client is shown of an error
  *     api_body.c      the body of a request: an object with the members that it may have
  *     api_audit.c     who acts, and who is refused
  *     api_lanes.c     which call runs next on which threads
@@ -58,7 +59,6 @@
 #define API_LIMIT          100
 #define API_LIMIT_MAX      1000
 #define API_PAGE_BYTES     (256 << 10) /* a page of a list takes no more rows behind this */
-#define API_STOPS          "it stops; ask again when it is up"
 
 struct api;
 struct api_call;
@@ -145,10 +145,18 @@ void api_fail(struct api_call *call, int code, const char *format, ...) DET_PRIN
 void api_fail_with(struct api_call *call, int code, const struct det_error *error);
 /* The status of an error. */
 unsigned api_status_of(int code);
-/* An error as a member of an object that is open. */
-void api_error_line(struct line *line, int code, const struct det_error *error);
 /* An error of the reader, which was complained about with this exit code. */
 void api_fail_reader(struct api_call *call, int exit_code);
+
+/* api_error.c */
+
+/* An error as a member of an object that is open. A text that names the store is replaced by a
+ * fixed sentence, and told by `up` instead. From any thread. */
+void api_error_line(
+    const struct api *api, struct line *line, int code, const struct det_error *error);
+/* Whether a text has the path or the address of the store in it, or words of its server. Either may
+ * be NULL. */
+bool api_names_store(const char *text, const char *address, const char *url);
 
 /* Values of the query. False: the call has failed. What is not there leaves `ret` as it is. */
 bool api_query_number(

@@ -60,7 +60,7 @@ static void put_result(struct batch *batch, struct item *item)
         return;
     }
     line_open(line, NULL, '{');
-    api_error_line(line, send->result, &item->error);
+    api_error_line(batch->call->api, line, send->result, &item->error);
     line_close(line, '}');
 }
 
@@ -119,11 +119,7 @@ static int read_item(struct batch *batch, struct item *item, struct det_view tex
     ret->event = members_text(&members, "event");
     if (members_find(&members, "event_id"))
         send->options.event_id = members_text(&members, "event_id");
-    if (members_find(&members, "expected")) {
-        uint64_t expected = members_number(&members, "expected");
-
-        send->options.expected = expected ? expected : DET_EXPECT_NO_EVENT;
-    }
+    api_read_expected(&members, &send->options.expected);
     if (members.has_failed)
         return DET_ERR_NO_MEMORY;
     if (!members.wrong[0])

@@ -102,13 +102,23 @@ int api_payload(const struct members *members, struct det_view *ret, struct det_
         reterr, DET_ERR_TYPE, "'%s' must be an object", payload ? "payload" : "data");
 }
 
+void api_read_expected(struct members *members, uint64_t *ret)
+{
+    uint64_t expected;
+
+    if (!members_find(members, "expected"))
+        return;
+    expected = members_number(members, "expected");
+    /* Sequences have 63 bits; DET_EXPECT_NO_EVENT is larger. */
+    if (expected > INT64_MAX)
+        members_fail(members, "expected");
+    else
+        *ret = expected ? expected : DET_EXPECT_NO_EVENT;
+}
+
 bool api_body_expected(struct api_call *call, struct members *members, uint64_t *ret)
 {
-    if (!members_find(members, "expected"))
-        return true;
-    *ret = members_number(members, "expected");
-    if (*ret == 0)
-        *ret = DET_EXPECT_NO_EVENT;
+    api_read_expected(members, ret);
     return api_body_is_right(call, members);
 }
 

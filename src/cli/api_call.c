@@ -270,7 +270,7 @@ static void finish_deferred(void *argument)
 
     api_lane_done(call);
     if (call->job.is_dropped)
-        api_fail(call, DET_ERR_CLOSED, API_STOPS);
+        api_fail(call, DET_ERR_CLOSED, CLI_SHUTDOWN);
     if (call->then && !call->status)
         call->then(call);
     else
@@ -296,58 +296,15 @@ void api_defer(struct api_call *call, void (*run)(struct api_call *call))
 
 /* Failing. */
 
-void api_error_line(struct line *line, int code, const struct det_error *error)
-{
-    line_open(line, "error", '{');
-    line_text(line, "code", det_error_name(code));
-    line_text(
-        line, "text", error->code == code && error->text[0] ? error->text : det_error_text(code));
-    if (error->state)
-        line_text(line, "state", error->state);
-    if (error->event)
-        line_text(line, "event", error->event);
-    if (code == DET_ERR_CONFLICT && (error->expected || error->actual)) {
-        line_number(line, "expected", error->expected);
-        line_number(line, "actual", error->actual);
-    }
-    line_close(line, '}');
-}
-
-/* Where the store is says nothing to who asks, and is not for everybody to know. */
-static void hide_place(char *text, const char *place)
-{
-    static const char otherwise[] = "the store";
-    size_t size = place ? strlen(place) : 0;
-    char *found;
-
-    while (size > sizeof otherwise && (found = strstr(text, place))) {
-        memcpy(found, otherwise, sizeof otherwise - 1);
-        memmove(found + sizeof otherwise - 1, found + size, strlen(found + size) + 1);
-    }
-}
-
-static struct det_error without_place(const struct api *api, const struct det_error *error)
-{
-    struct det_error copy = *error;
-    const char *colon = api->address ? strchr(api->address, ':') : NULL;
-
-    hide_place(copy.text, api->address);
-    hide_place(copy.text, api->url);
-    hide_place(copy.text, colon ? colon + 1 : NULL);
-    return copy;
-}
-
 void api_fail_with(struct api_call *call, int code, const struct det_error *error)
 {
-    struct det_error shown = without_place(call->api, error);
-
     det_buffer_clear(&call->line.text);
     call->line.needs_comma = false;
     /* A key that was used for something else is a mistake in the request. */
     call->status = code == DET_ERR_CONFLICT && error->is_id_used ? 422 : api_status_of(code);
     call->type = NULL;
     line_open(&call->line, NULL, '{');
-    api_error_line(&call->line, code, &shown);
+    api_error_line(call->api, &call->line, code, error);
     line_close(&call->line, '}');
 }
 

@@ -54,7 +54,7 @@ void api_feeds_end(struct api *api)
     api->feeds.is_over = true;
     for (struct det_list *node = api->feeds.list.next; node != &api->feeds.list; node = next) {
         next = node->next;
-        api_feed_drop(DET_CONTAINER(node, struct api_feed, node), "it stops");
+        api_feed_drop(DET_CONTAINER(node, struct api_feed, node), CLI_SHUTDOWN);
     }
 }
 
@@ -116,7 +116,7 @@ static void on_drained(void *user)
 static bool has_room(struct api_call *call)
 {
     if (call->api->feeds.is_over) {
-        api_fail(call, DET_ERR_CLOSED, API_STOPS);
+        api_fail(call, DET_ERR_CLOSED, CLI_SHUTDOWN);
         return false;
     }
     if (call->api->feeds.count < call->api->http.sse_subscribers)

@@ -89,7 +89,7 @@ void api_lanes_close(struct api *api)
 
         lane->pool = NULL;
         while (pool && (call = take(lane)))
-            refuse(call, DET_ERR_CLOSED, API_STOPS);
+            refuse(call, DET_ERR_CLOSED, CLI_SHUTDOWN);
         det_pool_close(pool);
     }
 }

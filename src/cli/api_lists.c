@@ -232,19 +232,23 @@ void api_list_timers(struct api_call *call)
         end_paging(&paging, put_alive(&paging));
 }
 
-/* Before the effects of the same instance: an effect has a sequence, and no timer. */
-static void put_dead_timers(
-    struct paging *paging, const struct det_machine *machine, const struct instance *instance,
-    struct pending_place place)
+/* False: no memory. */
+static bool put_dead_letters(struct paging *paging, struct instance *instance, const char *id)
 {
-    for (const struct instance_timer *t = instance->timers; t && !paging->has_more; t = t->next) {
-        place.index = t->row.timer == DET_STATE_TIMER ? 0 : t->row.timer + 1u;
-        if (!t->row.is_dead || pending_place_compare(&place, &paging->after) <= 0)
-            continue;
+    const struct det_machine *machine = instance->machine;
+    size_t count = 0;
+    const struct pending_dead *all = pending_dead_of(instance, id, &paging->after, &count);
+
+    for (size_t i = 0; i < count && !paging->has_more; i++) {
         paging->has_more = is_full(paging);
-        if (!paging->has_more)
-            put_dead_timer(paging, machine, &place, &t->row);
+        if (paging->has_more)
+            break;
+        if (all[i].timer)
+            put_dead_timer(paging, machine, &all[i].place, all[i].timer);
+        else
+            put_effect(paging, machine, &all[i].place, all[i].effect);
     }
+    return all != NULL;
 }
 
 /* Those of an instance. One that has gone has none; one that is damaged is told of where it is
@@ -253,28 +257,21 @@ static int put_dead(void *context, struct det_machine *machine, const char *id)
 {
     struct paging *paging = context;
     struct cli_store *store = &paging->call->reader->store;
-    struct pending_place place = { .machine = machine->name, .timer = "" };
+    const char *copy = det_arena_copy(&paging->call->arena, id);
     struct instance instance;
+    bool is_put;
     int r;
 
-    place.id = det_arena_copy(&paging->call->arena, id);
-    r = place.id ? instance_load(store, machine, id, &instance) : DET_ERR_NO_MEMORY;
+    r = copy ? instance_load(store, machine, id, &instance) : DET_ERR_NO_MEMORY;
     paging->list.left_out += r == DET_ERR_CORRUPT || r == DET_ERR_VERSION;
     if (r == DET_ERR_NOT_FOUND || r == DET_ERR_CORRUPT || r == DET_ERR_VERSION)
         return CLI_OK;
     if (r < 0)
         return instance_complain(store, machine->name, id, r);
-    put_dead_timers(paging, machine, &instance, place);
-    for (struct instance_effect *e = instance.effects; e && !paging->has_more; e = e->next) {
-        place.sequence = e->row.sequence;
-        place.index = e->row.index;
-        if (!e->row.is_dead || pending_place_compare(&place, &paging->after) <= 0)
-            continue;
-        paging->has_more = is_full(paging);
-        if (!paging->has_more)
-            put_effect(paging, machine, &place, &e->row);
-    }
+    is_put = put_dead_letters(paging, &instance, copy);
     instance_close(&instance);
+    if (!is_put)
+        return cli_no_memory(store->cli);
     /* Any other code ends the walk; this one is not complained about. */
     return paging->has_more ? CLI_INTERRUPTED : CLI_OK;
 }

@@ -84,7 +84,10 @@ bool api_body_object(
  * there is neither. An error: both are there, or it is no object. */
 DET_MUST_CHECK int api_payload(
     const struct members *members, struct det_view *ret, struct det_error *reterr);
-/* The sequence that a send depends on; 0 in the body: no event yet. Not there: `ret` stays. */
+/* The sequence that a send depends on, at most 2^63 - 1; 0 in the body: no event yet. Not there:
+ * `ret` stays. What is wrong is noted in `members`. */
+void api_read_expected(struct members *members, uint64_t *ret);
+/* The same; false: the call has failed. */
 bool api_body_expected(struct api_call *call, struct members *members, uint64_t *ret);
 /* A text of at most `most` bytes; NULL: there is none. */
 bool api_body_text(

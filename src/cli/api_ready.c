@@ -76,7 +76,8 @@ static void answer_ready(struct api_call *call, json_t *parts)
 
     call->own_number = ++number;
     if (away || strcmp(state, "running") != 0)
-        write_ready(call, away ? away : state);
+        /* Why is for operators: `status` has it, and the log. */
+        write_ready(call, away ? "the store cannot be reached" : state);
     else if (det_descriptors_are_short(SPARE_DESCRIPTORS))
         write_ready(call, "descriptors are short: raise the limit of open files (ulimit -n)");
     else if (address && strncmp(address, SQLITE, strlen(SQLITE)) == 0) {

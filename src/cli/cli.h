@@ -27,6 +27,9 @@ enum cli_exit {
     CLI_INTERRUPTED = 130,
 };
 
+/* The answer to what comes too late. */
+#define CLI_SHUTDOWN "detent is shutting down; retry later"
+
 enum cli_style {
     CLI_PLAIN,
     CLI_BOLD,

@@ -232,6 +232,45 @@ void pending_timer_line(struct line *line, const struct pending *timer)
     line_close(line, '}');
 }
 
+/* Dead letters. */
+
+static int by_dead_place(const void *left, const void *right)
+{
+    return pending_place_compare(
+        &((const struct pending_dead *)left)->place, &((const struct pending_dead *)right)->place);
+}
+
+const struct pending_dead *pending_dead_of(
+    struct instance *instance, const char *id, const struct pending_place *after, size_t *ret_count)
+{
+    const struct det_machine *machine = instance->machine;
+    size_t most = instance_timer_count(instance, true) + instance_effect_count(instance, true);
+    struct pending_dead *all = det_arena_array(&instance->arena, most + 1, sizeof *all);
+    size_t count = 0;
+
+    if (!all)
+        return NULL;
+    for (const struct instance_timer *t = instance->timers; t; t = t->next) {
+        all[count] = (struct pending_dead){
+            { 0, machine->name, id, instance_timer_name(machine, t->row.timer), 0, 0 },
+            &t->row,
+            NULL,
+        };
+        count += t->row.is_dead && pending_place_compare(&all[count].place, after) > 0;
+    }
+    for (const struct instance_effect *e = instance->effects; e; e = e->next) {
+        all[count] = (struct pending_dead){
+            { 0, machine->name, id, "", e->row.sequence, e->row.index },
+            NULL,
+            &e->row,
+        };
+        count += e->row.is_dead && pending_place_compare(&all[count].place, after) > 0;
+    }
+    qsort(all, count, sizeof *all, by_dead_place);
+    *ret_count = count;
+    return all;
+}
+
 /* Places as text. */
 
 void pending_place_line(struct line *line, const char *key, const struct pending_place *place)

@@ -6,7 +6,8 @@
  *
  * All have one order: by time, machine, id, then by the timer's name or the effect's number. A
  * place in it is written as "DUE~MACHINE~ID~TIMER~SEQUENCE~INDEX", and a page is what stands behind
- * such a place. Dead letters are due never more: theirs have the time 0, and come first. */
+ * such a place. Dead letters, effects or timers, are due never more: theirs have the time 0, and
+ * come first. */
 #ifndef DET_CLI_PENDING_H
 #define DET_CLI_PENDING_H
 
@@ -56,6 +57,18 @@ DET_MUST_CHECK int pending_of_machine(void *context, struct det_machine *machine
  * more of them, and when `until` is a time there are. To be called once. */
 const struct pending *pending_sort(struct pending_list *list, size_t *ret_count);
 void pending_timer_line(struct line *line, const struct pending *timer);
+
+/* A dead letter: either a timer or an effect. */
+struct pending_dead {
+    struct pending_place place;
+    const struct det_store_timer *timer;
+    const struct det_store_effect *effect;
+};
+/* Those of an instance that stand behind `after`, in order, in its arena; their places have this
+ * id. NULL: no memory. */
+const struct pending_dead *pending_dead_of(
+    struct instance *instance, const char *id, const struct pending_place *after,
+    size_t *ret_count);
 
 int pending_place_compare(const struct pending_place *left, const struct pending_place *right);
 /* Places as text. False: it is none. What `ret` points to is of the arena. */

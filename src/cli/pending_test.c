@@ -218,6 +218,56 @@ static void every_lack_of_memory_ends_the_list(void **state)
     shop_close(&shop);
 }
 
+/* Two timers, whose names are not in the order of the definition, the one of the state, and two
+ * effects; a store may give them in any order. One timer and one effect are alive. */
+static const struct det_timer_def dead_timers[] = { { .name = "zeta" },
+                                                    { .name = "beta" },
+                                                    { .name = "alpha" } };
+static const struct det_machine dead_machine = { .name = "order",
+                                                 .timers = dead_timers,
+                                                 .timer_count = 3 };
+
+static size_t count_dead_pages(const char **names)
+{
+    struct instance_timer timers[] = {
+        { &timers[1], { .timer = 2, .is_dead = true } },
+        { &timers[2], { .timer = 1 } },
+        { &timers[3], { .timer = 0, .is_dead = true } },
+        { NULL, { .timer = DET_STATE_TIMER, .is_dead = true } },
+    };
+    struct instance_effect effects[] = {
+        { &effects[1], { .sequence = 7, .index = 1, .is_dead = true } },
+        { &effects[2], { .sequence = 8 } },
+        { NULL, { .sequence = 7, .is_dead = true } },
+    };
+    struct instance instance = { .machine = &dead_machine, .timers = timers, .effects = effects };
+    struct pending_place after = { .machine = "", .id = "", .timer = "" };
+    const struct pending_dead *all;
+    size_t pages = 0, left;
+
+    det_arena_init(&instance.arena, NULL);
+    do {
+        all = pending_dead_of(&instance, "o-1", &after, &left);
+        assert_non_null(all);
+        if (left)
+            names[pages++] = all->timer ? all->place.timer : all->effect->index ? "1" : "0";
+        after = all->place;
+    } while (left);
+    det_arena_deinit(&instance.arena);
+    return pages;
+}
+
+static void each_dead_letter_is_on_one_page_of_one(void **state)
+{
+    static const char *const expected[] = { "", "0", "1", "alpha", "zeta" };
+    const char *names[8];
+
+    (void)state;
+    assert_int_equal(count_dead_pages(names), 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_string_equal(names[i], expected[i]);
+}
+
 static void what_is_no_place_is_none(void **state)
 {
     static const char *const wrong[] = {
@@ -255,6 +305,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_read_is_left_out_and_the_rest_is_found),
         cmocka_unit_test(an_error_of_the_store_ends_the_list),
         cmocka_unit_test(every_lack_of_memory_ends_the_list),
+        cmocka_unit_test(each_dead_letter_is_on_one_page_of_one),
         cmocka_unit_test(what_is_no_place_is_none),
     };
 

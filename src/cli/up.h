@@ -134,6 +134,11 @@ struct up {
     bool store_is_probed;     /* it has answered, and a reload goes on */
     struct det_thread *probe; /* asks the store; NULL: nobody does */
     struct det_post probe_post;
+    struct up_store_report {
+        struct det_post post;
+        _Atomic(det_time) next; /* monotonic; DET_NEVER: one is posted, and has the text */
+        char text[DET_ERROR_TEXT_MAX];
+    } store_report;
     int probe_result;       /* of the thread, before it posts */
     bool was_refused;       /* the file of the last reload */
     struct det_logger *log; /* NULL: it speaks to people, or prints data */
@@ -285,6 +290,9 @@ int up_store_ask(struct up *up);
 void up_store_limit(struct up *up, det_time span);
 /* From now on it is told when that changes. */
 DET_MUST_CHECK int up_store_watch(struct up *up);
+/* Tells the reason of an error that a client of the API is not shown; one in ten seconds. From any
+ * thread. */
+void up_store_report(struct up *up, const char *text);
 
 /* up_slots.c */
 
@@ -383,7 +391,9 @@ void up_signals_end(struct up *up);
 
 /* With the signalfd of SIGINT and SIGTERM, and where they are handed on to. 0 or an error. */
 DET_MUST_CHECK int up_deadline_open(struct up *up, int signals, int forward);
-/* A stop begins. */
+/* The guard has begun: who ends the program kills what was started. */
+void up_deadline_guard(struct up *up);
+/* A stop begins: the next signal is the second one. */
 void up_deadline_arm(struct up *up);
 /* What the main thread is about to wait for; a constant text, for who is told that it hung. */
 void up_deadline_phase(struct up *up, const char *phase);

@@ -4,9 +4,12 @@
 /* up_store.c - looks whether the store can be reached, and tells when that changes.
  *
  *     there --- no connection: told, with why ---> away --- told, with how long ---> there */
+#include "base/checked.h"
+#include "base/text.h"
 #include "cli/up_machines.h"
 
-#define LOOK_EVERY DET_SECOND
+#define LOOK_EVERY   DET_SECOND
+#define REPORT_EVERY (10 * DET_SECOND)
 
 static struct det_store *store_of(const struct up *up)
 {
@@ -82,4 +85,27 @@ int up_store_watch(struct up *up)
     if (!store || !store->ops->is_away)
         return 0;
     return det_loop_timer_set(up->loop, &up->store_look, det_loop_now(up->loop) + LOOK_EVERY);
+}
+
+static void tell_report(void *argument)
+{
+    struct up *up = argument;
+
+    up_note_failure(up, UP_NAME, "store: %s", up->store_report.text);
+    atomic_store(
+        &up->store_report.next,
+        det_add_time(det_world_now(up->cli->world, DET_CLOCK_MONOTONIC), REPORT_EVERY));
+}
+
+void up_store_report(struct up *up, const char *text)
+{
+    struct up_store_report *report = &up->store_report;
+    det_time next = atomic_load(&report->next);
+
+    if (det_world_now(up->cli->world, DET_CLOCK_MONOTONIC) < next ||
+        !atomic_compare_exchange_strong(&report->next, &next, DET_NEVER))
+        return;
+    (void)det_text_copy(report->text, sizeof report->text, text);
+    report->post = (struct det_post){ .run = tell_report, .argument = up };
+    det_loop_post(up->loop, &report->post);
 }

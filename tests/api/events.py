@@ -389,7 +389,8 @@ def test_streams_end_when_the_daemon_does():
     for stream in streams:
         told = rest_of(stream)
         check({event.name for event in told} <= {"log", "status", "task", "dropped"}, told)
-        equal((told[-1].name, told[-1].data["why"]), ("dropped", "it stops"))
+        equal((told[-1].name, told[-1].data["why"]),
+              ("dropped", "detent is shutting down; retry later"))
         stream.close()
     daemon.end()
 
