@@ -187,15 +187,27 @@ static bool make_room(struct http_server *server, bool is_local)
            shed_one(server, NULL);
 }
 
+/* The limit of the peer comes first: one that is over it makes nobody else give way. */
+static enum http_refusal find_room(
+    const struct http_listener *listener, const union http_address *address, struct http_peer **ret)
+{
+    struct http_server *server = listener->server;
+    enum http_refusal refusal = count_peer(server, address, ret);
+
+    if (refusal != HTTP_ACCEPTED || make_room(server, listener->is_local))
+        return refusal;
+    if (*ret)
+        http_peer_release(server, *ret);
+    return HTTP_REFUSED_CONNECTIONS;
+}
+
 static void let_in(
     const struct http_listener *listener, int descriptor, const union http_address *address)
 {
     struct http_server *server = listener->server;
     struct http_peer *peer = NULL;
-    enum http_refusal refusal = HTTP_REFUSED_CONNECTIONS;
+    enum http_refusal refusal = find_room(listener, address, &peer);
 
-    if (make_room(server, listener->is_local))
-        refusal = count_peer(server, address, &peer);
     if (refusal == HTTP_ACCEPTED) {
         refusal = open_connection(listener, descriptor, address, peer);
         if (refusal != HTTP_ACCEPTED && peer)

@@ -264,6 +264,35 @@ static void test_who_has_shown_a_token_is_let_in_before_those_who_have_not(void 
     }
 }
 
+/* One that nobody vouched for would make room on a server that is full, but not for this. */
+static void test_who_is_over_the_limit_of_a_peer_closes_nobody_else(void **state)
+{
+    struct house house;
+    int port, first, second, stranger;
+
+    (void)state;
+    house_open(&house, (struct http_limits){ .connections_max = 3, .peer_connections_max = 2 });
+    port = listen_any(&house);
+    first = come(&house, port, GET("/token"));
+    second = come(&house, port, GET("/token"));
+    stranger = connect_from(2, port);
+    say(stranger, GET("/"));
+    (void)hear(&house, stranger, "hello");
+    for (int i = 0; i < 3; i++) {
+        int refused = connect_to(port);
+
+        assert_non_null(strstr(hear(&house, refused, NULL), "429 Too Many Requests"));
+        close(refused);
+    }
+    assert_int_equal(http_server_connections(house.server), 3);
+    say(stranger, GET("/"));
+    (void)hear(&house, stranger, "hello");
+    close(first);
+    close(second);
+    close(stranger);
+    house_close(&house);
+}
+
 static void test_a_crowd_does_not_shut_out_the_unix_socket(void **state)
 {
     char *folder = det_test_folder(), path[256];
@@ -387,6 +416,7 @@ int main(void)
         cmocka_unit_test(test_a_listener_of_both_families_knows_ipv4),
         cmocka_unit_test(test_connections_are_counted_in_all_and_by_address),
         cmocka_unit_test(test_who_has_shown_a_token_is_let_in_before_those_who_have_not),
+        cmocka_unit_test(test_who_is_over_the_limit_of_a_peer_closes_nobody_else),
         cmocka_unit_test(test_a_crowd_does_not_shut_out_the_unix_socket),
         cmocka_unit_test(test_without_descriptors_accepting_rests_and_goes_on),
         cmocka_unit_test(test_without_descriptors_strangers_are_closed_first),

@@ -91,16 +91,25 @@ static inline int listen_any(struct house *house)
     return (int)strtol(address + 10, NULL, 10);
 }
 
-static inline int connect_to(int port)
+/* From 127.0.0.<host>. */
+static inline int connect_from(unsigned host, int port)
 {
+    struct sockaddr_in from = { .sin_family = AF_INET,
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + host) };
     struct sockaddr_in address = { .sin_family = AF_INET,
                                    .sin_port = htons((uint16_t)port),
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     assert_true(descriptor >= 0);
+    assert_int_equal(bind(descriptor, (struct sockaddr *)&from, sizeof from), 0);
     assert_int_equal(connect(descriptor, (struct sockaddr *)&address, sizeof address), 0);
     return descriptor;
+}
+
+static inline int connect_to(int port)
+{
+    return connect_from(1, port);
 }
 
 static inline void say(int descriptor, const char *text)
