@@ -13,8 +13,6 @@
 #include "cli/up_verbs.h"
 #include "os/os.h"
 
-#define STOPS "it stops; reload it when it is up"
-
 static void note_lines(struct up *up, char *text)
 {
     char *rest = text, *line;
@@ -197,7 +195,7 @@ void up_reload_over(struct up *up)
     up->reload_wanted = false;
     up->reload_call = NULL;
     if (call)
-        socket_call_fail(call, DET_ERR_CLOSED, STOPS);
+        socket_call_fail(call, DET_ERR_CLOSED, CLI_SHUTDOWN);
 }
 
 void up_reload_close(struct up *up)
@@ -215,6 +213,18 @@ static void on_gone(void *user)
     up->reload_call = NULL;
 }
 
+/* Nobody waits for the store any more: a plan that needs it cannot be made. */
+static void plan_while_stopping(struct up *up, struct socket_call *call)
+{
+    bool must_probe = false;
+    json_t *answer = run(up, true, &must_probe);
+
+    if (must_probe)
+        socket_call_fail(call, DET_ERR_BUSY, CLI_SHUTDOWN);
+    else
+        socket_call_answer(call, answer);
+}
+
 void up_run_reload(void *context, const struct socket_request *request, struct socket_call *call)
 {
     static const struct up_argument arguments[] = { { "plan", UP_BOOLEAN }, { NULL, UP_TEXT } };
@@ -223,13 +233,13 @@ void up_run_reload(void *context, const struct socket_request *request, struct s
     if (!up_arguments_check(request, call, arguments))
         return;
     if (up_argument_is_set(request, "plan") && up->state != UP_RUNNING) {
-        socket_call_answer(call, run(up, true, &(bool){ false }));
+        plan_while_stopping(up, call);
         return;
     }
     if (up->state != UP_RUNNING || up->reload_call || up->is_reloading) {
         socket_call_fail(
             call, DET_ERR_BUSY,
-            up->state != UP_RUNNING ? STOPS : "it reloads already: ask again when it has");
+            up->state != UP_RUNNING ? CLI_SHUTDOWN : "a reload is running; retry later");
         return;
     }
     up->reload_call = call;

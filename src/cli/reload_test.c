@@ -16,12 +16,20 @@
 #include "cli/folder_test.h"
 #include "cli/reload.h"
 #include "cli/socket_client.h"
+#include "cli/up_machines.h"
+#include "cli/up_verbs.h"
 
 extern const struct cli_command cli_command_up;
 
 #define PATIENCE  (10 * DET_MINUTE)
 #define FILE_HEAD "version: 1\n"
 #define TASK_LINE "tasks: {wait: {run: sleep 60}}\n"
+
+static const char spec_text[] = "#define FSM_NAME clock\n"
+                                "#define FSM_PREFIX CLOCK\n"
+                                "STATE(RUNS, runs, INITIAL)\n"
+                                "EVENT(TICK, tick)\n"
+                                "STAY(RUNS, TICK)\n";
 
 /* Plans. */
 
@@ -171,13 +179,71 @@ static void a_plan_without_memory_is_refused(void **state)
     close_stage(&stage);
 }
 
-/* Reloads while others ask. */
+/* Plans that need a store which may be away. */
 
-static const char spec_text[] = "#define FSM_NAME clock\n"
-                                "#define FSM_PREFIX CLOCK\n"
-                                "STATE(RUNS, runs, INITIAL)\n"
-                                "EVENT(TICK, tick)\n"
-                                "STAY(RUNS, TICK)\n";
+static char refusal[256];
+
+static void keep_refusal(struct socket_call *call, const char *key, json_t *value_take)
+{
+    (void)call;
+    if (strcmp(key, "error") == 0)
+        snprintf(
+            refusal, sizeof refusal, "%s: %s",
+            json_string_value(json_object_get(value_take, "code")),
+            json_string_value(json_object_get(value_take, "text")));
+    json_decref(value_take);
+}
+
+static void ignore_release(struct socket_call *call)
+{
+    (void)call;
+}
+
+static bool is_not_away(struct det_store *store, char *ret_text, size_t size)
+{
+    (void)store;
+    (void)ret_text;
+    (void)size;
+    return false;
+}
+
+static void a_plan_that_needs_the_store_is_refused_while_it_stops(void **state)
+{
+    static const struct socket_call_ops call_ops = { .put = keep_refusal,
+                                                     .release = ignore_release };
+    static const struct det_store_ops store_ops = { .is_away = is_not_away };
+    struct det_store store = { .ops = &store_ops };
+    struct det_machine *served;
+    struct up_machines machines = { .address = "postgres://nowhere", .served = &served };
+    struct socket_call call = { .ops = &call_ops };
+    struct socket_request request = { .verb = "reload",
+                                      .arguments = json_pack("{s:b}", "plan", 1) };
+    struct stage *stage = calloc(1, sizeof *stage);
+    struct det_spec *spec;
+    char text[512];
+
+    assert_non_null(stage);
+    put_text(*state, "clock.fsm", spec_text);
+    open_stage(stage, *state, FILE_HEAD "machines: {clock: {effects: {}}}\n");
+    assert_int_equal(det_spec_read("clock.fsm", spec_text, strlen(spec_text), NULL, &spec), 0);
+    served = det_spec_machine(spec);
+    stage->up.machines = &machines;
+    stage->up.shared = &store;
+    stage->up.state = UP_DRAINING;
+    snprintf(text, sizeof text, "%sEVENT(TOCK, tock)\nSTAY(RUNS, TOCK)\n", spec_text);
+    put_text(*state, "clock.fsm", text);
+    refusal[0] = '\0';
+    up_run_reload(&stage->up, &request, &call);
+    assert_string_equal(refusal, "BUSY: detent is shutting down; retry later");
+    stage->up.machines = NULL;
+    stage->up.shared = NULL;
+    json_decref(request.arguments);
+    close_stage(stage);
+    det_spec_close(spec);
+    free(stage);
+}
+
+/* Reloads while others ask. */
 
 struct crowd {
     struct fixture *fixture;
@@ -408,6 +474,7 @@ int main(void)
         TEST(what_is_nested_otherwise_is_not_the_same),
         TEST(what_waits_for_a_restart_is_compared_with_what_runs),
         TEST(a_plan_without_memory_is_refused),
+        TEST(a_plan_that_needs_the_store_is_refused_while_it_stops),
         TEST(others_are_answered_while_it_reloads),
         TEST(one_allocation_that_fails_ends_nothing),
     };

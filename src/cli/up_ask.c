@@ -186,7 +186,7 @@ static void answer(struct ask *ask)
     const struct det_sent *sent = &ask->sent;
 
     if (ask->job.is_dropped)
-        socket_call_fail(ask->call, DET_ERR_CLOSED, "detent up stops; ask again when it is up");
+        socket_call_fail(ask->call, DET_ERR_CLOSED, CLI_SHUTDOWN);
     else if (ask->result < 0)
         socket_call_fail(
             ask->call, ask->result, "%s",
@@ -263,7 +263,7 @@ static struct det_machine *find_machine(
         return NULL;
     }
     if (!up->machines->pool || up->state >= UP_STOPPING) {
-        socket_call_fail(call, DET_ERR_CLOSED, "detent up stops; ask again when it is up");
+        socket_call_fail(call, DET_ERR_CLOSED, CLI_SHUTDOWN);
         return NULL;
     }
     machine = up_machines_find(up->machines, name);

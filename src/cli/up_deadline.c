@@ -10,8 +10,9 @@
  *
  * The loop may stand still when the signal comes, and after its last turn the main thread closes
  * what may hang: a store that is away, user code, a reader that does not read. So the deadline is
- * kept by a thread that does nothing else and waits for nobody. It ends the program without
- * cleaning up, as a crash would: the guard kills what was started, and stores are made for it. */
+ * kept by a thread that does nothing else and waits for nobody. It kills what was started, also
+ * tasks that would outlive a crash, since a stop was asked for, and ends the program without
+ * cleaning up: stores are made for it, and the guard kills what is left. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -27,8 +28,10 @@
 
 /* What closing may take after the last task has ended or was forced. */
 #define CLOSE_SPAN (10 * DET_SECOND)
-/* What is left after the second signal. */
+/* What is left after the second signal, or the first one after another wish to stop. */
 #define AGAIN_SPAN DET_SECOND
+/* For the end of what is killed. */
+#define KILL_SPAN DET_SECOND
 
 struct up_deadline {
     struct det_world *world;
@@ -37,10 +40,11 @@ struct up_deadline {
     int wake;    /* eventfd */
     int forward; /* pipe to the loop */
     _Atomic(det_time) grace;
-    _Atomic(det_time) at;        /* monotonic; DET_NEVER: nobody stops */
-    _Atomic(const char *) phase; /* what the main thread does */
+    _Atomic(det_time) at;              /* monotonic; DET_NEVER: nobody stops */
+    _Atomic(const char *) phase;       /* what the main thread does */
+    _Atomic(det_time) first;           /* when a stop was first wanted; 0: none is */
+    _Atomic(struct det_guard *) guard; /* NULL: nothing was started */
     atomic_bool is_over;
-    det_time first; /* when the first signal came; 0: none has. Of the thread. */
 };
 
 static det_time now_of(const struct up_deadline *deadline)
@@ -57,6 +61,14 @@ static void move_to(struct up_deadline *deadline, det_time at)
         continue;
 }
 
+/* True: it is the first wish to stop, by a signal or by `up`. */
+static bool is_first(struct up_deadline *deadline, det_time now)
+{
+    det_time none = 0;
+
+    return atomic_compare_exchange_strong(&deadline->first, &none, now);
+}
+
 static void take_signal(struct up_deadline *deadline)
 {
     struct signalfd_siginfo info;
@@ -65,20 +77,22 @@ static void take_signal(struct up_deadline *deadline)
     if (read(deadline->signals, &info, sizeof info) != (ssize_t)sizeof info)
         return;
     cli_note_signal((int)info.ssi_signo);
-    if (!deadline->first) {
-        deadline->first = now;
+    if (is_first(deadline, now))
         move_to(deadline, det_add_time(now, atomic_load(&deadline->grace) + CLOSE_SPAN));
-    } else if (now - deadline->first >= UP_SAME_WISH) {
+    else if (now - atomic_load(&deadline->first) >= UP_SAME_WISH)
         move_to(deadline, now + AGAIN_SPAN);
-    }
     (void)!write(deadline->forward, &info, sizeof info);
 }
 
 static _Noreturn void end_now(const struct up_deadline *deadline)
 {
+    struct det_guard *guard = atomic_load(&deadline->guard);
+
+    if (guard)
+        det_guard_kill(guard, KILL_SPAN);
     (void)dprintf(
         STDERR_FILENO,
-        "detent: the stop did not end in time: %s; ends at once. What was started is killed.\n",
+        "detent: the stop did not end in time: %s; ends at once. What was started was killed.\n",
         atomic_load(&deadline->phase));
     _exit(CLI_TIMEOUT);
 }
@@ -121,6 +135,8 @@ int up_deadline_open(struct up *up, int signals, int forward)
     atomic_init(&deadline->grace, up_grace(up));
     atomic_init(&deadline->at, DET_NEVER);
     atomic_init(&deadline->phase, "tasks and workers are still there");
+    atomic_init(&deadline->first, 0);
+    atomic_init(&deadline->guard, NULL);
     atomic_init(&deadline->is_over, false);
     r = deadline->wake < 0
             ? DET_ERR_LIMIT
@@ -143,13 +159,22 @@ static void wake_up(struct up_deadline *deadline)
     (void)!write(deadline->wake, &one, sizeof one);
 }
 
+void up_deadline_guard(struct up *up)
+{
+    if (up->deadline)
+        atomic_store(&up->deadline->guard, up->guard);
+}
+
 void up_deadline_arm(struct up *up)
 {
     struct up_deadline *deadline = up->deadline;
+    det_time now;
 
     if (!deadline)
         return;
-    move_to(deadline, det_add_time(now_of(deadline), up_grace(up) + CLOSE_SPAN));
+    now = now_of(deadline);
+    (void)is_first(deadline, now);
+    move_to(deadline, det_add_time(now, up_grace(up) + CLOSE_SPAN));
     wake_up(deadline);
 }
 

@@ -27,6 +27,6 @@ void up_errands_over(struct up *up)
 
         if (errand->call.on_gone)
             errand->call.on_gone(errand->call.user);
-        socket_call_fail(&errand->call, DET_ERR_CLOSED, "it stops; ask again when it is up");
+        socket_call_fail(&errand->call, DET_ERR_CLOSED, CLI_SHUTDOWN);
     }
 }

@@ -5,6 +5,7 @@
  * ended before anything is started. */
 #include <stdio.h>
 
+#include "base/text.h"
 #include "cli/socket.h"
 #include "cli/up.h"
 #include "os/os.h"
@@ -55,8 +56,12 @@ int up_guard_start(struct up *up, struct det_error *reterr)
 
     (void)snprintf(path, sizeof path, "%s/" SOCKET_FOLDER "/" UP_PROCESSES, up->project);
     r = det_guard_start(up->guard, &options, reterr);
+    if (r == 0)
+        up_deadline_guard(up);
     if (r == 0 && left.count > NAMED_MAX)
-        up_note(up, UP_NAME, "and %zu others", left.count - NAMED_MAX);
+        up_note(
+            up, UP_NAME, "and %zu other%s", left.count - NAMED_MAX,
+            det_plural(left.count - NAMED_MAX));
     return r;
 }
 

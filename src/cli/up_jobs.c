@@ -239,9 +239,10 @@ static void answer(struct ask *ask)
     if (ask->is_submitted && ask->job.is_dropped)
         socket_call_fail(
             ask->call, DET_ERR_CLOSED,
-            "detent up stops; %.100s is in the store, and detent jobs shows its end", ask->what.id);
+            "detent is shutting down; %.100s is in the store, and detent jobs shows its end",
+            ask->what.id);
     else if (ask->job.is_dropped)
-        socket_call_fail(ask->call, DET_ERR_CLOSED, "detent up stops; ask again when it is up");
+        socket_call_fail(ask->call, DET_ERR_CLOSED, CLI_SHUTDOWN);
     else if (ask->result < 0 && up_store_is_away(ask->up, why))
         socket_call_fail(ask->call, DET_ERR_IO, "the store cannot be reached: %s", why);
     else if (ask->result < 0)
@@ -371,7 +372,7 @@ void up_run_job(void *context, const struct socket_request *request, struct sock
     if (!up->durable_count)
         socket_call_fail(call, DET_ERR_UNSUPPORTED, "this detent up has no durable slots");
     else if (up->state >= UP_STOPPING)
-        socket_call_fail(call, DET_ERR_CLOSED, "detent up stops; ask again when it is up");
+        socket_call_fail(call, DET_ERR_CLOSED, CLI_SHUTDOWN);
     else if (!verb || (what.verb == DET_JOB_CANCEL && strcmp(verb, "cancel") != 0))
         socket_call_fail(call, DET_ERR_INVALID, "'change' is one of retry, cancel");
     else if (what.reason && strlen(what.reason) > DET_REASON_MAX)

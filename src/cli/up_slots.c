@@ -137,7 +137,7 @@ static void done(void *argument)
     if (!look->call)
         ;
     else if (look->job.is_dropped)
-        socket_call_fail(look->call, DET_ERR_CLOSED, "detent up stops; ask again when it is up");
+        socket_call_fail(look->call, DET_ERR_CLOSED, CLI_SHUTDOWN);
     else if (look->result < 0 && up_store_is_away(look->up, why))
         socket_call_fail(look->call, DET_ERR_IO, "the store cannot be reached: %s", why);
     else if (look->result < 0)

@@ -62,7 +62,7 @@ static void done(void *argument)
     if (!ask->call)
         ;
     else if (ask->job.is_dropped)
-        socket_call_fail(ask->call, DET_ERR_CLOSED, "detent up stops; ask again when it is up");
+        socket_call_fail(ask->call, DET_ERR_CLOSED, CLI_SHUTDOWN);
     else if (ask->result < 0)
         socket_call_fail(
             ask->call, ask->result, "%s",

@@ -20,7 +20,7 @@ struct up_workers *up_workers_of(struct up *up, struct socket_call *call)
             call, DET_ERR_UNSUPPORTED,
             "this detent up has no workers; a section 'workers' of " CONFIG_FILE_NAME " has them");
     else if (up->state >= UP_STOPPING)
-        socket_call_fail(call, DET_ERR_CLOSED, "detent up stops; ask again when it is up");
+        socket_call_fail(call, DET_ERR_CLOSED, CLI_SHUTDOWN);
     else
         return up->workers;
     return NULL;

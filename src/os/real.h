@@ -80,6 +80,10 @@ int64_t det_real_self_number(struct det_world *world);
 /* By the type that statfs() tells; pure. */
 bool det_real_filesystem_is_remote(int64_t type);
 
+/* Kills all that was started in the world of a guard, also without `ends_with_us`, and waits up to
+ * `span` for its end. For a program that is about to _exit(). From any thread. */
+void det_guard_kill(struct det_guard *guard, det_time span);
+
 int det_real_process_start(
     struct det_world *world, const struct det_process_options *options, struct det_process **ret,
     struct det_error *reterr);

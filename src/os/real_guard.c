@@ -294,6 +294,17 @@ int det_guard_record_self(struct det_guard_slot *slot, int cgroup)
     return 0;
 }
 
+void det_guard_kill(struct det_guard *guard, det_time span)
+{
+    struct det_guard_scan scan;
+
+    if (!guard->record ||
+        det_guard_scan_init(&scan, guard->record, DET_GUARD_PROCESSES_MAX, true) < 0)
+        return;
+    (void)det_guard_kill_all(&scan, det_real_now(NULL, DET_CLOCK_MONOTONIC) + span);
+    det_guard_scan_deinit(&scan);
+}
+
 void det_guard_close(struct det_guard *guard)
 {
     if (!guard)

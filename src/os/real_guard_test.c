@@ -230,6 +230,31 @@ static void one_that_was_kept_is_ended_by_the_next_program(void **state)
     det_guard_close(guard);
 }
 
+/* A stop was asked for, and its deadline has passed. */
+static void a_kill_ends_also_those_that_are_kept(void **state)
+{
+    struct det_guard *guard = begin(0);
+    struct det_world *world = det_guard_world(guard);
+    struct det_process *kept = run_program(guard, sleeper, false);
+    struct det_process *tied = run_program(guard, sleeper, true);
+    struct det_process_end ended = { 0 };
+
+    (void)state;
+    det_guard_kill(guard, DET_MINUTE);
+    assert_int_equal(0, world->ops->process_wait(world, kept, 0, &ended));
+    assert_int_equal(SIGKILL, ended.signal);
+    assert_int_equal(0, world->ops->process_wait(world, tied, 0, &ended));
+    assert_int_equal(SIGKILL, ended.signal);
+    assert_int_equal(0, det_guard_tend(guard));
+    world->ops->process_close(world, kept);
+    world->ops->process_close(world, tied);
+    det_guard_close(guard);
+    /* One that was not started has nothing to kill. */
+    assert_int_equal(0, det_guard_open(NULL, &guard));
+    det_guard_kill(guard, DET_MINUTE);
+    det_guard_close(guard);
+}
+
 /* As in a service that sees nothing of /proc but processes. */
 static void forget_boot(void)
 {
@@ -524,6 +549,7 @@ int main(void)
         CASE(there_is_room_for_as_many_as_the_format_says),
         CASE(it_dies_with_its_program),
         CASE(one_that_was_kept_is_ended_by_the_next_program),
+        CASE(a_kill_ends_also_those_that_are_kept),
         CASE(without_a_boot_id_the_time_of_the_file_counts),
         CASE(one_that_ignores_the_signal_is_killed),
         CASE(a_close_kills_what_processes_have_left_in_other_sessions),

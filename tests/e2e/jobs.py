@@ -188,7 +188,7 @@ def test_the_end_of_a_durable_job_is_waited_for():
     one.stop()
     waits[1].process.wait(up.PATIENCE)
     told = waits[1].text
-    check("detent up stops; c is in the store, and detent jobs shows its end" in told, told)
+    check("detent is shutting down; c is in the store, and detent jobs shows its end" in told, told)
     check(waits[1].process.returncode != 0, waits[1].process.returncode)
     check(states()["c"] in ("queued", "delayed", "running"), states())
 

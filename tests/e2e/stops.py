@@ -332,11 +332,17 @@ def read_call(thread):
 def test_a_stop_has_a_deadline_when_a_task_never_ends():
     Path("detent.yaml").write_text(
         "version: 1\nlimits: {shutdown: 1s}\n"
-        f"tasks: {{stubborn: {{run: [{up.NASTY}, deaf], grace: forever}}}}\n")
+        f"tasks:\n  stubborn: {{run: [{up.NASTY}, deaf], grace: forever}}\n"
+        f"  kept: {{run: [sh, -c, \"echo $$ > kept.pid; exec {up.NASTY} deaf\"], grace: forever,\n"
+        "         ends_with_us: false}\n")
     it = Up()
     it.wait_for("stubborn *= started")
+    wait_until(lambda: Path("kept.pid").exists() and Path("kept.pid").read_text(), "the kept task")
     it.send(signal.SIGTERM)
     ends_within(it, STOP_SPAN, 5)
+    # It would outlive a crash; a stop was asked for.
+    wait_until(lambda: not Path(f"/proc/{Path('kept.pid').read_text().strip()}").exists(),
+               "that the kept task is killed")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* up_deadline_test.c - a program that hangs while it stops ends one second after the next signal,
+ * whoever wanted the stop. */
+/* test: threads */
+#include "lib/test.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/pidfd.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/up.h"
+#include "os/os.h"
+
+static void pass_by(det_time span)
+{
+    det_time until = det_world_now(det_world_real(), DET_CLOCK_MONOTONIC) + span;
+
+    while (det_world_now(det_world_real(), DET_CLOCK_MONOTONIC) < until)
+        (void)poll(NULL, 0, 10);
+}
+
+/* A program whose loop hangs: it reads no signal that is handed on to it. */
+static _Noreturn void hang(bool is_asked_first)
+{
+    struct cli cli = { .world = det_world_real() };
+    struct up *up = calloc(1, sizeof *up);
+    int ends[2];
+    sigset_t stop;
+
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTERM);
+    (void)sigprocmask(SIG_BLOCK, &stop, NULL);
+    if (!up || pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+        _exit(99);
+    up->cli = &cli;
+    up->file.config.limits.grace = DET_HOUR;
+    if (up_deadline_open(up, signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK), ends[1]) < 0)
+        _exit(98);
+    if (is_asked_first)
+        up_deadline_arm(up);
+    else
+        (void)kill(getpid(), SIGTERM);
+    pass_by(UP_SAME_WISH + 50 * DET_MILLISECOND);
+    (void)kill(getpid(), SIGTERM);
+    for (;;)
+        (void)pause();
+}
+
+static void expect_end(bool is_asked_first)
+{
+    pid_t child = fork();
+    struct pollfd ended = { .events = POLLIN };
+    int status = 0;
+
+    if (child == 0)
+        hang(is_asked_first);
+    assert_true(child > 0);
+    ended.fd = pidfd_open(child, 0);
+    assert_true(ended.fd >= 0);
+    if (poll(&ended, 1, 60000) != 1)
+        (void)kill(child, SIGKILL);
+    close(ended.fd);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), CLI_TIMEOUT);
+}
+
+static void a_second_signal_ends_a_program_that_hangs(void **state)
+{
+    (void)state;
+    expect_end(false);
+}
+
+static void the_first_signal_after_another_wish_to_stop_is_the_second(void **state)
+{
+    (void)state;
+    expect_end(true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_second_signal_ends_a_program_that_hangs),
+        cmocka_unit_test(the_first_signal_after_another_wish_to_stop_is_the_second),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
