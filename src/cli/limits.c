@@ -22,6 +22,9 @@ struct limit {
     bool is_time;
 };
 
+/* Unless it is set there is none. */
+#define NO_LIMIT      0
+
 #define IS_TIME(type) _Generic((type)0, det_time : true, default : false)
 #define HTTP_LIMIT(name, type, otherwise, most, unit, about) \
     { "http.limits", #name, (uint64_t)(otherwise), (uint64_t)(most), unit, about, IS_TIME(type) },
@@ -53,9 +56,8 @@ static const struct limit limits[] = {
     { "", "config_size", CLI_YAML_SIZE_MAX, CLI_YAML_SIZE_MAX, "B", "detent.yaml", false },
     { "", "config_values", CLI_YAML_NODES_MAX, CLI_YAML_NODES_MAX, "", "values in detent.yaml",
       false },
-    { "limits", "concurrent", 1000000, 1000000, "", "attempts of tasks at once", false },
+    { "limits", "concurrent", NO_LIMIT, 1000000, "", "attempts of tasks at the same time", false },
     { "limits", "slot_depth", 100, 1000000, "", "tasks queued in one slot", false },
-    { "limits", "shutdown", 60 * DET_SECOND, 3650 * DET_DAY, "", "a shutdown as a whole", true },
     { "", "worker_depth", DET_WORKER_DEPTH_MAX, DET_WORKER_DEPTH_MAX, "", "workers below workers",
       false },
     { "", "worker_config", DET_DATUM_SIZE_MAX, DET_DATUM_SIZE_MAX, "B", "the config of one worker",
@@ -121,7 +123,9 @@ static struct limit worker_limit_at(size_t index)
 
 static const char *show(const struct limit *limit, uint64_t value, char target[64])
 {
-    if (limit->is_time)
+    if (value == NO_LIMIT)
+        snprintf(target, 64, "none");
+    else if (limit->is_time)
         det_format_duration((det_time)value, target, 64);
     else if (strcmp(limit->unit, "B") == 0 && value >= 1024 && value % 1024 == 0)
         snprintf(
@@ -140,7 +144,10 @@ static void print_object(struct cli *cli, struct line *line, const struct limit 
     line_text(line, "type", "limit");
     line_text(line, "where", *limit->where ? limit->where : NULL);
     line_text(line, "name", limit->name);
-    line_number(line, "default", limit->otherwise);
+    if (limit->otherwise == NO_LIMIT)
+        line_text(line, "default", NULL);
+    else
+        line_number(line, "default", limit->otherwise);
     line_number(line, "most", limit->most);
     line_text(line, "unit", limit->is_time ? "ns" : *limit->unit ? limit->unit : NULL);
     line_text(line, "about", limit->about);

@@ -4,6 +4,7 @@
 /* logs.c - `detent logs`: what the tasks of a detent that is up have written, and write. */
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/args.h"
 #include "cli/prefix.h"
 #include "cli/remote.h"
@@ -120,7 +121,8 @@ static void print_line(struct logs *logs, json_t *data)
     }
     if (missed > 0)
         prefix_note(
-            &logs->prefix, line.name, at, "%lld lines before this one are gone", (long long)missed);
+            &logs->prefix, line.name, at, "%lld line%s before this one %s gone", (long long)missed,
+            det_plural((uint64_t)missed), det_is_or_are((uint64_t)missed));
     prefix_line(&logs->prefix, &line, at);
 }
 

@@ -16,8 +16,9 @@ static const struct cli_option option_table[] = {
 };
 
 static const struct table_column columns[] = {
-    { "key", 0, false },        { "effect", 0, false }, { "attempts", 2, true },
-    { "last error", 0, false }, { "asked", 1, true },
+    { "key", 0, false },     { "effect or timer", 0, false },
+    { "attempts", 2, true }, { "last error", 0, false },
+    { "asked", 1, true },
 };
 
 /* What is shown. */
@@ -257,14 +258,14 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_retry;
 const struct cli_command cli_command_retry = {
     .name = "retry",
-    .summary = "try effects again that were given up",
+    .summary = "try dead letters again: effects and timers that were given up",
     .about =
-        "An effect that has failed too often is a dead letter. This makes it wait for a first "
-        "attempt\n"
-        "again, with the key it always had; a program that serves the store runs it. Without a "
-        "key it is\n"
-        "all dead letters of the instance; --list shows them, of one instance or of the whole "
-        "store.",
+        "An effect or a timer that has failed too often is a dead letter. This makes it wait for a "
+        "first\n"
+        "attempt again, with the key it always had; a program that serves the store runs it. "
+        "Without a key\n"
+        "it is all dead letters of the instance; --list shows them, of one instance or of the "
+        "whole store.",
     .operand = { .form = "[ID [KEY]]", .least = 0, .most = 2 },
     .options = option_table,
     .run = run_command,

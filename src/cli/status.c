@@ -60,6 +60,7 @@ static int print_status(void *user, json_t *status)
     struct cli *cli = remote->cli;
     det_time now = det_world_now(cli->world, DET_CLOCK_WALL);
     const char *away = show_text(status, "away"), *api = show_text(status, "api");
+    uint64_t lost = (uint64_t)show_number(status, "events_lost");
     char age[SHOW_SPAN_TEXT];
 
     cli_print(cli, "%s is ", show_text(status, "project"));
@@ -83,10 +84,10 @@ static int print_status(void *user, json_t *status)
                 cli, "           %lld %s\n", (long long)show_number(status, counts[i].key),
                 counts[i].word);
     }
-    if (show_number(status, "events_lost") > 0)
+    if (lost > 0)
         cli_print_in(
-            cli, CLI_YELLOW, "           %lld events were lost by slow subscribers\n",
-            (long long)show_number(status, "events_lost"));
+            cli, CLI_YELLOW, "           %llu event%s %s lost by slow subscribers\n",
+            (unsigned long long)lost, det_plural(lost), det_was_or_were(lost));
     print_workers(cli, json_object_get(status, "workers"));
     return CLI_OK;
 }

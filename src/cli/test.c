@@ -30,9 +30,9 @@ static const struct cli_option option_table[] = {
     { NULL, 0, NULL, NULL, NULL },
 };
 
-/* A machine with what all files about it have covered. */
 #define SHEET_SIZE_MAX 262144 /* bytes of a test file */
 
+/* A machine with what all files about it have covered. */
 struct subject {
     struct subject *next;
     char *path;

@@ -150,7 +150,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_timers;
 const struct cli_command cli_command_timers = {
     .name = "timers",
-    .summary = "show the timers that are armed",
+    .summary = "show timers that are armed or were given up",
     .about = "The timers of an instance, or those of the whole store, the first due first. One "
              "that is due\n"
              "and stays fires as soon as a program serves the store. One that was given up is a "

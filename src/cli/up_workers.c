@@ -5,6 +5,7 @@
  * closes it. */
 #include "cli/up_workers.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -22,6 +23,8 @@
 #define LOOK_EVERY   DET_SECOND
 #define ASKS         2 /* threads for what is asked */
 #define ROOT_DEFAULT "root"
+/* Bytes of a message's content that people are shown. */
+#define MESSAGE_SHOWN 200
 
 /* What they tell. */
 
@@ -78,6 +81,27 @@ static void on_event(void *user, const struct det_worker_event *event)
         workers->is_over = true;
 }
 
+/* For people: who has sent it, and the beginning of what it says. */
+static void note_message(struct up *up, const struct channel_message *message, det_time wall)
+{
+    char shown[MESSAGE_SHOWN + 1], size[32];
+    bool is_whole = det_text_copy(shown, sizeof shown, message->text.content);
+    struct det_buffer text;
+
+    det_buffer_init(&text, up->output.outer->allocator);
+    det_buffer_append_text(&text, "message_received");
+    worker_event_pair(&text, "instance", message->text.instance);
+    worker_event_pair(&text, "trace_id", message->text.trace_id);
+    worker_event_pair(&text, "content", shown);
+    if (!is_whole) {
+        snprintf(size, sizeof size, "%zu", strlen(message->text.content));
+        worker_event_pair(&text, "cut_from", size);
+    }
+    if (det_buffer_status(&text) == 0)
+        prefix_note(&up->prefix, LOG_NAME, wall, "%s", det_buffer_text(&text));
+    det_buffer_deinit(&text);
+}
+
 /* What the relay of a communicator has for us. */
 static void print_message(struct up *up, const struct channel_message *message)
 {
@@ -97,8 +121,7 @@ static void print_message(struct up *up, const struct channel_message *message)
                          up_json_time(wall), "instance", message->text.instance, "trace_id",
                          message->text.trace_id, "content", message->text.content));
     else
-        prefix_note(
-            &up->prefix, LOG_NAME, wall, "message_received content=%s", message->text.content);
+        note_message(up, message, wall);
 }
 
 /* As long as there is room for the lines: what is not received stays with the relay. Once a worker

@@ -57,6 +57,40 @@ static void what_built_in_kinds_inherit_is_provided(void **state)
     close_stage(&stage);
 }
 
+static void deliver(struct stage *stage, const struct det_message *text)
+{
+    struct channel_message *message;
+    struct det_list list;
+
+    det_list_init(&list);
+    assert_int_equal(channel_message_open(NULL, text, &message), 0);
+    det_list_append(&list, &message->node);
+    channel_deliver(stage->up.workers->channel, &list);
+}
+
+static void a_message_is_told_with_its_sender_and_its_beginning(void **state)
+{
+    char large[700] = "", expected[400] = "";
+    struct stage stage;
+
+    (void)state;
+    open_stage(&stage, HEAD "  children: [{name: hello, kind: helloworld}]\n");
+    memset(large, 'x', sizeof large - 1);
+    deliver(
+        &stage, &(struct det_message){
+                    .instance = "boiler", .content = "one\ntwo", .email = "", .trace_id = "t-1" });
+    deliver(
+        &stage, &(struct det_message){
+                    .instance = "boiler", .content = large, .email = "", .trace_id = "" });
+    spend(&stage, 3 * DET_SECOND);
+    assert_printed(&stage, "message_received instance=boiler trace_id=t-1 content=\"one\\ntwo\"\n");
+    snprintf(
+        expected, sizeof expected, "message_received instance=boiler content=%.200s cut_from=699\n",
+        large);
+    assert_printed(&stage, expected);
+    close_stage(&stage);
+}
+
 static void figures_are_taken_by_the_loop(void **state)
 {
     struct stage stage;
@@ -274,7 +308,7 @@ static void it_stops_by_itself_and_is_forced(void **state)
     assert_false(up_workers_are_over(&stage.up));
     up_workers_stop(&stage.up);
     stage.up.state = UP_STOPPING;
-    expect_refusal(&stage, "workers-list", NULL, "CLOSED", "stops");
+    expect_refusal(&stage, "workers-list", NULL, "CLOSED", "shutting down");
     spend(&stage, 5 * DET_SECOND);
     assert_true(up_workers_are_over(&stage.up));
     up_workers_finish(&stage.up);
@@ -357,6 +391,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tree_comes_up_and_is_told),
         cmocka_unit_test(what_built_in_kinds_inherit_is_provided),
+        cmocka_unit_test(a_message_is_told_with_its_sender_and_its_beginning),
         cmocka_unit_test(figures_are_taken_by_the_loop),
         cmocka_unit_test(workers_are_put_and_taken_away),
         cmocka_unit_test(orders_are_given),

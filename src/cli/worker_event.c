@@ -32,7 +32,7 @@ static bool is_word(const char *text)
     return *text && !text[strcspn(text, " \t\r\n\"\\=")];
 }
 
-static void add_pair(struct det_buffer *buffer, const char *key, const char *value)
+void worker_event_pair(struct det_buffer *buffer, const char *key, const char *value)
 {
     if (!value || !*value)
         return;
@@ -50,18 +50,18 @@ static void add_span(struct det_buffer *buffer, const char *key, det_time span)
     if (span <= 0)
         return;
     det_format_duration(span / DET_MILLISECOND * DET_MILLISECOND, text, sizeof text);
-    add_pair(buffer, key, text);
+    worker_event_pair(buffer, key, text);
 }
 
 void worker_event_text(struct det_buffer *buffer, const struct det_worker_event *event)
 {
-    add_pair(buffer, "worker", event->identity ? event->identity->path : NULL);
-    add_pair(buffer, "from", event->from);
-    add_pair(buffer, "to", event->to);
-    add_pair(buffer, "action", event->action);
-    add_pair(buffer, "reason", event->reason);
+    worker_event_pair(buffer, "worker", event->identity ? event->identity->path : NULL);
+    worker_event_pair(buffer, "from", event->from);
+    worker_event_pair(buffer, "to", event->to);
+    worker_event_pair(buffer, "action", event->action);
+    worker_event_pair(buffer, "reason", event->reason);
     if (event->code < 0)
-        add_pair(buffer, "error", det_error_name(event->code));
+        worker_event_pair(buffer, "error", det_error_name(event->code));
     if (event->number > 0)
         det_buffer_format(buffer, " number=%llu", (unsigned long long)event->number);
     add_span(buffer, "took", event->took);

@@ -18,7 +18,9 @@
 enum det_log_level worker_event_level(enum det_worker_event_kind kind);
 /* Appends " worker=... from=...": what the event has, each with a space before it. */
 void worker_event_text(struct det_buffer *buffer, const struct det_worker_event *event);
-/* The same as members of an object; NULL stays NULL. */
+/* Appends " key=value", between quotes where it is not a word; nothing of what is empty. */
+void worker_event_pair(struct det_buffer *buffer, const char *key, const char *value);
+/* The event as members of an object; NULL stays NULL. */
 void worker_event_members(json_t *object, const struct det_worker_event *event);
 /* And of a line of a log. */
 void worker_event_line(struct det_log_line *line, const struct det_worker_event *event);

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "kinds/relay_token.h"
 #include "kinds/relay_url.h"
 
@@ -32,8 +33,9 @@ static det_time left_to_wait(const struct communicator_view *view, det_time atte
 static struct communicator_next wait_for(const struct communicator_view *view, det_time left)
 {
     return communicator_hold(det_reason(
-        view->all, "%u errors in a row, the last is %s: next attempt in %lld s",
-        view->observed->consecutive_errors, relay_class_name(view->observed->last_error),
+        view->all, "%u error%s in a row, the last is %s: next attempt in %lld s",
+        view->observed->consecutive_errors, det_plural(view->observed->consecutive_errors),
+        relay_class_name(view->observed->last_error),
         (long long)((left + DET_SECOND - 1) / DET_SECOND)));
 }
 
@@ -104,11 +106,13 @@ static struct communicator_next communicator_in_degraded(const struct communicat
         return communicator_do(
             COMMUNICATOR_RESET_TRANSPORT,
             det_reason(
-                view->all, "%u errors in a row, the last is %s", observed->consecutive_errors,
-                relay_class_name(observed->last_error)));
+                view->all, "%u error%s in a row, the last is %s", observed->consecutive_errors,
+                det_plural(observed->consecutive_errors), relay_class_name(observed->last_error)));
     return communicator_do(
         COMMUNICATOR_SYNC,
-        det_reason(view->all, "%u errors in a row: another attempt", observed->consecutive_errors));
+        det_reason(
+            view->all, "%u error%s in a row: another attempt", observed->consecutive_errors,
+            det_plural(observed->consecutive_errors)));
 }
 
 static int communicator_do_authenticate(

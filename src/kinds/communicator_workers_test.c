@@ -143,7 +143,7 @@ static void test_a_config_that_was_put_right_is_tried_at_once(void **state)
     advance(&plant, 10 * DET_SECOND);
     assert_string_equal(look(&plant), "authenticating");
     assert_int_equal(plant.observed.last_error, RELAY_INVALID_TOKEN);
-    assert_non_null(strstr(plant.status.reason, "1 errors in a row, the last is invalid_token"));
+    assert_non_null(strstr(plant.status.reason, "1 error in a row, the last is invalid_token"));
     assert_int_equal(apply(&plant, SECRET), 0);
     advance(&plant, 5 * DET_SECOND);
     assert_string_equal(look(&plant), "syncing");

@@ -5,6 +5,7 @@
 #include <detent/documents.h>
 #include <detent/world.h>
 
+#include "base/text.h"
 #include "kinds/kinds.h"
 
 #define WORKER_SPEC "kinds/persistence.worker"
@@ -49,7 +50,9 @@ static struct persistence_next persistence_in_degraded(const struct persistence_
         return persistence_goto(PERSISTENCE_RUNNING, "the store is compacted again");
     return persistence_do(
         PERSISTENCE_COMPACT,
-        det_reason(view->all, "%u failures in a row", (unsigned)view->observed->failures));
+        det_reason(
+            view->all, "%u failure%s in a row", (unsigned)view->observed->failures,
+            det_plural(view->observed->failures)));
 }
 
 /* One last attempt, whatever comes of it. */

@@ -219,9 +219,9 @@ static void give_up(struct det_worker *worker)
 
     snprintf(
         text, sizeof text,
-        "its collector is unresponsive: %u restarts were in vain; it stays down until its config "
+        "its collector is unresponsive: %u restart%s %s in vain; it stays down until its config "
         "changes or it is restarted",
-        attempts);
+        attempts, det_plural(attempts), det_was_or_were(attempts));
     det_tell(
         worker, (struct det_worker_event){
                     .kind = DET_WORKER_COLLECTOR_GIVEN_UP, .reason = text, .number = attempts });
