@@ -86,14 +86,28 @@ static int show_job(struct sqlite_call *call, void *context)
     return r < 0 ? r : walk->visit(walk->context, &job);
 }
 
+/* The one for which there is an index, so that a list does not read every ended job. */
+static enum sqlite_statement list_statement(const struct det_job_query *query)
+{
+    enum sqlite_statement statement = STATEMENT_JOB_LIST;
+
+    if (query->queue && query->id)
+        statement = STATEMENT_JOB_LIST_ID;
+    else if (query->queue && query->has_state && query->state == DET_JOB_QUEUED)
+        statement = STATEMENT_JOB_LIST_QUEUED;
+    else if (query->queue && query->has_state && query->state == DET_JOB_DELAYED)
+        statement = STATEMENT_JOB_LIST_DELAYED;
+    else if (query->queue && query->has_state && query->state == DET_JOB_RUNNING)
+        statement = STATEMENT_JOB_LIST_RUNNING;
+    return query->is_newest_first ? statement + 1 : statement;
+}
+
 static int sqlite_list(
     struct det_store *base, const struct det_job_query *query,
     int (*visit)(void *context, const struct det_job_row *job), void *context)
 {
     struct job_walk walk = { query, visit, context };
-    const struct sqlite_question question = { query->is_newest_first ? STATEMENT_JOB_LIST_NEWEST
-                                                                     : STATEMENT_JOB_LIST,
-                                              bind_query, show_job, &walk };
+    const struct sqlite_question question = { list_statement(query), bind_query, show_job, &walk };
 
     return det_sqlite_ask(sqlite_store_of(base), &question);
 }

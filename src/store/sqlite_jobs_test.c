@@ -191,6 +191,11 @@ static const struct {
 #undef SQLITE_STATEMENT
 };
 
+static bool by_id(const char *detail)
+{
+    return strstr(detail, "(queue=? AND id=?)") != NULL;
+}
+
 static void assert_plan(sqlite3 *database, const char *name, const char *text)
 {
     sqlite3_stmt *statement;
@@ -202,18 +207,23 @@ static void assert_plan(sqlite3 *database, const char *name, const char *text)
     while (sqlite3_step(statement) == SQLITE_ROW) {
         const char *detail = (const char *)sqlite3_column_text(statement, 3);
 
-        if (strstr(detail, "SCAN jobs") || strstr(detail, "autoindex"))
+        if (strstr(detail, "SCAN jobs") || (strstr(detail, "autoindex") && !by_id(detail)))
             fail_msg("%s: %s", name, detail);
-        is_named = is_named || strstr(detail, "jobs_queued") || strstr(detail, "jobs_delayed") ||
-                   strstr(detail, "jobs_running");
+        is_named = is_named || by_id(detail) || strstr(detail, "jobs_queued") ||
+                   strstr(detail, "jobs_delayed") || strstr(detail, "jobs_running");
     }
     sqlite3_finalize(statement);
     assert_true(is_named);
 }
 
-static void a_claim_looks_at_no_job_that_has_ended(void **state)
+static void claims_and_lists_of_what_is_open_read_no_job_that_has_ended(void **state)
 {
-    static const char *const names[] = { "JOB_DUE: ", "JOB_LAPSE: ", "JOB_TAKE: ", "JOB_NEXT: " };
+    static const char *const names[] = { "JOB_DUE: ",          "JOB_LAPSE: ",
+                                         "JOB_TAKE: ",         "JOB_NEXT: ",
+                                         "JOB_LIST_ID: ",      "JOB_LIST_ID_NEWEST: ",
+                                         "JOB_LIST_QUEUED: ",  "JOB_LIST_QUEUED_NEWEST: ",
+                                         "JOB_LIST_DELAYED: ", "JOB_LIST_DELAYED_NEWEST: ",
+                                         "JOB_LIST_RUNNING: ", "JOB_LIST_RUNNING_NEWEST: " };
     struct bench bench;
     char path[1100];
     sqlite3 *database;
@@ -235,7 +245,7 @@ static void a_claim_looks_at_no_job_that_has_ended(void **state)
             seen++;
         }
     }
-    assert_int_equal(seen, 4);
+    assert_int_equal(seen, sizeof names / sizeof *names);
     sqlite3_close(database);
     bench_close(&bench);
 }
@@ -246,7 +256,7 @@ int main(void)
         cmocka_unit_test(who_sets_the_clock_ends_no_claim_and_makes_none_longer),
         cmocka_unit_test(what_waits_for_its_time_waits_by_the_clock_on_the_wall),
         cmocka_unit_test(a_damaged_job_is_reported_and_neither_claimed_nor_made_good_by_a_change),
-        cmocka_unit_test(a_claim_looks_at_no_job_that_has_ended),
+        cmocka_unit_test(claims_and_lists_of_what_is_open_read_no_job_that_has_ended),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -241,6 +241,56 @@ static void jobs_are_listed_newest_first_page_by_page(void **state)
     assert_int_equal(list(box, "q", UINT64_MAX, 9).count, 0);
 }
 
+static void list_in(struct box *box, struct det_job_query query, const char *expected)
+{
+    struct listed listed = { 0 };
+    char ids[64] = "";
+
+    query.queue = "q";
+    query.limit = 9;
+    assert_int_equal(box->store->ops->jobs->list(box->store, &query, note, &listed), 0);
+    for (size_t i = 0; i < listed.count; i++)
+        snprintf(ids + strlen(ids), sizeof ids - strlen(ids), "%s ", listed.rows[i].id);
+    assert_string_equal(ids, expected);
+}
+
+static void lists_by_state_and_by_id_are_in_both_orders(void **state)
+{
+    struct box *box = *state;
+    struct shown run, ended;
+
+    NEEDS_JOBS(state);
+    put(box, "ended");
+    put(box, "run");
+    put(box, "a");
+    put(box, "b");
+    put_in(box, "q", "later", box_now(box) + DET_HOUR);
+    put_in(box, "q", "soon", box_now(box) + DET_MINUTE);
+    put_in(box, "other", "a", 0);
+    ended = claim(box, 2, LONG, "ended");
+    run = claim(box, 2, LONG, "run");
+    assert_int_equal(end(box, &ended, DET_JOB_DONE, 0), 0);
+    for (int i = 0; i < 2; i++) {
+        struct det_job_query query = { .is_newest_first = i, .has_state = true };
+
+        query.state = DET_JOB_QUEUED;
+        list_in(box, query, i ? "b a " : "a b ");
+        query.state = DET_JOB_DELAYED;
+        list_in(box, query, i ? "soon later " : "later soon ");
+        query.state = DET_JOB_RUNNING;
+        list_in(box, query, "run ");
+        query.after = run.key;
+        list_in(box, query, "");
+        query = (struct det_job_query){ .is_newest_first = i, .id = "a" };
+        list_in(box, query, "a ");
+        query.has_state = true;
+        query.state = DET_JOB_DONE;
+        list_in(box, query, "");
+        query.id = NULL;
+        list_in(box, query, "ended ");
+    }
+}
+
 struct names {
     char text[64];
     det_time next_at;
@@ -284,6 +334,7 @@ static const struct CMUnitTest job_changes[] = {
     CASE(what_no_store_could_have_had_is_not_restored),
     CASE(however_many_have_ended_they_are_forgotten),
     CASE(jobs_are_listed_newest_first_page_by_page),
+    CASE(lists_by_state_and_by_id_are_in_both_orders),
     CASE(schedules_are_listed_by_their_names),
 };
 const struct group job_change_cases = GROUP_OF(job_changes);
