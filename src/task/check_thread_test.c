@@ -2,13 +2,14 @@
  * Copyright the detent authors */
 
 /* check_thread_test.c - checks in the real world: functions on threads of their own, processes that
- * are killed, and a tree that is told from other threads. */
+ * are killed or outlive the thread that added them, and a tree that is told from other threads. */
 /* test: threads */
 #include <stdatomic.h>
 
 #include <detent/task.h>
 
 #include "lib/test.h"
+#include "os/os.h"
 
 static atomic_int checks_run;
 
@@ -107,11 +108,68 @@ static void a_process_is_checked_by_processes_that_end_with_it(void **state)
     det_tasks_close(tasks);
 }
 
+#define ADDERS 20
+
+struct adder {
+    struct det_tasks *tasks;
+    struct det_task_spec spec;
+    struct det_waiter *waiter;
+    int result;
+};
+
+static void add_task(void *argument)
+{
+    struct adder *adder = argument;
+    struct det_task_end end;
+
+    adder->result = det_tasks_add(adder->tasks, &adder->spec, &adder->waiter, NULL, NULL);
+    if (adder->result == 0)
+        adder->result = det_waiter_wait(
+            adder->waiter, det_world_now(NULL, DET_CLOCK_MONOTONIC) + 20 * DET_MILLISECOND, &end);
+}
+
+/* Who waits for an end does the work of the loop meanwhile, and so may start the process. */
+static void a_process_goes_on_when_the_thread_that_added_it_has_ended(void **state)
+{
+    static const char *const until_told[] = { "sh", "-c", "until [ -e told ]; do sleep 0.02; done",
+                                              NULL };
+    struct det_world *world = det_world_real();
+    char *folder = det_test_folder(), path[600], names[ADDERS][16];
+    struct det_process_spec process = { .argv = until_told,
+                                        .folder = folder,
+                                        .ends_with_us = true };
+    struct adder adders[ADDERS];
+    struct det_tasks *tasks = open_tasks();
+    struct det_thread *thread;
+    struct det_task_end end;
+
+    (void)state;
+    for (int i = 0; i < ADDERS; i++) {
+        snprintf(names[i], sizeof names[i], "waits-%d", i);
+        adders[i] =
+            (struct adder){ .tasks = tasks, .spec = { .name = names[i], .process = &process } };
+        assert_int_equal(det_thread_start(world, "adder", add_task, &adders[i], &thread), 0);
+        det_thread_join(world, thread);
+        assert_int_equal(adders[i].result, DET_ERR_TIMEOUT);
+    }
+    snprintf(path, sizeof path, "%s/told", folder);
+    det_test_write_file(path, "", 0);
+    for (int i = 0; i < ADDERS; i++) {
+        assert_int_equal(det_waiter_wait(adders[i].waiter, DET_NEVER, &end), 0);
+        assert_int_equal(end.outcome, DET_OUTCOME_COMPLETED);
+        assert_int_equal(end.attempts, 1);
+        det_waiter_close(adders[i].waiter);
+    }
+    det_tasks_close(tasks);
+    det_test_folder_remove(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_function_is_checked_by_functions_until_it_stops),
         cmocka_unit_test(a_process_is_checked_by_processes_that_end_with_it),
+        cmocka_unit_test(a_process_goes_on_when_the_thread_that_added_it_has_ended),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
