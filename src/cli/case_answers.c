@@ -153,7 +153,7 @@ int case_take_reply(
         return reader_fail(
             reader, produce ? produce : fail, "an effect produces, fails or is done: one of these");
     if (with && !produce)
-        return reader_fail(reader, with, "'payload' is that of what is produced: say 'produce'");
+        return reader_fail(reader, with, "'payload' belongs to the produced event; add 'produce'");
     if (nodes[4])
         r = reader_span(reader, nodes[4], &ret->after);
     if (r == 0 && produce) {

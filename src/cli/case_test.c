@@ -173,7 +173,7 @@ static void steps_do_one_thing(void **state)
         "an effect produces, fails or is done: one of these");
     refused(
         STEPS("      - {answer: charge, payload: {cents: 1}}\n"), 5, 35,
-        "'payload' is that of what is produced: say 'produce'");
+        "'payload' belongs to the produced event; add 'produce'");
     refused(
         STEPS("      - {let: {guard: {}}}\n"), 5, 16,
         "'let' has no key 'guard'; did you mean 'guards'?");

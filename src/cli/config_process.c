@@ -278,7 +278,7 @@ int config_read_variables(
     if (!file.variables)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0 && memchr(data, '\0', size))
-        r = det_error_set(reterr, DET_ERR_MALFORMED, "%.200s: has a byte of 0", path);
+        r = det_error_set(reterr, DET_ERR_MALFORMED, "%.200s: the file has a NUL byte", path);
     for (rest = data; r == 0 && (line = strsep(&rest, "\n"));)
         r = take_line(&file, line, ++number);
     det_free(NULL, data, size + 1);

@@ -90,7 +90,7 @@ static void look_at_owner(struct doctor *doctor, const char *path)
 
     if (stat(path, &status) == 0 && status.st_uid != geteuid() && status.st_uid != 0 &&
         geteuid() != 0)
-        find(doctor, CLI_OK, "%s: it is another user's, who may change it", path);
+        find(doctor, CLI_OK, "%s: the file belongs to another user, who may change it", path);
 }
 
 /* Files. `why` says what others could do that may read it. */

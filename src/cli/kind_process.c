@@ -325,7 +325,7 @@ static int begin_call(struct exchange *exchange)
         if (worker->process && !worker->is_gone)
             kill_process(worker);
         r = det_worker_fail(
-            exchange->context, DET_ERR_BUSY, "the call before it hangs; its process is ended");
+            exchange->context, DET_ERR_BUSY, "the previous call hangs; its process is killed");
     }
     if (r == 0)
         r = want_process(worker, exchange->context);

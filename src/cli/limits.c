@@ -35,7 +35,7 @@ static const struct limit limits[] = {
 #include "cli/config_limits.def"
 #include "console/http_limits.def"
     { "limits", "shutdown", 60 * (uint64_t)DET_SECOND, 3650 * (uint64_t)DET_DAY, "",
-      "from a wish to stop until tasks and workers are forced", true },
+      "from the request to stop until tasks and workers are killed", true },
     { "", "close", 10 * (uint64_t)DET_SECOND, 10 * (uint64_t)DET_SECOND, "",
       "after that, until the program ends whatever hangs", true },
     { "", "close_again", (uint64_t)DET_SECOND, (uint64_t)DET_SECOND, "",

@@ -79,8 +79,9 @@ static void print_summary(struct migration *migration)
         if (!is_fine)
             cli_say_in(
                 cli, CLI_RED,
-                "%s: not possible: what is marked has no place in it. Name what was renamed with "
-                "--rename-state and its like, bring the old name back, or let these instances move "
+                "%s: not possible: the marked names are not in the new definition. Map renamed "
+                "ones "
+                "with the --rename options, restore the old names, or let these instances move "
                 "on first ('detent list' shows them)\n",
                 evolve->new->name);
         else if (migration->is_dry)

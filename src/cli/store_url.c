@@ -217,8 +217,8 @@ static void hint_up(struct cli_store *store)
             store->cli, store->wish.is_alone
                             ? "This command needs the store for itself: stop the other process "
                               "first, and start it again afterwards.\n"
-                            : "Through a detent up that has it: in the folder of that, or with "
-                              "-C.\n");
+                            : "To go through the detent up that holds it, run this in its "
+                              "folder, or with -C.\n");
     else if (store->wish.is_alone)
         cli_say(
             store->cli,

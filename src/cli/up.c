@@ -251,7 +251,8 @@ static void close_parts(struct up *up)
     up_durable_close(up);
     up_machines_close(up);
     up_workers_close_store(up);
-    up_deadline_phase(up, "connections, spans or the output wait for who takes them");
+    up_deadline_phase(
+        up, "a client, the collector of spans or the reader of the output does not read");
     api_free(up);
     serve_local_close(&up->local);
     tokens_close(up->tokens);

@@ -175,7 +175,7 @@ static int communicator_open(struct det_worker_context *context, struct communic
     if (!deps->channel)
         return det_worker_fail(
             context, DET_ERR_UNBOUND,
-            "%s: nobody above provides a \"" DET_CHANNEL_NAME "\" for its messages",
+            "%s: no ancestor provides a \"" DET_CHANNEL_NAME "\" for its messages",
             context->identity->id);
     return 0;
 }

@@ -412,7 +412,7 @@ static void test_without_a_channel_it_is_not_made(void **state)
     channel_close(bench.channel);
     bench.channel = NULL;
     assert_int_equal(communicator_kind.open(&bench.context, &deps), DET_ERR_UNBOUND);
-    assert_non_null(strstr(bench.failure, "nobody above provides a \"channel\""));
+    assert_non_null(strstr(bench.failure, "no ancestor provides a \"channel\""));
     bench.deps = deps;
     bench_close(&bench);
 }

@@ -84,12 +84,12 @@ static int end_left(
     if (r == DET_ERR_TIMEOUT)
         return det_error_set(
             reterr, r,
-            "a process that an earlier run has started, %d say, still lives and cannot be ended; "
-            "end it first",
+            "process %d of an earlier run is still alive and cannot be killed; end it first",
             (int)left.last);
-    return r < 0 ? det_error_set(
-                       reterr, r, "cannot end what an earlier run has left: %s", det_error_text(r))
-                 : 0;
+    return r < 0
+               ? det_error_set(
+                     reterr, r, "cannot end the processes of an earlier run: %s", det_error_text(r))
+               : 0;
 }
 
 static int recover(const struct det_guard_options *options, struct det_error *reterr)
@@ -102,8 +102,8 @@ static int recover(const struct det_guard_options *options, struct det_error *re
     if (r == DET_ERR_CORRUPT)
         return det_error_set(
             reterr, r,
-            "%.200s, the record of what an earlier run has started, is damaged; see with ps "
-            "whether something is left, end it, and remove the file",
+            "%.200s, the record of processes of an earlier run, is damaged; look for such "
+            "processes with ps, end them, and remove the file",
             options->path);
     if (r < 0)
         return det_error_set(
@@ -177,7 +177,7 @@ int det_guard_start(
     r = det_guard_record_create(guard, options->path);
     if (r < 0)
         return det_error_set(
-            reterr, r, "%.200s, the record of what is started, cannot be made: %s", options->path,
+            reterr, r, "%.200s, the record of started processes, cannot be made: %s", options->path,
             det_error_text(r));
     make_marks(guard);
     guard->self = pidfd_open(getpid(), 0);

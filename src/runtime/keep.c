@@ -318,12 +318,12 @@ int det_runtime_retry(
     errand = find_dead(turn.resident, key);
     armed = errand ? NULL : find_dead_timer(&turn, key);
     if (armed)
-        r = fail(&turn, "the dead letter stays one", rearm(&turn, armed), reterr);
+        r = fail(&turn, "the dead letter is not retried", rearm(&turn, armed), reterr);
     else if (!errand)
         r = det_error_set(
             reterr, DET_ERR_NOT_FOUND, "%s %s has no dead letter %s", machine->name, instance, key);
     else
-        r = fail(&turn, "the dead letter stays one", revive(&turn, errand), reterr);
+        r = fail(&turn, "the dead letter is not retried", revive(&turn, errand), reterr);
     det_walk_end(&turn);
     return r;
 }

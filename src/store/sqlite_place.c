@@ -69,8 +69,9 @@ static int explain_lock(
             reterr, r, "%s: cannot open its lock file: %s", store->path, det_error_text(r));
     if (r == DET_ERR_NOT_FOUND && may(store, folder, SQLITE_ACCESS_EXISTS))
         return det_error_set(
-            reterr, DET_ERR_IO, "%s: the folder %s takes no files; choose another folder",
-            store->path, folder);
+            reterr, DET_ERR_IO,
+            "%s: the folder %s does not accept new files; choose another folder", store->path,
+            folder);
     if (r == DET_ERR_NOT_FOUND)
         return det_error_set(
             reterr, r, "%s: the folder %s is not there; make it first", store->path, folder);

@@ -101,8 +101,7 @@ int det_tasks_wait_for_subscribers(struct det_tasks *tasks, bool may_wait, struc
     if (!may_wait || det_loop_is_mine(tasks->loop) || det_bus_is_reader(tasks->bus))
         return det_error_set(
             reterr, DET_ERR_BUSY,
-            "a lossless subscriber has as many events as its capacity allows; retry when it has "
-            "caught up");
+            "the queue of a lossless subscriber is full; retry when it has caught up");
     det_mutex_lock(tasks->world, tasks->mutex);
     while (det_bus_is_pressed(tasks->bus) && !tasks->is_shutting_down && r == 0)
         r = det_condition_wait(tasks->world, tasks->has_room, tasks->mutex, DET_NEVER);

@@ -345,7 +345,7 @@ int det_durable_submit(
     if (r == DET_ERR_CONFLICT)
         return det_error_set(
             reterr, r,
-            "queue %s: id %s was submitted at %s for another work or with another body; use "
+            "queue %s: id %s was submitted at %s for another task or with another body; use "
             "another id",
             put.queue, put.id, det_format_time(place.submitted_at, at, sizeof at));
     if (r < 0)

@@ -24,7 +24,7 @@ static void work_that_nobody_knows_waits_for_who_does(void **state)
     assert_int_equal(find(&world, "other").row.state, DET_JOB_DELAYED);
     pass(&world, DET_HOUR);
     assert_int_equal(find(&world, "other").row.state, DET_JOB_DELAYED);
-    assert_string_equal(find(&world, "other").reason, "there is no such work here");
+    assert_string_equal(find(&world, "other").reason, "this process has no task of that name");
     close_world(&world);
 }
 
@@ -65,7 +65,8 @@ static void work_that_its_process_never_outlives_has_failed(void **state)
     assert_int_equal(world.ledger.begun[0], 20);
     assert_int_equal(find(&world, "job-0").row.lost, 20);
     assert_int_equal(find(&world, "job-0").row.state, DET_JOB_FAILED);
-    assert_string_equal(find(&world, "job-0").reason, "it was begun too often and has never ended");
+    assert_string_equal(
+        find(&world, "job-0").reason, "too many of its attempts were lost before they ended");
     close_world(&world);
 }
 

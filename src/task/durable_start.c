@@ -118,7 +118,7 @@ static int prepare_process(struct durable_start *start)
     if (job->size > PROCESS_BODY_MAX || memchr(job->body, 0, job->size))
         return det_error_set(
             &start->error, DET_ERR_REFUSED,
-            "its body is not for a process: a 0 in it, or too long");
+            "its body cannot be passed to a process: it has a NUL byte or is too long");
     r = environment_open(start->attempt, start->process.environment, &start->environment);
     if (r < 0)
         return det_error_set(&start->error, r, "no memory left");
@@ -272,9 +272,10 @@ static bool end_early(struct durable_attempt *attempt)
         det_durable_attempt_give_back(attempt, 0, "stopped with the process");
     else if (attempt->lost >= options->attempts_max)
         det_durable_attempt_end(
-            attempt, DET_JOB_FAILED, 0, "it was begun too often and has never ended");
+            attempt, DET_JOB_FAILED, 0, "too many of its attempts were lost before they ended");
     else if (!attempt->work)
-        det_durable_attempt_give_back(attempt, UNKNOWN_AGAIN, "there is no such work here");
+        det_durable_attempt_give_back(
+            attempt, UNKNOWN_AGAIN, "this process has no task of that name");
     else if (durable_boot(attempt->durable) >= attempt->lease_end - options->lease / 4)
         det_durable_attempt_give_back(attempt, 0, NOT_IN_TIME);
     else

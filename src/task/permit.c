@@ -105,13 +105,12 @@ void det_permit_obstacle(const struct det_task *task, char *target, size_t size)
 
     if (det_bus_is_pressed(tasks->bus)) {
         (void)snprintf(
-            target, size, "subscriber %s, which has all the events it can take",
-            det_bus_presser(tasks->bus));
+            target, size, "subscriber %s, whose queue is full", det_bus_presser(tasks->bus));
         return;
     }
     (void)det_tree_each_task(tasks, add_holder, &holders);
     if (is_thread && tasks->pool_size < tasks->options.pool_threads)
-        of = "; the system gives no more";
+        of = "; the system provides no more threads";
     (void)snprintf(
         target, size,
         is_thread ? "a pool thread: %u of %u %s taken by %s%s"

@@ -5,7 +5,7 @@
 
     descriptors.py DETENT NASTY_CHILD [PART_OF_A_NAME]
 
-What our own process is short of is nobody's failure: effects are put off and not counted, tasks
+What our own process is short of is nobody's failure: effects are postponed and not counted, tasks
 wait, reads say what is short, and /readyz says that we are not ready.
 """
 import json
