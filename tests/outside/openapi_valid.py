@@ -33,10 +33,10 @@ WORDS = {
     "response": {"description", "content", "$ref"},
     "content": {"schema"},
     "components": {"securitySchemes", "parameters", "responses", "schemas"},
-    "schema": {"$ref", "allOf", "oneOf", "type", "required", "enum", "const", "pattern",
-               "properties", "additionalProperties", "items", "prefixItems", "minimum", "maximum",
-               "minLength", "maxLength", "minItems", "maxItems", "format", "description",
-               "deprecated"},
+    "schema": {"$ref", "allOf", "anyOf", "oneOf", "not", "type", "required", "enum", "const",
+               "default", "pattern", "properties", "propertyNames", "additionalProperties", "items",
+               "prefixItems", "minimum", "maximum", "minLength", "maxLength", "minItems",
+               "maxItems", "format", "description", "deprecated"},
 }
 NEEDED = {"operation": {"operationId", "responses", "summary", "tags"}, "parameter": {"name", "in"},
           "response": {"description"}, "info": {"title", "version"}, "tag": {"name", "description"}}
@@ -95,12 +95,12 @@ class Walk:
             self.reference({"$ref": node["$ref"]}, where)
         if "pattern" in node:
             re.compile(node["pattern"])
-        for word in ("allOf", "oneOf", "prefixItems"):
+        for word in ("allOf", "anyOf", "oneOf", "prefixItems"):
             for index, part in enumerate(node.get(word, [])):
                 self.schema(part, f"{where}.{word}[{index}]")
         for name, part in node.get("properties", {}).items():
             self.schema(part, f"{where}.{name}")
-        for word in ("items", "additionalProperties"):
+        for word in ("items", "additionalProperties", "propertyNames", "not"):
             if not isinstance(node.get(word, False), bool):
                 self.schema(node[word], f"{where}.{word}")
         for name in node.get("required", []):
