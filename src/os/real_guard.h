@@ -94,7 +94,7 @@ int det_guard_record_self(struct det_guard_slot *slot, int cgroup);
 DET_MUST_CHECK int det_guard_record_create(struct det_guard *guard, const char *path);
 /* Closes it; `is_over`: nothing that it lists lives, so that the file becomes empty. */
 void det_guard_record_close(struct det_guard *guard, bool is_over);
-/* The one that is there, to read; NULL and 0: there is none, or all of it is over. Unmapped with
+/* A copy of the one that is there; NULL and 0: there is none, or all of it is over. Freed with
  * det_guard_record_unload(). DET_ERR_CORRUPT. */
 DET_MUST_CHECK int det_guard_record_load(
     const char *path, struct det_guard_record **ret, size_t *ret_size);

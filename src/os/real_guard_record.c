@@ -4,7 +4,8 @@
 /* real_guard_record.c - the file that lists what was started; see docs/formats/processes.md.
  *
  * A new run makes a new file and puts it in the place of the old one, which somebody may still have
- * mapped: a guard that is not done yet, or a child before its exec. */
+ * mapped: a guard that is not done yet, or a child before its exec. An earlier one is copied, not
+ * mapped: its owner may still live, and empties it as the last thing it does. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,6 +19,9 @@
 #include "base/hash.h"
 #include "os/os.h"
 #include "os/real_guard.h"
+
+/* How long a slot that is claimed is waited for. */
+#define CLAIMED_SPAN (100 * DET_MILLISECOND)
 
 static const char magic[8] = { 'D', 'E', 'T', 'P', 'R', 'O', 'C', '1' };
 
@@ -164,6 +168,47 @@ static bool is_same_boot(const struct det_guard_record *record, const struct sta
     return *boot && *record->boot ? strcmp(record->boot, boot) == 0 : !is_of_another_boot(status);
 }
 
+/* False: it is shorter by now. */
+static bool copy_file(int file, void *target, size_t size)
+{
+    size_t used = 0;
+    ssize_t count = 1;
+
+    while (used < size && count > 0) {
+        count = pread(file, (char *)target + used, size - used, (off_t)used);
+        if (count > 0)
+            used += (size_t)count;
+        else if (count < 0 && errno == EINTR)
+            count = 1;
+    }
+    return used == size;
+}
+
+static bool has_claimed(const struct det_guard_record *record, size_t size)
+{
+    size_t most = (size - sizeof *record) / sizeof *record->slots;
+
+    for (size_t i = 0; i < record->count && i < most; i++)
+        if (record->slots[i].state == DET_GUARD_CLAIMED)
+            return true;
+    return false;
+}
+
+/* A child whose parent was killed fills its slot before its exec, in a moment; one that was never
+ * forked never does. False: the file is shorter by now. */
+static bool await_claimed(int file, struct det_guard_record *record, size_t size)
+{
+    det_time until = det_real_now(NULL, DET_CLOCK_MONOTONIC) + CLAIMED_SPAN;
+    struct timespec rest = det_real_timespec(DET_MILLISECOND);
+
+    while (has_claimed(record, size) && det_real_now(NULL, DET_CLOCK_MONOTONIC) < until) {
+        (void)nanosleep(&rest, NULL);
+        if (!copy_file(file, record, size))
+            return false;
+    }
+    return true;
+}
+
 static int load_file(
     int file, const struct stat *status, struct det_guard_record **ret, size_t *ret_size)
 {
@@ -175,12 +220,14 @@ static int load_file(
         return 0;
     if (!S_ISREG(status->st_mode) || size < sizeof *record)
         return is_of_another_boot(status) ? 0 : DET_ERR_CORRUPT;
-    record = mmap(NULL, size, PROT_READ, MAP_SHARED, file, 0);
+    record = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (record == MAP_FAILED)
         return det_real_error(errno);
-    if (!is_valid(record))
+    if (!copy_file(file, record, size))
+        r = 0; /* its owner has just ended, and nothing is left */
+    else if (!is_valid(record))
         r = is_of_another_boot(status) ? 0 : DET_ERR_CORRUPT;
-    else if (is_same_boot(record, status)) {
+    else if (is_same_boot(record, status) && await_claimed(file, record, size)) {
         *ret = record;
         *ret_size = size;
         return 0;

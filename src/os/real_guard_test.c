@@ -230,6 +230,44 @@ static void one_that_was_kept_is_ended_by_the_next_program(void **state)
     det_guard_close(guard);
 }
 
+/* The next run looks at it while the one before is about to end. */
+static void a_record_that_its_owner_empties_can_still_be_looked_at(void **state)
+{
+    struct det_guard *guard = begin(0);
+    struct det_process *process = run_program(guard, sleeper, true);
+    struct det_guard_record *record;
+    size_t size = 0;
+
+    (void)state;
+    assert_int_equal(0, det_guard_record_load(path, &record, &size));
+    assert_non_null(record);
+    end(guard, process);
+    det_guard_close(guard);
+    assert_int_equal(record->count, 1);
+    assert_string_equal(record->slots[0].command, "sleep 600");
+    det_guard_record_unload(record, size);
+    assert_int_equal(0, det_guard_record_load(path, &record, &size));
+    assert_null(record);
+}
+
+static void a_slot_that_nobody_fills_is_waited_for_a_moment(void **state)
+{
+    const struct det_process_options options = { .argv = sleeper };
+    struct det_guard *guard = begin(0);
+    struct det_guard_slot *slot;
+    struct det_guard_record *record;
+    size_t size = 0;
+
+    (void)state;
+    assert_int_equal(0, det_guard_claim(guard, &options, &slot));
+    assert_int_equal(0, det_guard_record_load(path, &record, &size));
+    assert_non_null(record);
+    assert_int_equal(record->slots[0].state, DET_GUARD_CLAIMED);
+    det_guard_record_unload(record, size);
+    det_guard_release(guard, slot);
+    det_guard_close(guard);
+}
+
 /* A stop was asked for, and its deadline has passed. */
 static void a_kill_ends_also_those_that_are_kept(void **state)
 {
@@ -549,6 +587,8 @@ int main(void)
         CASE(there_is_room_for_as_many_as_the_format_says),
         CASE(it_dies_with_its_program),
         CASE(one_that_was_kept_is_ended_by_the_next_program),
+        CASE(a_record_that_its_owner_empties_can_still_be_looked_at),
+        CASE(a_slot_that_nobody_fills_is_waited_for_a_moment),
         CASE(a_kill_ends_also_those_that_are_kept),
         CASE(without_a_boot_id_the_time_of_the_file_counts),
         CASE(one_that_ignores_the_signal_is_killed),
