@@ -190,6 +190,12 @@ struct det_choice {
 enum det_state_flags {
     DET_STATE_INITIAL = 1,
     DET_STATE_FINAL = 2,
+    /* What it means to be there, for people: at most one. */
+    DET_STATE_GOOD = 4,
+    DET_STATE_WARNING = 8,
+    DET_STATE_BAD = 16,
+    DET_STATE_NEUTRAL = 32,
+    DET_STATE_HEALTH = 60, /* all of these */
 };
 
 struct det_state_def {
@@ -294,6 +300,8 @@ DET_API int det_machine_find_event(const struct det_machine *machine, const char
 DET_API int det_machine_find_effect(const struct det_machine *machine, const char *name);
 DET_API int det_machine_find_timer(const struct det_machine *machine, const char *name);
 DET_API bool det_machine_group_has(const struct det_group_def *group, unsigned member);
+/* "good", "warning", "bad", "neutral"; NULL: the flags do not say. */
+DET_API const char *det_state_health_name(unsigned flags);
 /* The payload record of an event; of an event without one, det_empty_record(). Never NULL. */
 DET_API const struct det_record *det_machine_payload(
     const struct det_machine *machine, unsigned event);

@@ -112,6 +112,7 @@ static void write_state(
     line_text(line, "name", name);
     line_bool(line, "initial", flags & DET_STATE_INITIAL);
     line_bool(line, "final", flags & DET_STATE_FINAL);
+    line_text(line, "health", det_state_health_name(flags));
     line_number(line, "instances", row ? row->running : 0);
     line_number(line, "stopped", row ? row->stopped : 0);
     line_close(line, '}');

@@ -46,10 +46,11 @@ static json_t *states_json(const struct det_machine *machine, const struct det_s
         json_array_append_new(
             list,
             json_pack(
-                "{s:s, s:o, s:b, s:b, s:o, s:o, s:o}", "name", def->name, "c_name",
+                "{s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o}", "name", def->name, "c_name",
                 text_or_null(det_spec_state_c_name(spec, i)), "initial",
                 (def->flags & DET_STATE_INITIAL) != 0, "final", (def->flags & DET_STATE_FINAL) != 0,
-                "entry", text_or_null(def->entry ? def->entry->name : NULL), "exit",
+                "health", text_or_null(det_state_health_name(def->flags)), "entry",
+                text_or_null(def->entry ? def->entry->name : NULL), "exit",
                 text_or_null(def->exit ? def->exit->name : NULL), "timeout",
                 timeout_json(machine, &def->timeout)));
     }

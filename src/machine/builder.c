@@ -166,7 +166,11 @@ void det_machine_builder_state(struct det_machine_builder *builder, const struct
 {
     struct det_build_row *said = add_thing(builder, DET_BUILD_STATE, row->name);
 
-    det_assert((row->flags & ~(unsigned)(DET_STATE_INITIAL | DET_STATE_FINAL)) == 0);
+    const unsigned health = row->flags & DET_STATE_HEALTH;
+
+    det_assert(
+        (row->flags & ~(unsigned)(DET_STATE_INITIAL | DET_STATE_FINAL | DET_STATE_HEALTH)) == 0);
+    det_assert((health & (health - 1)) == 0);
     if (said == NULL)
         return;
     said->wire = row->wire != NULL ? copy_name(builder, row->wire) : said->name;

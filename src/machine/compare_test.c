@@ -107,7 +107,7 @@ static void what_came_and_what_went_is_told(void **state)
     struct told told =
         compare(WORDS "#define FSM_VERSION 2\n#define FSM_DATA keep\n" RECORDS
                       "STATE(PENDING, pending) STATE(SETTLING, settling, INITIAL)\n"
-                      "STATE(PAID, paid)\n"
+                      "STATE(PAID, paid, GOOD)\n"
                       "EVENT(PAY, pay, payment) EVENT(CHARGED, charged)\n"
                       "EVENT(NAG, nag) UNHANDLED(NAG, IGNORE)\n"
                       "EFFECT(charge) HOOK(greet) TIMER(bell, HOURS(2), NAG) ENTRY(PAID, greet)\n"
@@ -134,6 +134,7 @@ static void what_came_and_what_went_is_told(void **state)
         "ARM(bell); else it goes to paid, DO(mail))\n"
         "- transition pending no longer takes nag (before: it stays)\n"
         "~ state state paid is no longer final\n"
+        "~ state state paid: its health is good (before: not said)\n"
         "~ state state paid: its entry hook is greet (before: none)\n");
     assert_string_equal(
         told.hazards, "state charging is gone\nevent late is gone\neffect mail is gone\n"

@@ -94,6 +94,13 @@ static const char *describe_timeout(
     return det_buffer_text(&writer->text);
 }
 
+static const char *health_of(unsigned flags)
+{
+    const char *name = det_state_health_name(flags);
+
+    return name ? name : "not said";
+}
+
 static void compare_state(struct det_comparison *comparison, size_t old_state, size_t new_state)
 {
     const struct det_state_def *old = &comparison->old->states[old_state];
@@ -106,6 +113,10 @@ static void compare_state(struct det_comparison *comparison, size_t old_state, s
         det_compare_tell(
             comparison, change, "state %s is %s final", old->name,
             (new->flags &DET_STATE_FINAL) != 0 ? "now" : "no longer");
+    if (((old->flags ^ new->flags) & DET_STATE_HEALTH) != 0)
+        det_compare_tell(
+            comparison, change, "state %s: its health is %s (before: %s)", old->name,
+            health_of(new->flags), health_of(old->flags));
     if (strcmp(before, after) != 0)
         det_compare_tell(
             comparison, change, "state %s: its timeout is %s (before: %s)", old->name, after,

@@ -180,3 +180,12 @@ const struct det_timeout *det_machine_timeout(
     timeout = &machine->states[transition->to].timeout;
     return timeout->after > 0 ? timeout : NULL;
 }
+
+const char *det_state_health_name(unsigned flags)
+{
+    return (flags & DET_STATE_GOOD) != 0      ? "good"
+           : (flags & DET_STATE_WARNING) != 0 ? "warning"
+           : (flags & DET_STATE_BAD) != 0     ? "bad"
+           : (flags & DET_STATE_NEUTRAL) != 0 ? "neutral"
+                                              : NULL;
+}

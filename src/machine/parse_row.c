@@ -14,21 +14,40 @@
 
 typedef void read_row_fn(struct det_take *take);
 
+/* INITIAL or FINAL, then the health. A state with a wrong word is still a state: one mistake is
+ * told once. */
+static unsigned read_state_flags(struct det_take *take)
+{
+    static const char *const words[] = { "INITIAL", "FINAL", "GOOD", "WARNING", "BAD", "NEUTRAL" };
+    static const unsigned values[] = { DET_STATE_INITIAL, DET_STATE_FINAL, DET_STATE_GOOD,
+                                       DET_STATE_WARNING, DET_STATE_BAD,   DET_STATE_NEUTRAL };
+    const size_t count = sizeof words / sizeof *words, first_health = 2;
+    unsigned flags;
+    int word;
+
+    if (take->next == NULL)
+        return 0;
+    word = det_take_word(take, words, count, "INITIAL or FINAL, or GOOD, WARNING, BAD or NEUTRAL");
+    flags = word >= 0 ? values[word] : 0;
+    if (word < 0 || take->next == NULL)
+        return flags;
+    if ((size_t)word >= first_health) {
+        det_take_fail(take, take->next, "nothing, since the health comes last");
+        return flags;
+    }
+    word = det_take_word(
+        take, words + first_health, count - first_health, "GOOD, WARNING, BAD or NEUTRAL");
+    return word >= 0 ? flags | values[first_health + (size_t)word] : flags;
+}
+
 static void read_STATE(struct det_take *take)
 {
-    static const char *const flag_words[] = { "INITIAL", "FINAL" };
-    static const unsigned flag_values[] = { DET_STATE_INITIAL, DET_STATE_FINAL };
     struct det_state_row row = { .name = det_take_name(take, "the name of a state in C") };
-    bool has_flag;
-    int flag;
 
     row.wire = det_take_name(take, "its name on disk");
-    has_flag = take->next != NULL;
-    /* A state with a wrong flag is still a state: one mistake is told once. */
     if (take->failed)
         return;
-    flag = has_flag ? det_take_word(take, flag_words, 2, "INITIAL or FINAL") : -1;
-    row.flags = flag >= 0 ? flag_values[flag] : 0;
+    row.flags = read_state_flags(take);
     take->spec->state_names[take->spec->state_count++] = row.name;
     det_machine_builder_state(take->spec->builder, &row);
 }

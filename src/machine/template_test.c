@@ -103,7 +103,10 @@ static void a_template_gives_names_versions_and_counts(void **unused)
     assert_int_equal(ticket_machine.event_count, 12);
     assert_int_equal(ticket_machine.initial, TICKET_NEW);
     assert_string_equal(ticket_machine.states[TICKET_NEW].name, "new_ticket");
-    assert_int_equal(ticket_machine.states[TICKET_ARCHIVED].flags, DET_STATE_FINAL);
+    assert_int_equal(
+        ticket_machine.states[TICKET_ARCHIVED].flags, DET_STATE_FINAL | DET_STATE_NEUTRAL);
+    assert_int_equal(ticket_machine.states[TICKET_BLOCKED].flags, DET_STATE_BAD);
+    assert_int_equal(ticket_machine.states[TICKET_DONE].flags, 0);
     assert_true(ticket_machine.events[TICKET_REMIND].is_internal);
     assert_ptr_equal(det_machine_data(&ticket_machine), ticket_data_record());
     assert_ptr_equal(det_machine_payload(&ticket_machine, TICKET_REPORT), report_record());

@@ -14,6 +14,15 @@ static void write_ids(
     det_buffer_append_text(&writer->text, ")\n");
 }
 
+static const char *health_word(unsigned flags)
+{
+    return (flags & DET_STATE_GOOD) != 0      ? ", GOOD"
+           : (flags & DET_STATE_WARNING) != 0 ? ", WARNING"
+           : (flags & DET_STATE_BAD) != 0     ? ", BAD"
+           : (flags & DET_STATE_NEUTRAL) != 0 ? ", NEUTRAL"
+                                              : "";
+}
+
 static void write_states(struct det_writer *writer)
 {
     const struct det_machine *machine = writer->machine;
@@ -29,10 +38,11 @@ static void write_states(struct det_writer *writer)
                 "%s of %s is initial and final at once, which a spec cannot say", state->name,
                 machine->name);
         det_buffer_format(
-            &writer->text, "STATE(%s, %s%s)\n", writer->states[i], state->name,
+            &writer->text, "STATE(%s, %s%s%s)\n", writer->states[i], state->name,
             (state->flags & DET_STATE_INITIAL) != 0 ? ", INITIAL"
             : (state->flags & DET_STATE_FINAL) != 0 ? ", FINAL"
-                                                    : "");
+                                                    : "",
+            health_word(state->flags));
     }
 }
 

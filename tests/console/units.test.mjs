@@ -56,3 +56,14 @@ test("events arrive however the stream is cut", () => {
         assert.deepEqual(all, [{ event: "log", data: '{"a":1}', id: "7" }, { event: "task", data: "x\ny", id: null }]);
     }
 });
+
+test("the colour of a state is what its spec says, else what its name means, and never one of these by chance", async () => {
+    const { coloursOf } = await load("colours.ts");
+    const GREEN = [2, 7, 8], ORANGE = [1, 9], RED = [5, 10], GREY = [4, 11];
+    const of = (name, health = null, final = false) => coloursOf([{ name, final, health }]).get(name);
+    assert.ok(GREEN.includes(of("well")) && ORANGE.includes(of("degraded")) && RED.includes(of("payment_failed")));
+    assert.ok(RED.includes(of("well", "bad")) && GREEN.includes(of("payment_failed", "good")));
+    assert.ok(ORANGE.includes(of("zzz", "warning")) && GREY.includes(of("zzz", "neutral")));
+    assert.ok(![...GREEN, ...ORANGE, ...RED, ...GREY].includes(of("zzz")));
+    assert.ok(GREY.includes(of("zzz", null, true)));
+});

@@ -5,7 +5,20 @@
 #ifndef DETENT_FSM_CHECKS_H
 #define DETENT_FSM_CHECKS_H
 
-enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
+enum {
+    FSM_STATE_IS_NORMAL = 0,
+    FSM_STATE_IS_INITIAL = DET_STATE_INITIAL,
+    FSM_STATE_IS_FINAL = DET_STATE_FINAL,
+    FSM_STATE_IS_GOOD = DET_STATE_GOOD,
+    FSM_STATE_IS_WARNING = DET_STATE_WARNING,
+    FSM_STATE_IS_BAD = DET_STATE_BAD,
+    FSM_STATE_IS_NEUTRAL = DET_STATE_NEUTRAL,
+    FSM_STATE_HEALTH_IS_NORMAL = 0,
+    FSM_STATE_HEALTH_IS_GOOD = DET_STATE_GOOD,
+    FSM_STATE_HEALTH_IS_WARNING = DET_STATE_WARNING,
+    FSM_STATE_HEALTH_IS_BAD = DET_STATE_BAD,
+    FSM_STATE_HEALTH_IS_NEUTRAL = DET_STATE_NEUTRAL,
+};
 
 /* What a component cannot have, and what only a component has. */
 #define FSM__ONLY_INSTANCE(what) FSM__CAT(FSM__ONLY_INSTANCE_, FSM__MODE)(what)
@@ -231,10 +244,12 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
         "a component keeps no event for later: its policies are ERROR and IGNORE");
 
 /* 4 */
-#define FSM__G_STATE(...) FSM__G_STATE_(__VA_ARGS__, NORMAL, ~)
-#define FSM__G_STATE_(s, wire, flag, ...)         \
-    _Static_assert(FSM_STATE_IS_##flag >= 0, ""); \
-    FSM__G_WIRE(FSM__STATE_WIRE, wire)            \
+#define FSM__G_STATE(...) FSM__G_STATE_(__VA_ARGS__, NORMAL, NORMAL, ~)
+#define FSM__G_STATE_(s, wire, flag, health, ...)                                             \
+    _Static_assert(                                                                           \
+        (int)FSM_STATE_IS_##flag < (int)DET_STATE_GOOD || !(int)FSM_STATE_HEALTH_IS_##health, \
+        "INITIAL or FINAL comes before the health of a state");                               \
+    FSM__G_WIRE(FSM__STATE_WIRE, wire)                                                        \
     FSM__G_STATE_##flag(s) FSM__CAT(FSM__C_STATE_, FSM__MODE)(s, flag)
 /* Once, and not a keyword of C. */
 #define FSM__G_WIRE(sentence, wire) \
@@ -243,7 +258,11 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
 #define FSM__G_STATE_INITIAL(s) enum { FSM__ONE_INITIAL = FSM__STATE(s) };
 #define FSM__G_STATE_NORMAL(s) \
     _Static_assert(sizeof(FSM__ENTERED(s)) == 1, "no transition enters this state");
-#define FSM__G_STATE_FINAL(s) FSM__G_STATE_NORMAL(s)
+#define FSM__G_STATE_FINAL(s)   FSM__G_STATE_NORMAL(s)
+#define FSM__G_STATE_GOOD(s)    FSM__G_STATE_NORMAL(s)
+#define FSM__G_STATE_WARNING(s) FSM__G_STATE_NORMAL(s)
+#define FSM__G_STATE_BAD(s)     FSM__G_STATE_NORMAL(s)
+#define FSM__G_STATE_NEUTRAL(s) FSM__G_STATE_NORMAL(s)
 #define FSM__G_EVENT(e, wire, ...)     \
     FSM__G_WIRE(FSM__EVENT_WIRE, wire) \
     _Static_assert(sizeof(FSM__TAKEN(e)) == 1, "no transition takes this event");

@@ -90,6 +90,10 @@
     enum { FSM__LIVES(s) = 1 }; \
     _Static_assert((int)FSM__ONE_DISPATCH(s) >= 0, "this state has no DISPATCH");
 #define FSM__C_STATE_INITIAL(s) FSM__C_STATE_NORMAL(s)
+#define FSM__C_STATE_GOOD(s)    FSM__C_STATE_NORMAL(s)
+#define FSM__C_STATE_WARNING(s) FSM__C_STATE_NORMAL(s)
+#define FSM__C_STATE_BAD(s)     FSM__C_STATE_NORMAL(s)
+#define FSM__C_STATE_NEUTRAL(s) FSM__C_STATE_NORMAL(s)
 #define FSM__C_STATE_FINAL(s)   \
     enum { FSM__LIVES(s) = 0 }; \
     enum { FSM__NO_DISPATCH(s) };

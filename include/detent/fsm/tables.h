@@ -34,12 +34,11 @@
         .after = REC__NANOSECONDS(duration), .event = FSM__EVENT(e), .fill = &FSM__FILL(f) \
     }
 
-#define FSM__T_STATE(...) FSM__T_STATE_(__VA_ARGS__, NORMAL, ~)
-#define FSM__T_STATE_(s, wire, flag, ...) \
-    [FSM__STATE(s)].name = #wire, [FSM__STATE(s)].flags = FSM__T_FLAG_##flag,
-#define FSM__T_FLAG_INITIAL   DET_STATE_INITIAL
-#define FSM__T_FLAG_FINAL     DET_STATE_FINAL
-#define FSM__T_FLAG_NORMAL    0
+#define FSM__T_STATE(...) FSM__T_STATE_(__VA_ARGS__, NORMAL, NORMAL, ~)
+#define FSM__T_STATE_(s, wire, flag, health, ...) \
+    [FSM__STATE(s)].name = #wire,                 \
+    [FSM__STATE(s)].flags =                       \
+        (unsigned)FSM_STATE_IS_##flag | (unsigned)FSM_STATE_HEALTH_IS_##health,
 #define FSM__T_ENTRY(hook, s) [FSM__STATE(s)].entry = &FSM__HOOK(hook),
 #define FSM__T_EXIT(hook, s)  [FSM__STATE(s)].exit = &FSM__HOOK(hook),
 #define FSM__T_AFTER(x, s)    [FSM__STATE(s)].timeout = FSM__T_TIMEOUT x,

@@ -2,10 +2,12 @@
 // Copyright the detent authors
 
 // The colour of a state says how it is: green is well, orange needs patience, red has gone wrong,
-// grey is over. Names say it in the words people use; a state whose name says nothing gets a colour
-// that means nothing. Orange, green and red are never given by chance.
+// grey is over. What the spec says counts; else names say it in the words people use; a state whose
+// name says nothing gets a colour that means nothing. Orange, green and red are never given by chance.
 //
 // Two states of one machine that mean the same get different shades of it.
+import type { Health } from "./types";
+
 const GOOD = [2, 7, 8];
 const WARN = [1, 9];
 const BAD = [5, 10];
@@ -33,17 +35,20 @@ export function meaningOf(name: string): number[] | null {
     return null;
 }
 
+const HEALTH = { good: GOOD, warning: WARN, bad: BAD, neutral: OVER };
+
 interface Named {
     name: string;
     final: boolean;
+    health?: Health;
 }
 
 /** Of all states of a machine, in the order of its definition. */
 export function coloursOf(states: Named[]): Map<string, number> {
     const used = new Map<number[], number>();
     return new Map(
-        states.map(({ name, final }) => {
-            const shades = meaningOf(name) ?? (final ? OVER : PLAIN);
+        states.map(({ name, final, health }) => {
+            const shades = (health && HEALTH[health]) ?? meaningOf(name) ?? (final ? OVER : PLAIN);
             const count = used.get(shades) ?? 0;
             used.set(shades, count + 1);
             return [name, shades[count % shades.length]];

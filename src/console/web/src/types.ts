@@ -6,10 +6,14 @@
 export type Exact = number | bigint;
 export type Data = Record<string, unknown>;
 
+/** What a spec says about a state; null: nothing. */
+export type Health = "good" | "warning" | "bad" | "neutral" | null;
+
 export interface StateCount {
     name: string;
     initial: boolean;
     final: boolean;
+    health: Health;
     instances: number;
     stopped: number;
 }
@@ -50,6 +54,7 @@ export interface State {
     name: string;
     initial: boolean;
     final: boolean;
+    health: Health;
     timeout: { after_ms: number; event: string } | null;
 }
 

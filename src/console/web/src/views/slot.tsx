@@ -186,7 +186,7 @@ function Jobs({ name }: { name: string }): JSX.Element {
                 <Segmented
                     label="Which"
                     value={state}
-                    options={[["all", "All"], ["queued", "Queued"], ["running", "Running"], ["failed", "Failed"], ["done", "Done"]]}
+                    options={[["all", "All"], ["queued", "Queued"], ["delayed", "Delayed"], ["running", "Running"], ["failed", "Failed"], ["done", "Done"]]}
                     onChange={(value) => amend({ state: value === "all" ? null : value })}
                 />
             }
