@@ -118,3 +118,29 @@ bool det_record_equal(const struct det_record *record, const void *a, const void
     }
     return true;
 }
+
+static bool is_long_text(const struct det_field *field)
+{
+    return field->kind == DET_KIND_TEXT && field->size >= DET_RECORD_LONG &&
+           !(field->flags & DET_FIELD_ARRAY);
+}
+
+void det_record_copy(const struct det_record *record, void *target, const void *source)
+{
+    const char *from = source;
+    char *to = target;
+    size_t at = 0, length;
+
+    for (size_t i = 0; i < record->field_count; i++) {
+        const struct det_field *field = &record->fields[i];
+
+        /* Fields in another order than in the struct are copied whole. */
+        if (!is_long_text(field) || field->offset < at)
+            continue;
+        memcpy(to + at, from + at, field->offset - at);
+        length = strnlen(from + field->offset, field->size - 1);
+        memcpy(to + field->offset, from + field->offset, length + 1);
+        at = (size_t)field->offset + field->size;
+    }
+    memcpy(to + at, from + at, record->size - at);
+}

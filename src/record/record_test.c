@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "lib/test.h"
+#include "record/value.h"
 
 /* Validating says so, and encoding the same. */
 static void expect(const struct every *value, int code, size_t offset, const char *text)
@@ -242,6 +243,44 @@ static void comparing_what_is_not_valid_stays_inside_the_struct(void **state)
     assert_true(det_record_equal(every_record(), &a, &b));
 }
 
+/* Fields in the order of the struct, and in the opposite one. */
+static void a_copy_takes_what_is_used(void **state)
+{
+    static struct {
+        uint64_t before;
+        char text[4000];
+        uint64_t between;
+        char other[2000];
+        uint64_t behind;
+    } from, to;
+    struct det_field fields[] = {
+        { .name = "text", .kind = DET_KIND_TEXT, .offset = 8, .size = 4000, .capacity = 3999 },
+        { .name = "other", .kind = DET_KIND_TEXT, .offset = 4016, .size = 2000, .capacity = 1999 },
+    };
+    struct det_record record = {
+        .name = "long", .version = 1, .size = sizeof from, .fields = fields, .field_count = 2
+    };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        memset(&from, 0, sizeof from);
+        memset(&to, 'x', sizeof to);
+        from.before = from.between = from.behind = 7;
+        memcpy(from.text, "used", 5);
+        memset(from.other, 'y', sizeof from.other - 1);
+        det_record_copy(&record, &to, &from);
+        assert_true(to.before == 7 && to.between == 7 && to.behind == 7);
+        assert_string_equal(to.text, "used");
+        assert_string_equal(to.other, from.other);
+        /* What is not used is not touched, so that it costs nothing. */
+        assert_int_equal(to.text[3999], i == 0 ? 'x' : 0);
+        fields[0].offset = 4016;
+        fields[0].size = 2000;
+        fields[1].offset = 8;
+        fields[1].size = 4000;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +298,7 @@ int main(void)
         cmocka_unit_test(what_is_absent_or_behind_an_end_does_not_count),
         cmocka_unit_test(all_nans_are_equal_and_zeros_are_not),
         cmocka_unit_test(comparing_what_is_not_valid_stays_inside_the_struct),
+        cmocka_unit_test(a_copy_takes_what_is_used),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -169,4 +169,11 @@ bool det_value_set_enum(const struct det_field *field, void *value, struct det_v
 int det_value_check(const struct det_field *field, const void *value, const char **ret_reason);
 bool det_value_equal(const struct det_field *field, const void *a, const void *b);
 
+/* Shorter structs and texts are copied whole. */
+#define DET_RECORD_LONG 1024
+
+/* Copies a struct as far as it is used: of a long text that is what stands before its end. What is
+ * behind that stays as it was. */
+void det_record_copy(const struct det_record *record, void *target, const void *source);
+
 #endif

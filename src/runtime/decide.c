@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/memory.h"
+#include "machine/data_copy.h"
 #include "runtime/meter.h"
 #include "store/effect_key.h"
 
@@ -89,7 +90,8 @@ static int own_data(struct det_turn *turn)
         turn->runtime, &draft->data, &draft->data_capacity, turn->served->data_size, 1);
     if (r < 0)
         return r;
-    memcpy(draft->data, turn->resident->data, turn->served->data_size);
+    det_machine_copy_data(
+        turn->served->machine, turn->served->data_size, draft->data, turn->resident->data);
     draft->is_data_changed = true;
     return 0;
 }

@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "machine/data_copy.h"
 #include "runtime/turn.h"
 
 struct image {
@@ -264,7 +265,8 @@ static void install(struct image *image, struct det_shard *shard)
         install_lists(image, shard);
     for (size_t i = 0; i < count; i++)
         resident->history[(loaded->head.transition_count - 1 - i) % kept] = loaded->history[i];
-    memcpy(resident->data, loaded->data, resident->served->data_size);
+    det_machine_copy_data(
+        resident->served->machine, resident->served->data_size, resident->data, loaded->data);
     resident->head = loaded->head;
     resident->has_foreign = image->has_foreign;
     resident->handle = loaded->instance;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "machine/data_copy.h"
 #include "runtime/node.h"
 #include "runtime/turn.h"
 
@@ -152,7 +153,8 @@ void det_turn_publish(struct det_turn *turn, const struct det_store_commit *comm
     if (draft->kept_count || draft->is_kept_dropped || turn->retried)
         publish_kept(turn);
     if (draft->is_data_changed)
-        memcpy(resident->data, draft->data, turn->served->data_size);
+        det_machine_copy_data(
+            turn->served->machine, turn->served->data_size, resident->data, draft->data);
     if (draft->reason) {
         det_assert(resident->more && strlen(draft->reason) <= DET_REASON_MAX);
         memcpy(resident->more->reason, draft->reason, strlen(draft->reason) + 1);

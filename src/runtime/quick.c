@@ -3,6 +3,7 @@
 
 /* quick.c - one event, all of it on the stack. */
 #include "runtime/quick.h"
+#include "machine/data_copy.h"
 
 #include <string.h>
 
@@ -137,7 +138,9 @@ static void publish(const struct quick *quick)
         resident->history[count % quick->runtime->options.history_kept] = quick->row.from;
     resident->head = quick->head;
     if (quick->commit.data)
-        memcpy(resident->data, quick->commit.data, resident->served->data_size);
+        det_machine_copy_data(
+            resident->served->machine, resident->served->data_size, resident->data,
+            quick->commit.data);
     if (quick->commit.timer_count)
         publish_timer(quick);
     quick->shard->counts.transitions++;

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "machine/data_copy.h"
 #include "os/os.h"
 #include "store/memory.h"
 
@@ -365,7 +366,8 @@ static void apply(
     for (size_t i = 0; i < commit->deferred_count; i++)
         apply_deferred(store, instance, &commit->deferred[i], staged);
     if (commit->data)
-        memcpy(instance->data, commit->data, instance->machine->data_size);
+        det_machine_copy_data(
+            commit->machine, instance->machine->data_size, instance->data, commit->data);
     det_assert(!commit->reason || strlen(commit->reason) <= DET_REASON_MAX);
     if (commit->reason)
         memcpy(instance->more->reason, commit->reason, strlen(commit->reason) + 1);
@@ -405,7 +407,8 @@ static void apply_light(
     if (commit->timer_count)
         apply_timer(store, instance, commit->timers);
     if (commit->data)
-        memcpy(instance->data, commit->data, instance->machine->data_size);
+        det_machine_copy_data(
+            commit->machine, instance->machine->data_size, instance->data, commit->data);
     set_head(instance, commit->head);
     commit->next = memory_row_at(instance, instance->row_next);
 }

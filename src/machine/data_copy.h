@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* data_copy.h - the data of an instance, copied as far as it is used. */
+#ifndef DET_MACHINE_DATA_COPY_H
+#define DET_MACHINE_DATA_COPY_H
+
+#include <string.h>
+
+#include <detent/machine.h>
+
+#include "record/value.h"
+
+/* `size` is that of the struct. */
+static inline void det_machine_copy_data(
+    const struct det_machine *machine, size_t size, void *target, const void *source)
+{
+    if (size < DET_RECORD_LONG)
+        memcpy(target, source, size);
+    else
+        det_record_copy(det_machine_data(machine), target, source);
+}
+
+#endif
