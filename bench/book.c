@@ -169,7 +169,8 @@ int book_single(struct book *book, uint64_t operations, uint64_t *seed)
 struct crowd {
     struct book *book;
     unsigned senders;
-    bool is_waits; /* WAIT to one instance after the other, not entries to random ones */
+    bool is_in_turn; /* the event to one instance after the other, not entries to random ones */
+    struct book_event event;
     pthread_mutex_t mutex;
     pthread_cond_t ended;
     _Atomic uint64_t begun;
@@ -205,7 +206,7 @@ static void send_next(struct sender *sender)
         leave(crowd);
         return;
     }
-    if (crowd->is_waits) {
+    if (crowd->is_in_turn) {
         book_id((uint32_t)number, sender->id);
     } else {
         sender->event.enter.amount = number % 10000;
@@ -238,7 +239,7 @@ static int run_crowd(struct crowd *crowd)
     crowd->running = crowd->senders;
     for (unsigned i = 0; i < crowd->senders; i++) {
         senders[i] = (struct sender){ .crowd = crowd, .number = i, .seed = i + 1 };
-        senders[i].event = crowd->is_waits ? book_wait() : book_entry(0);
+        senders[i].event = crowd->event;
         senders[i].send = (struct det_send){ .machine = &book_machine,
                                              .instance = senders[i].id,
                                              .event = &senders[i].event,
@@ -258,16 +259,30 @@ static int run_crowd(struct crowd *crowd)
 
 int book_submit(struct book *book, unsigned senders, uint64_t operations)
 {
-    struct crowd crowd = { .book = book, .senders = senders, .operations = operations };
+    struct crowd crowd = {
+        .book = book, .senders = senders, .operations = operations, .event = book_entry(0)
+    };
+
+    return run_crowd(&crowd);
+}
+
+static int send_to_all(struct book *book, uint32_t count, struct book_event event)
+{
+    struct crowd crowd = { .book = book,
+                           .senders = WAIT_SENDERS,
+                           .operations = count,
+                           .is_in_turn = true,
+                           .event = event };
 
     return run_crowd(&crowd);
 }
 
 int book_wait_all(struct book *book, uint32_t count)
 {
-    struct crowd crowd = {
-        .book = book, .senders = WAIT_SENDERS, .operations = count, .is_waits = true
-    };
+    return send_to_all(book, count, book_wait());
+}
 
-    return run_crowd(&crowd);
+int book_lend_all(struct book *book, uint32_t count)
+{
+    return send_to_all(book, count, book_lend());
 }

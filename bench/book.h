@@ -44,7 +44,8 @@ DET_MUST_CHECK int book_submit(struct book *book, unsigned senders, uint64_t ope
 DET_MUST_CHECK int book_block(struct book *book, unsigned senders, uint64_t operations);
 /* One after the other, on this thread. */
 DET_MUST_CHECK int book_single(struct book *book, uint64_t operations, uint64_t *seed);
-/* The event WAIT to the first `count` instances, each once. */
+/* The event WAIT, or LEND, to the first `count` instances, each once. */
 DET_MUST_CHECK int book_wait_all(struct book *book, uint32_t count);
+DET_MUST_CHECK int book_lend_all(struct book *book, uint32_t count);
 
 #endif

@@ -212,10 +212,38 @@ int det_real_file_lock(struct det_world *world, struct det_file *file)
     return r < 0 ? det_real_error(errno) : 0;
 }
 
+/* Of a file that was dropped from memory, so much is read ahead, and for no longer than this: not
+ * all of a file that does not fit. The kernel takes one request for no more than a window at a
+ * time. */
+#define AHEAD_MAX    ((int64_t)1 << 30)
+#define AHEAD_TIME   (400 * DET_MILLISECOND)
+#define AHEAD_WINDOW (128 << 10)
+
+static int64_t ahead_max(const struct det_file *file)
+{
+    int64_t pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    int64_t half = pages > 0 && page > 0 ? pages * page / 2 : 0;
+    int64_t most = half < AHEAD_MAX ? half : AHEAD_MAX;
+    struct stat status;
+
+    if (fstat(file->descriptor, &status) < 0)
+        return 0;
+    return status.st_size < most ? status.st_size : most;
+}
+
+/* What is dropped is read again in one go, in the background: single pages, each when it is needed,
+ * take many times as long. */
 void det_real_file_forget(struct det_world *world, struct det_file *file)
 {
-    (void)world;
+    int64_t most;
+    det_time end;
+
     (void)posix_fadvise(file->descriptor, 0, 0, POSIX_FADV_DONTNEED);
+    most = ahead_max(file);
+    end = det_real_now(world, DET_CLOCK_MONOTONIC) + AHEAD_TIME;
+    for (int64_t at = 0; at < most && det_real_now(world, DET_CLOCK_MONOTONIC) < end;
+         at += AHEAD_WINDOW)
+        (void)posix_fadvise(file->descriptor, at, AHEAD_WINDOW, POSIX_FADV_WILLNEED);
 }
 
 /* Only the administrator can give a file away, and only the owner can change its mode. */
