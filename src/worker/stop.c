@@ -13,7 +13,7 @@
 
 det_time det_stop_now(const struct det_workers *workers)
 {
-    return workers->now - workers->held;
+    return (workers->is_clock_held ? workers->tick_began : workers->now) - workers->held;
 }
 
 /* How many levels are below each worker of the subtree. */

@@ -13,7 +13,8 @@
  * Invariants
  *   1. `walk_at` is the next worker of the walk, and is in the tree; NULL: no walk is under way.
  *   2. The clock of stops (det_stop_now()) stands still while a slice runs and, when all stop,
- *      while the crews are behind: the time of a worker to stop is its own. */
+ *      from the begin of a walk to its end, ends of runs and pauses included: the time of a worker
+ *      to stop is its own. */
 #include <string.h>
 
 #include "worker/tree.h"
@@ -99,6 +100,9 @@ static det_time read_clock(const struct det_workers *workers)
 
 static void finish(struct det_workers *workers)
 {
+    if (workers->is_clock_held)
+        workers->held += read_clock(workers) - workers->tick_began;
+    workers->is_clock_held = false;
     workers->counted = workers->counting;
     workers->tick_took = workers->walk_took;
     if (workers->tick_took > workers->tick_took_max)
@@ -110,6 +114,7 @@ void det_tick_begin(struct det_workers *workers)
     det_workers_now(workers);
     workers->tick_began = workers->now;
     workers->walk_took = 0;
+    workers->is_clock_held = workers->is_stopping;
     workers->queued_before = UINT32_MAX;
     memset(&workers->counting, 0, sizeof workers->counting);
     if (workers->root)
@@ -133,7 +138,8 @@ static void walk(struct det_workers *workers, det_time span)
     workers->walking--;
     det_workers_bury(workers);
     workers->walk_took += took;
-    workers->held += took;
+    if (!workers->is_clock_held)
+        workers->held += took;
     if (!workers->walk_at)
         finish(workers);
 }
@@ -153,10 +159,8 @@ static bool are_crews_behind(struct det_workers *workers)
 
 det_time det_tick_slice(struct det_workers *workers)
 {
-    if (are_crews_behind(workers)) {
-        workers->held += QUEUE_PAUSE;
+    if (are_crews_behind(workers))
         return QUEUE_PAUSE;
-    }
     walk(workers, SLICE);
     return 0;
 }

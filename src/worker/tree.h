@@ -370,7 +370,8 @@ struct det_workers {
     struct det_worker *walk_at;     /* the next one of the tick that is under way; NULL: none is */
     det_time tick_began, walk_took; /* of that tick; its slices so far */
     uint32_t queued_before;         /* in the queues of the crews, when the walk looked last */
-    det_time held;                  /* the loop by all slices so far: see det_stop_now() */
+    det_time held;                  /* by walks so far: see det_stop_now() */
+    bool is_clock_held;             /* all stop, and a walk is under way */
     det_time tick_took, tick_took_max;
     det_time now, wall_ahead; /* of this turn; wall - monotonic */
     uint64_t chance;          /* of what need not be random */
