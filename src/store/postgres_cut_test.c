@@ -324,6 +324,29 @@ static void without_a_connection_what_is_read_is_refused_until_there_is_one(void
     line_close(&line);
 }
 
+/* The first attempt was sent, so it may have happened; the next one is given up. */
+static void a_put_that_may_have_happened_is_not_called_closed(void **state)
+{
+    const struct deed put = { "put", do_put };
+    struct line line;
+    uint64_t size;
+
+    (void)state;
+    line_open(&line);
+    size = measure(&line, &put);
+    for (uint64_t k = 1; k < CUTS; k++) {
+        det_test_proxy_cut(line.proxy, size * k / CUTS);
+        det_store_cancel(line.pad->store, 100 * DET_MILLISECOND);
+        assert_int_equal(do_put(line.pad, &line.said), DET_ERR_CANCELLED);
+        /* This one was not sent. */
+        assert_int_equal(do_put(line.pad, &line.said), DET_ERR_CLOSED);
+        det_store_cancel(line.pad->store, DET_NEVER);
+        det_test_proxy_cut(line.proxy, UINT64_MAX);
+        assert_int_equal(do_put(line.pad, &line.said), 0);
+    }
+    line_close(&line);
+}
+
 static void wherever_the_server_is_cut_off_an_opening_says_so(void **state)
 {
     const struct det_store_options options = { .timeout = 60 * DET_MILLISECOND };
@@ -380,6 +403,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wherever_the_server_is_cut_off_what_is_read_is_true_or_refused),
         cmocka_unit_test(without_a_connection_what_is_read_is_refused_until_there_is_one),
+        cmocka_unit_test(a_put_that_may_have_happened_is_not_called_closed),
         cmocka_unit_test(wherever_the_server_is_cut_off_an_opening_says_so),
         cmocka_unit_test(whichever_question_is_not_answered_an_opening_ends_in_time),
     };

@@ -180,16 +180,30 @@ static void wait_for_next(struct postgres_store *store, unsigned attempt)
     det_mutex_unlock(world, store->mutex);
 }
 
+/* The result of a failure after an attempt whose outcome is not known: not one that says that
+ * nothing happened. */
+static int result_in_doubt(int result)
+{
+    if (result == DET_ERR_CLOSED)
+        return DET_ERR_CANCELLED;
+    return result == DET_ERR_NO_SPACE || result == DET_ERR_READ_ONLY || result == DET_ERR_LIMIT ||
+                   result == DET_ERR_NO_MEMORY
+               ? DET_ERR_IO
+               : result;
+}
+
 int det_postgres_run(
     struct postgres_store *store, const struct postgres_job *job, struct postgres_failure *retfail)
 {
     struct det_world *world = store->store.world;
     det_time deadline = det_world_now(world, DET_CLOCK_MONOTONIC) + store->timeout;
     struct postgres_failure failure = { 0 };
+    bool is_in_doubt = false;
     int r;
 
     for (unsigned attempt = 0;; attempt++) {
         r = try(store, job, &failure);
+        is_in_doubt = is_in_doubt || failure.action == POSTGRES_UNKNOWN;
         if (failure.action == POSTGRES_DONE || !is_worth_it(job, &failure))
             break;
         if (det_world_now(world, DET_CLOCK_MONOTONIC) >= deadline ||
@@ -197,6 +211,8 @@ int det_postgres_run(
             break;
         wait_for_next(store, attempt);
     }
+    if (is_in_doubt && failure.action != POSTGRES_DONE)
+        failure.result = result_in_doubt(failure.result);
     if (retfail)
         *retfail = failure;
     return failure.action == POSTGRES_DONE ? r : failure.result;
