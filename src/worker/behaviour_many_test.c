@@ -133,6 +133,33 @@ SENTENCE(children_by_hand_come_and_go_while_others_are_made)
     forest_end(&lab);
 }
 
+static unsigned refused_children;
+
+static void watch_refused(const struct det_worker_event *event)
+{
+    refused_children += event->kind == DET_WORKER_CHILD_REFUSED;
+}
+
+SENTENCE(children_by_hand_are_not_refused_by_the_round_that_comes_to_them)
+{
+    struct det_child_spec spec = { .name = "h", .kind = "puppet" };
+    struct lab_options options = forest_options(seed);
+    struct lab lab;
+
+    refused_children = 0;
+    options.watch = watch_refused;
+    lab_open(&lab, options);
+    lab_apply(&lab, spec_of(0, MANY, 1));
+    assert_in_range(count_workers(&lab), 2, 600);
+    assert_int_equal(det_workers_upsert(lab.workers, NULL, &spec, NULL), 0);
+    assert_in_range(count_workers(&lab), 2, MANY - 1);
+    assert_int_equal(det_workers_upsert(lab.workers, NULL, &spec, NULL), 0);
+    lab_run(&lab, 10 * DET_SECOND);
+    lab_assert_state(&lab, "lab/h", "working");
+    assert_int_equal(refused_children, 0);
+    forest_end(&lab);
+}
+
 SENTENCE(a_stop_does_not_wait_for_children_that_are_to_be_made)
 {
     struct lab lab;
@@ -191,6 +218,7 @@ int main(void)
         cmocka_unit_test(a_tick_makes_a_bounded_number_of_children),
         cmocka_unit_test(what_is_wanted_while_children_are_made_counts),
         cmocka_unit_test(children_by_hand_come_and_go_while_others_are_made),
+        cmocka_unit_test(children_by_hand_are_not_refused_by_the_round_that_comes_to_them),
         cmocka_unit_test(a_stop_does_not_wait_for_children_that_are_to_be_made),
         cmocka_unit_test(children_are_found_without_memory_for_an_index),
     };

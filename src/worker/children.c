@@ -243,7 +243,8 @@ static bool fulfil(struct det_worker *worker, struct det_wish *wish)
     struct det_worker *child = det_worker_child(worker, wish->name);
     bool is_new = !child;
 
-    if (child && child->mark == worker->round) {
+    /* A round may come to a wish that an upsert has fulfilled meanwhile. */
+    if (child && child->mark == worker->round && wish->round != worker->round) {
         refuse_once(worker, wish, DET_ERR_EXISTS, "there is one of this name already");
         return false;
     }
@@ -253,7 +254,7 @@ static bool fulfil(struct det_worker *worker, struct det_wish *wish)
         child = make(worker, wish);
     if (!child)
         return false;
-    child->mark = worker->round;
+    child->mark = wish->round = worker->round;
     note_order(worker, child);
     /* One of another kind, or that was deleted, is made anew when it is gone. */
     if (comes_back(child, wish))

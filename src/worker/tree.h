@@ -64,6 +64,7 @@ struct det_wish {
     bool is_stateless;         /* it has states to run in, and its parent has none of them */
     bool is_changed;           /* `spec` is for the worker to take */
     bool is_refused;           /* was told that it is wrong */
+    uint64_t round;            /* of the parent, in which it was last fulfilled */
     uint64_t hash;             /* of all that was said */
     struct det_user_spec spec; /* until the worker has taken it */
     struct det_list children;  /* YAML: wishes for the worker to take */
