@@ -53,8 +53,8 @@ DET_API int det_store_open(const char *url, struct det_store **ret, struct det_e
 DET_API int det_store_open_with(
     const char *url, const struct det_store_options *options, struct det_store **ret,
     struct det_error *reterr) DET_MUST_CHECK;
-/* Which store it is: 32 hexadecimal digits, the same as long as it exists, also in copies of it;
- * "" for one in memory. */
+/* Which store it is: 32 hexadecimal digits, the same as long as it exists, also in copies of it. A
+ * store in memory has a new one each time it is opened. */
 DET_API const char *det_store_identity(const struct det_store *store);
 /* Limits how long calls wait for the server of the store, those under way and later ones: until
  * `span` from now, and not at all with 0. DET_NEVER removes the limit. From any thread, at any

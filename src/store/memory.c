@@ -318,13 +318,15 @@ static int check_options(
     return 0;
 }
 
-/* Every store is another one: the keys of its effects say which. */
+/* Every store is another one: the keys of its effects say which. Services outside get these, so
+ * nothing in them tells the seed of the maps. */
 static void make_identity(struct memory_store *memory)
 {
+    unsigned long long first = det_world_random_u64(memory->store.world);
+    unsigned long long second = det_world_random_u64(memory->store.world);
+
     (void)snprintf(
-        memory->store.identity, sizeof memory->store.identity, "%016llx%016llx",
-        (unsigned long long)memory->seed,
-        (unsigned long long)(memory->seed * 0x9e3779b97f4a7c15u ^ memory->seed >> 32));
+        memory->store.identity, sizeof memory->store.identity, "%016llx%016llx", first, second);
 }
 
 static int memory_open(

@@ -3,6 +3,7 @@
 
 /* memory_test.c - the contract of a driver, over the memory store: one commit is all or nothing,
  * and what it refuses leaves nothing. */
+#include "store/memory.h"
 #include "store/pad_test.h"
 
 static void an_instance_is_found_as_it_was_committed(void **state)
@@ -333,9 +334,25 @@ static void a_commit_without_memory_leaves_nothing(void **state)
     det_machine_close(machine);
 }
 
+/* Whoever knows the seed can make ids that all fall into one place of a map. */
+static void the_identity_of_a_store_does_not_tell_its_seed(void **state)
+{
+    struct det_store *store;
+    char seed[20];
+
+    (void)state;
+    assert_int_equal(det_store_open("memory:", &store, NULL), 0);
+    snprintf(
+        seed, sizeof seed, "%016llx", (unsigned long long)((struct memory_store *)store)->seed);
+    assert_int_equal(strlen(det_store_identity(store)), 32);
+    assert_null(strstr(det_store_identity(store), seed));
+    det_store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_identity_of_a_store_does_not_tell_its_seed),
         cmocka_unit_test(an_instance_is_found_as_it_was_committed),
         cmocka_unit_test(a_second_of_the_same_id_is_refused),
         cmocka_unit_test(a_commit_from_another_sequence_is_a_conflict),
