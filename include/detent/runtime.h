@@ -456,7 +456,8 @@ DET_API int det_runtime_effects(
 
 /* A dead letter is tried again from the first attempt. `key` is that of the effect, or its last
  * parts, "1/0"; or "timer/" and the name of a timer, "timer/" alone for the state's own: it fires
- * now. DET_ERR_NOT_FOUND when the instance has no such dead letter. */
+ * now. DET_ERR_NOT_FOUND when the instance has no such dead letter; DET_ERR_INVALID, with the keys,
+ * when the last parts fit more than one. */
 DET_API int det_runtime_retry(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const char *key, struct det_error *reterr) DET_MUST_CHECK;

@@ -188,10 +188,32 @@ static bool is_meant(const char *key, const char *wanted)
             strcmp(key + length - tail, wanted) == 0);
 }
 
+/* Whether a key that was given means one dead letter at most; a full key does. */
+static int check_meant(struct act *act, const struct instance *instance, const char *wanted)
+{
+    char key[INSTANCE_KEY_TEXT];
+    struct det_buffer keys;
+    size_t count = 0;
+
+    det_buffer_init(&keys, act->store.cli->allocator);
+    for (const struct instance_effect *e = instance->effects; wanted && e; e = e->next) {
+        if (!e->row.is_dead ||
+            !is_meant(instance_key(act->store.store, act->machine, act->id, &e->row, key), wanted))
+            continue;
+        det_buffer_format(&keys, "%s%s", count++ ? ", " : "", key);
+    }
+    if (count > 1)
+        cli_complain(
+            act->store.cli, "'%s' fits %zu dead letters of %s; use the key of one: %s", wanted,
+            count, act->id, det_buffer_text(&keys));
+    det_buffer_deinit(&keys);
+    return count > 1 ? CLI_CONFLICT : CLI_OK;
+}
+
 static int retry_all(struct act *act, const struct instance *instance, const char *wanted)
 {
     char key[INSTANCE_KEY_TEXT];
-    int code = CLI_OK;
+    int code = check_meant(act, instance, wanted);
     size_t count = 0;
 
     for (const struct instance_timer *t = instance->timers; t && code == CLI_OK; t = t->next) {

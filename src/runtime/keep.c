@@ -11,6 +11,7 @@
  *     span:   the first event in each span since 1970 */
 #include "runtime/keep.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -193,20 +194,42 @@ static bool is_meant(const char *key, const char *wanted)
                                         strcmp(key + length - tail, wanted) == 0);
 }
 
-static struct det_errand *find_dead(const struct det_resident *resident, const char *key)
+/* The dead effects that a key may mean. */
+struct found_dead {
+    struct det_errand *errand; /* the last one; the one of the full key before all others */
+    size_t count;
+    char keys[DET_ERROR_TEXT_MAX]; /* as many as have room */
+};
+
+static void note_dead(struct found_dead *found, struct det_errand *errand)
+{
+    size_t used = strlen(found->keys);
+
+    found->errand = errand;
+    found->count++;
+    (void)snprintf(
+        found->keys + used, sizeof found->keys - used, "%s%s", used ? ", " : "", errand->key);
+}
+
+static void find_dead(const struct det_resident *resident, const char *key, struct found_dead *ret)
 {
     struct det_resident_more *more = resident->more;
 
+    *ret = (struct found_dead){ 0 };
     if (!more)
-        return NULL;
+        return;
     DET_LIST_EACH(node, &more->errands)
     {
         struct det_errand *errand = DET_CONTAINER(node, struct det_errand, node);
 
-        if (errand->state == DET_ERRAND_DEAD && is_meant(errand->key, key))
-            return errand;
+        if (errand->state != DET_ERRAND_DEAD || !is_meant(errand->key, key))
+            continue;
+        if (strcmp(errand->key, key) == 0) {
+            *ret = (struct found_dead){ .errand = errand, .count = 1 };
+            return;
+        }
+        note_dead(ret, errand);
     }
-    return NULL;
 }
 
 static int promise(struct det_turn *turn)
@@ -307,7 +330,7 @@ int det_runtime_retry(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const char *key, struct det_error *reterr)
 {
-    struct det_errand *errand;
+    struct found_dead found;
     struct det_armed *armed;
     struct det_turn turn;
     int r;
@@ -315,15 +338,19 @@ int det_runtime_retry(
     r = begin(&turn, runtime, machine, instance, reterr);
     if (r < 0)
         return r;
-    errand = find_dead(turn.resident, key);
-    armed = errand ? NULL : find_dead_timer(&turn, key);
+    find_dead(turn.resident, key, &found);
+    armed = found.count ? NULL : find_dead_timer(&turn, key);
     if (armed)
         r = fail(&turn, "the dead letter is not retried", rearm(&turn, armed), reterr);
-    else if (!errand)
+    else if (found.count > 1)
+        r = det_error_set(
+            reterr, DET_ERR_INVALID, "%s fits %zu dead letters of %s %s; use the key of one: %s",
+            key, found.count, machine->name, instance, found.keys);
+    else if (!found.count)
         r = det_error_set(
             reterr, DET_ERR_NOT_FOUND, "%s %s has no dead letter %s", machine->name, instance, key);
     else
-        r = fail(&turn, "the dead letter is not retried", revive(&turn, errand), reterr);
+        r = fail(&turn, "the dead letter is not retried", revive(&turn, found.errand), reterr);
     det_walk_end(&turn);
     return r;
 }

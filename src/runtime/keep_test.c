@@ -380,6 +380,33 @@ static void a_dead_letter_is_tried_again_with_the_same_key(void **state)
     fixture_close(f);
 }
 
+static void a_key_that_fits_two_dead_letters_is_refused(void **state)
+{
+    struct faulty faulty;
+    struct fixture *f = with_dead_letter(&faulty);
+
+    (void)state;
+    assert_int_equal(retry(f, "0"), 0);
+    settle(f);
+    fixture_close(f);
+    f = with_dead_letter(&faulty);
+    for (int i = 0; i < 100 && get(f, "o-1").state != PENDING; i++)
+        advance(f, DET_MINUTE);
+    assert_int_equal(get(f, "o-1").state, PENDING);
+    f->control.effect_failures = 8;
+    assert_int_equal(send_kind(f, "o-1", PAY), 0);
+    advance(f, 2 * DET_MINUTE);
+    assert_int_equal(counts(f).effects_dead, 2);
+    f->control.effect_failures = 0;
+    assert_int_equal(retry(f, "0"), DET_ERR_INVALID);
+    assert_non_null(strstr(f->error.text, "order/o-1/1/0"));
+    assert_non_null(strstr(f->error.text, "order/o-1/3/0"));
+    assert_int_equal(retry(f, "3/0"), 0);
+    settle(f);
+    assert_int_equal(get(f, "o-1").state, PAID);
+    fixture_close(f);
+}
+
 static void only_dead_letters_are_retried(void **state)
 {
     struct faulty faulty;
@@ -478,6 +505,7 @@ int main(void)
         cmocka_unit_test(instances_are_found_by_state_age_and_page),
         cmocka_unit_test(a_query_that_makes_no_sense_is_refused),
         cmocka_unit_test(a_dead_letter_is_tried_again_with_the_same_key),
+        cmocka_unit_test(a_key_that_fits_two_dead_letters_is_refused),
         cmocka_unit_test(only_dead_letters_are_retried),
         cmocka_unit_test(a_retry_without_memory_does_not_happen),
         cmocka_unit_test(a_retry_that_cannot_be_recorded_does_not_happen),
