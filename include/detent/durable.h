@@ -108,8 +108,9 @@ struct det_durable_submission {
 };
 /* When this returns 0 it is durable. `ret_is_new` (may be NULL): false when the id was there.
  * Blocks for the store; calls of several threads share a transaction. DET_ERR_INVALID;
- * DET_ERR_CONFLICT: the id was submitted with other content; DET_ERR_IO: it may be durable; submit
- * it again. */
+ * DET_ERR_CONFLICT: the id was submitted with other content; DET_ERR_BUSY: other processes
+ * submitted at the same time, and it was not taken; DET_ERR_IO, DET_ERR_CANCELLED: it may be
+ * durable. After these three submit it again, with the same id. */
 DET_API int det_durable_submit(
     struct det_durable *durable, const struct det_durable_submission *submission, bool *ret_is_new,
     struct det_error *reterr) DET_MUST_CHECK;

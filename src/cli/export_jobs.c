@@ -49,6 +49,8 @@ static int write_job(void *context, const struct det_job_row *row)
     struct line *line = &exporter->line;
     bool runs = row->state == DET_JOB_RUNNING;
 
+    if (row->is_damaged)
+        return DET_ERR_CORRUPT;
     export_begin(exporter, "job");
     line_text(line, "queue", row->queue);
     line_text(line, "id", row->id);

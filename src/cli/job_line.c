@@ -15,6 +15,8 @@ void job_line(struct line *line, const struct det_job_row *row)
     line_text(line, "id", row->id);
     line_text(line, "work", row->task);
     line_text(line, "state", det_jobs_state_name(row->state));
+    if (row->is_damaged)
+        line_bool(line, "damaged", true);
     line_number(line, "attempts", row->attempts);
     line_time(line, "submitted_at", row->submitted_at);
     if (row->due_at)

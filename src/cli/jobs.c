@@ -86,7 +86,9 @@ static void add_row(struct listing *listing, const struct det_job_row *row)
     table_add(table, CLI_PLAIN, "%llu", (unsigned long long)row->key);
     table_add(table, CLI_BOLD, "%s", row->id);
     table_add(table, CLI_PLAIN, "%s", row->queue);
-    table_add(table, style_of(row->state), "%s", det_jobs_state_name(row->state));
+    table_add(
+        table, row->is_damaged ? CLI_RED : style_of(row->state), "%s%s",
+        det_jobs_state_name(row->state), row->is_damaged ? ", damaged" : "");
     table_add(table, CLI_PLAIN, "%u", row->attempts);
     table_add(
         table, CLI_PLAIN, "%s",

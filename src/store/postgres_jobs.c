@@ -16,6 +16,7 @@
 int det_postgres_jobs_read(const PGresult *rows, int row, struct det_job_row *ret)
 {
     struct det_chain_bytes body = det_postgres_bytes(rows, row, 4);
+    int r;
 
     *ret = (struct det_job_row){
         .key = (uint64_t)det_postgres_number(rows, row, 0),
@@ -32,9 +33,11 @@ int det_postgres_jobs_read(const PGresult *rows, int row, struct det_job_row *re
         .reason = det_postgres_text(rows, row, 11),
         .lost = (uint32_t)det_postgres_number(rows, row, 12),
     };
-    if (!det_postgres_bool(rows, row, 13))
-        return DET_ERR_CORRUPT;
-    return det_jobs_state_find(det_postgres_text(rows, row, 5), &ret->state);
+    ret->is_damaged = !det_postgres_bool(rows, row, 13);
+    r = det_jobs_state_find(det_postgres_text(rows, row, 5), &ret->state);
+    if (r < 0 && ret->is_damaged)
+        ret->state = DET_JOB_FAILED;
+    return ret->is_damaged ? 0 : r;
 }
 
 /* Statements that answer with a row for what they have changed. */

@@ -94,6 +94,26 @@ static void send_claim(struct postgres_exchange *exchange, const struct det_job_
     det_postgres_ask(exchange, POSTGRES_JOB_TAKE, &take);
 }
 
+static void send_damaged(struct postgres_exchange *exchange, void *context)
+{
+    const struct det_job_batch *batch = context;
+    struct postgres_parameters lock = { 0 }, damaged = { 0 };
+
+    det_postgres_add_text(&lock, exchange->connection->store->url.schema);
+    det_postgres_add_text(&lock, batch->queue);
+    det_postgres_ask(exchange, POSTGRES_JOB_LOCK, &lock);
+    det_postgres_add_text(&damaged, batch->queue);
+    det_postgres_add_number(&damaged, batch->capacity);
+    det_postgres_ask(exchange, POSTGRES_JOB_DAMAGED, &damaged);
+}
+
+/* What this could not do, the next claim does. */
+static void fail_damaged(struct postgres_store *store, struct det_job_batch *batch)
+{
+    (void)!det_postgres_run(
+        store, &(struct postgres_job){ send_damaged, NULL, batch, true, 1 }, NULL);
+}
+
 static void send_batch(struct postgres_exchange *exchange, void *context)
 {
     const struct postgres_store *store = exchange->connection->store;
@@ -260,6 +280,8 @@ int det_postgres_jobs_apply(struct det_store *base, struct det_job_batch *batch)
         return r;
     det_buffer_init(&refused, base->allocator);
     r = run_batch(store, &applying);
+    if (r == 0 && batch->wanted && !batch->claimed && applying.refusal == 0)
+        fail_damaged(store, batch);
     if (r == 0 && applying.refusal != 0) {
         give_back(store, batch->queue, &refused);
         r = applying.refusal;

@@ -62,6 +62,56 @@ static void a_job_that_many_put_at_once_is_there_once_and_all_are_told_where(voi
     free(url);
 }
 
+static int note_job(void *context, const struct det_job_row *row)
+{
+    struct det_job_row *job = context;
+
+    if (strcmp(row->id, "a") == 0)
+        *job = *row;
+    assert_true(
+        strcmp(row->id, "a") != 0 || row->state != DET_JOB_FAILED ||
+        strcmp(row->reason, DET_JOB_DAMAGED) == 0);
+    return 0;
+}
+
+static struct det_job_row job_a(struct det_store *store)
+{
+    struct det_job_row job = { 0 };
+
+    assert_int_equal(
+        store->ops->jobs->list(store, &(struct det_job_query){ .limit = 9 }, note_job, &job), 0);
+    return job;
+}
+
+static void a_damaged_job_keeps_nobody_waiting_and_fails_when_nothing_else_is_queued(void **state)
+{
+    const struct det_job_claim wanted = { "q", 9, DET_MINUTE };
+    struct det_job_change retry = { .verb = DET_JOB_RETRY, .queue = "q", .id = "a" };
+    char *url = det_test_postgres_url(server, NULL);
+    struct det_store *store = store_at(url, NULL);
+    struct det_job_row claimed;
+    struct det_job_place place;
+    det_time next;
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(
+            det_jobs_put(
+                store, &(struct det_job_put){ "q", i ? "b" : "a", "work", "x", 1, 0 }, &place),
+            0);
+    free(sql(store, "UPDATE @jobs SET body = 'y' WHERE id = 'a'"));
+    assert_int_equal(det_jobs_claim(store, &wanted, note_job, &claimed, &next), 0);
+    assert_true(job_a(store).is_damaged);
+    assert_int_equal(job_a(store).state, DET_JOB_QUEUED);
+    assert_int_equal(det_jobs_claim(store, &wanted, note_job, &claimed, &next), DET_ERR_NOT_FOUND);
+    assert_true(job_a(store).is_damaged);
+    assert_int_equal(job_a(store).state, DET_JOB_FAILED);
+    assert_int_equal(store->ops->jobs->change(store, &retry), DET_ERR_NOT_FOUND);
+    assert_int_equal(job_a(store).state, DET_JOB_FAILED);
+    det_store_close(store);
+    free(url);
+}
+
 /* The plan of a statement that is prepared now and kept, whatever its parameters. */
 static char *plan_of(struct det_store *store, enum postgres_statement_id id, const char *arguments)
 {
@@ -114,6 +164,7 @@ static void assert_all_look_up(struct det_store *store)
     assert_looks_up(store, POSTGRES_JOB_RENEW, "1, '{1}', '{1}'");
     assert_looks_up(store, POSTGRES_JOB_HELD, "'q'");
     assert_looks_up(store, POSTGRES_JOB_TAKE, "'q', 64, 64, 1, 'owner'");
+    assert_looks_up(store, POSTGRES_JOB_DAMAGED, "'q', 64");
 }
 
 /* Plans are kept for as long as a connection, so none may be good only for the statistics that it
@@ -156,6 +207,7 @@ static void batches_are_planned_without_sequential_scans(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_damaged_job_keeps_nobody_waiting_and_fails_when_nothing_else_is_queued),
         cmocka_unit_test(a_job_that_many_put_at_once_is_there_once_and_all_are_told_where),
         cmocka_unit_test(no_batch_walks_over_the_table_whatever_the_statistics),
         cmocka_unit_test(batches_are_planned_without_sequential_scans),

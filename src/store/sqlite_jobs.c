@@ -53,10 +53,13 @@ int det_sqlite_jobs_read(struct sqlite_call *call, struct det_job_row *ret)
         .reason = det_sqlite_get_text(call, 11, false),
         .lost = (uint32_t)det_sqlite_get_number(call, 12),
     };
-    r = det_sqlite_get_whole(call, 13);
-    if (r == 0)
-        r = det_jobs_state_find(det_sqlite_get_text(call, 5, false), &ret->state);
-    return call->code != SQLITE_OK ? det_sqlite_error(call->code) : r;
+    ret->is_damaged = det_sqlite_get_whole(call, 13) < 0;
+    r = det_jobs_state_find(det_sqlite_get_text(call, 5, false), &ret->state);
+    if (call->code != SQLITE_OK)
+        return det_sqlite_error(call->code);
+    if (r < 0 && ret->is_damaged)
+        ret->state = DET_JOB_FAILED;
+    return ret->is_damaged ? 0 : r;
 }
 
 struct job_walk {

@@ -172,6 +172,17 @@ static int take_first(struct sqlite_store *store, struct applying *applying)
     return r;
 }
 
+static int fail_damaged(struct sqlite_store *store, const struct applying *applying)
+{
+    struct sqlite_call call;
+
+    det_sqlite_call(&store->writer, STATEMENT_JOB_DAMAGED, &call);
+    det_sqlite_text(&call, applying->batch->queue);
+    det_sqlite_number(&call, applying->now);
+    det_sqlite_number(&call, applying->batch->capacity);
+    return det_sqlite_run(&call);
+}
+
 static int find_next(struct sqlite_store *store, const struct applying *applying)
 {
     struct sqlite_call call;
@@ -200,6 +211,8 @@ static int apply_step(struct sqlite_store *store, void *context)
     r = put_back(store, applying);
     if (r == 0)
         r = take_first(store, applying);
+    if (r == 0 && !applying->batch->claimed && applying->refusal == 0)
+        r = fail_damaged(store, applying);
     if (r == 0)
         r = find_next(store, applying);
     return r;

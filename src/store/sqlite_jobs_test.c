@@ -140,11 +140,25 @@ static int count_jobs(void *context, const struct det_store_finding *row)
     return 0;
 }
 
-static int ignore(void *context, const struct det_job_row *row)
+/* How many are damaged, and have failed because of that. */
+static int count_damaged(void *context, const struct det_job_row *row)
 {
-    (void)context;
-    (void)row;
+    unsigned *counts = context;
+
+    counts[0] += row->is_damaged;
+    counts[1] += row->is_damaged && row->state == DET_JOB_FAILED &&
+                 strcmp(row->reason, DET_JOB_DAMAGED) == 0 && row->ended_at > 0;
     return 0;
+}
+
+static void assert_damaged(struct bench *bench, unsigned failed)
+{
+    const struct det_job_query all = { .limit = 9 };
+    unsigned counts[2] = { 0 };
+
+    assert_int_equal(bench->store->ops->jobs->list(bench->store, &all, count_damaged, counts), 0);
+    assert_int_equal(counts[0], 1);
+    assert_int_equal(counts[1], failed);
 }
 
 static void a_damaged_job_is_reported_and_neither_claimed_nor_made_good_by_a_change(void **state)
@@ -160,7 +174,6 @@ static void a_damaged_job_is_reported_and_neither_claimed_nor_made_good_by_a_cha
         "UPDATE jobs SET state = 'delayed', due_at = 1, reason = 'z' WHERE id = 'a'",
         "UPDATE jobs SET state = 'running', due_at = 1, owner = 'x' WHERE id = 'a'",
     };
-    const struct det_job_query all = { .limit = 9 };
     struct bench bench;
     unsigned found;
 
@@ -172,9 +185,15 @@ static void a_damaged_job_is_reported_and_neither_claimed_nor_made_good_by_a_cha
         execute(&bench, damages[i]);
         assert_int_equal(claim(&bench), 0);
         assert_int_equal(bench.job.key, 2);
+        assert_damaged(&bench, 0);
+        /* One that finds nothing else. */
         assert_int_equal(claim(&bench), DET_ERR_NOT_FOUND);
+        assert_damaged(&bench, 1);
         assert_int_equal(
-            bench.store->ops->jobs->list(bench.store, &all, ignore, NULL), DET_ERR_CORRUPT);
+            bench.store->ops->jobs->change(
+                bench.store,
+                &(struct det_job_change){ .verb = DET_JOB_RETRY, .queue = "q", .id = "a" }),
+            DET_ERR_NOT_FOUND);
         found = 0;
         assert_int_equal(bench.store->ops->check(bench.store, count_jobs, NULL, &found), 0);
         assert_int_equal(found, 1);
@@ -218,12 +237,19 @@ static void assert_plan(sqlite3 *database, const char *name, const char *text)
 
 static void claims_and_lists_of_what_is_open_read_no_job_that_has_ended(void **state)
 {
-    static const char *const names[] = { "JOB_DUE: ",          "JOB_LAPSE: ",
-                                         "JOB_TAKE: ",         "JOB_NEXT: ",
-                                         "JOB_LIST_ID: ",      "JOB_LIST_ID_NEWEST: ",
-                                         "JOB_LIST_QUEUED: ",  "JOB_LIST_QUEUED_NEWEST: ",
-                                         "JOB_LIST_DELAYED: ", "JOB_LIST_DELAYED_NEWEST: ",
-                                         "JOB_LIST_RUNNING: ", "JOB_LIST_RUNNING_NEWEST: " };
+    static const char *const names[] = { "JOB_DUE: ",
+                                         "JOB_LAPSE: ",
+                                         "JOB_TAKE: ",
+                                         "JOB_DAMAGED: ",
+                                         "JOB_NEXT: ",
+                                         "JOB_LIST_ID: ",
+                                         "JOB_LIST_ID_NEWEST: ",
+                                         "JOB_LIST_QUEUED: ",
+                                         "JOB_LIST_QUEUED_NEWEST: ",
+                                         "JOB_LIST_DELAYED: ",
+                                         "JOB_LIST_DELAYED_NEWEST: ",
+                                         "JOB_LIST_RUNNING: ",
+                                         "JOB_LIST_RUNNING_NEWEST: " };
     struct bench bench;
     char path[1100];
     sqlite3 *database;

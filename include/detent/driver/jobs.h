@@ -22,9 +22,11 @@
  *      others pass, and are in their old place when it has come.
  *   4. A claim is a lease: it is renewed, and lapses. Its token is the number of the attempt. Who
  *      was gone for too long can neither renew it nor, once somebody else has it, end it.
- *   5. A store opened for reading answers every change with DET_ERR_READ_ONLY.
- *   6. Jobs are put, claimed, renewed and ended in batches. A batch is one transaction. Each job of
- *      it keeps its own claim: who dies with a batch loses one claim of each job that he had. */
+ *   5. A job whose checksum does not match is never claimed and cannot be retried. A claim that
+ *      finds nothing else in the queue makes it FAILED, for the reason DET_JOB_DAMAGED.
+ *   6. A store opened for reading answers every change with DET_ERR_READ_ONLY.
+ *   7. Jobs are put, claimed, renewed and ended in batches. A batch is one transaction. Each job of
+ *      it keeps its own claim: when a process dies, each job that it had claimed loses a claim. */
 #ifndef DETENT_DRIVER_JOBS_H
 #define DETENT_DRIVER_JOBS_H
 
@@ -36,6 +38,7 @@ struct det_store;
 
 #define DET_JOB_NAME_MAX 128 /* bytes of a queue, a task or a schedule, none of them control */
 #define DET_JOB_BODY_MAX (1 << 20) /* bytes of a body */
+#define DET_JOB_DAMAGED  "damaged"
 
 /* Each with its name in the tables. */
 #define DET_JOB_STATES(X) \
@@ -62,6 +65,7 @@ struct det_job_row {
     const char *owner; /* RUNNING: the node that has it; else "" */
     det_time submitted_at, ended_at;
     const char *reason; /* why the last attempt failed; else "" */
+    bool is_damaged;    /* its checksum does not match: nothing of it can be relied on */
 };
 
 /* What is put. */
@@ -73,7 +77,9 @@ struct det_job_put {
 };
 /* What became of it. */
 struct det_job_place {
-    int result; /* 0; DET_ERR_INVALID; DET_ERR_CONFLICT: the id has another task or body */
+    /* 0; DET_ERR_INVALID; DET_ERR_CONFLICT: the id has another task or body; DET_ERR_BUSY: other
+     * processes put jobs at the same time, and it was not put; try again */
+    int result;
     uint64_t key;
     bool is_new;           /* false: the id was there. True only once, unless an answer was lost */
     det_time submitted_at; /* of the job that has the id */
@@ -107,7 +113,7 @@ struct det_job_batch {
     size_t renewal_count;
     det_time span;     /* of claims and renewals, from now by the store's clock */
     uint32_t capacity; /* of the queue: how many may run at the same time, the new ones too */
-    uint32_t wanted;   /* claim at most so many; 0: none, and the rest is not looked at */
+    uint32_t wanted;   /* the most jobs to claim; 0: none, and what follows is not used */
     /* Shown each row as it is now claimed, in the order of the keys; it must not call the store.
      * Its non-zero answer is returned: that row and those after it are in the queue again. */
     int (*visit)(void *context, const struct det_job_row *job);
@@ -167,11 +173,12 @@ struct det_job_ops {
      *   An end counts also when the claim has lapsed, as long as nobody has claimed it since. Again
      * with the same token is fine, and changes nothing that has ended for good. */
     int (*apply)(struct det_store *store, struct det_job_batch *batch);
-    /* By key, in the order of the query, including ended jobs. `visit` must not call the store. */
+    /* By key, in the order of the query, including ended and damaged jobs. `visit` must not call
+     * the store. */
     int (*list)(
         struct det_store *store, const struct det_job_query *query,
         int (*visit)(void *context, const struct det_job_row *job), void *context);
-    /* DET_ERR_NOT_FOUND when there is none, or it is in another state. */
+    /* DET_ERR_NOT_FOUND when there is none, it is in another state, or RETRY finds it damaged. */
     int (*change)(struct det_store *store, const struct det_job_change *change);
     /* Deletes those that ended before a time, some after the other, so that others need not wait
      * for all; their ids may be put again. `ret` is how many, also when it has failed then. */
