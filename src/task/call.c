@@ -18,6 +18,9 @@
 #include "task/body.h"
 #include "task/registry.h"
 
+/* Rounds of messages that det_tasks_try() runs: what was added starts in the first ones. */
+#define TRY_ROUNDS 3
+
 bool det_tasks_is_waiting_for_itself(const struct det_tasks *tasks)
 {
     return tasks->own_loop && det_loop_is_mine(tasks->own_loop);
@@ -184,18 +187,23 @@ static bool borrow(struct det_tasks *tasks)
     return tasks->own_loop && atomic_load(&tasks->posted) == 0 && det_loop_borrow(tasks->loop);
 }
 
+static bool is_last_round(void *argument)
+{
+    return ++*(unsigned *)argument == TRY_ROUNDS;
+}
+
 bool det_tasks_try(
     struct det_tasks *tasks, int (*run)(struct det_tasks *tasks, void *argument), void *argument,
     int *ret)
 {
-    if (det_loop_is_mine(tasks->loop)) {
-        *ret = run(tasks, argument);
-        return true;
-    }
-    if (!borrow(tasks))
+    bool is_mine = det_loop_is_mine(tasks->loop);
+    unsigned rounds = 0;
+
+    if (!is_mine && !borrow(tasks))
         return false;
     *ret = run(tasks, argument);
-    det_loop_return(tasks->loop);
+    if (!is_mine)
+        det_loop_work_and_return(tasks->loop, is_last_round, &rounds);
     return true;
 }
 
@@ -205,7 +213,13 @@ int det_tasks_call(
 {
     int r;
 
-    return det_tasks_try(tasks, run, argument, &r) ? r : queue(tasks, may_wait, run, argument);
+    if (det_loop_is_mine(tasks->loop))
+        return run(tasks, argument);
+    if (!borrow(tasks))
+        return queue(tasks, may_wait, run, argument);
+    r = run(tasks, argument);
+    det_loop_return(tasks->loop);
+    return r;
 }
 
 /* Posted. */

@@ -269,7 +269,8 @@ struct det_posted_call {
 /* Any thread: `run` is called on the loop, later. DET_ERR_BUSY: the intake is full, nothing was
  * done. */
 DET_MUST_CHECK int det_tasks_post(struct det_tasks *tasks, struct det_posted_call *call);
-/* Any thread: the same if the loop can be had without a wait; false: `run` was not called. */
+/* Any thread: the same if the loop can be had without a wait; false: `run` was not called. What it
+ * has posted runs here too, and does not wait for the thread of the loop. */
 DET_MUST_CHECK bool det_tasks_try(
     struct det_tasks *tasks, int (*run)(struct det_tasks *tasks, void *argument), void *argument,
     int *ret);
