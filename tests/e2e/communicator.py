@@ -173,7 +173,7 @@ def test_what_nobody_receives_is_logged():
     Path("detent.yaml").write_text(
         f"{PLANT}  children:\n    - {{name: relay, kind: communicator}}\n")
     it = Up(env={"API_URL": relay.url, "AUTH_TOKEN": "abc"})
-    it.wait_for("message_received content=hello")
+    it.wait_for("message_received .*content=hello")
     it.stop()
 
 
