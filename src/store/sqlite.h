@@ -138,6 +138,7 @@ struct sqlite_mark {
     uint64_t checkpointed; /* frames */
     uint64_t page_at;      /* offset in the file of the page of the last frame */
     uint32_t page_size, page_sum;
+    uint32_t file_sum; /* of that page as the file had it, and of the header of the file */
     bool has_page;
 };
 

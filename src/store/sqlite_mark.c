@@ -27,8 +27,9 @@ enum {
     AT_PAGE = 92,
     AT_PAGE_SIZE = 100,
     AT_PAGE_SUM = 104,
-    AT_WHOLE_SUM = 108,
-    WHOLE_USED = 112,
+    AT_FILE_SUM = 108,
+    AT_WHOLE_SUM = 112,
+    WHOLE_USED = 116,
 };
 
 /* In the index of the log, https://sqlite.org/walformat.html: in the order of this machine. */
@@ -41,6 +42,8 @@ enum {
 };
 /* In the log itself: big endian. */
 enum { LOG_HEAD = 32, FRAME_HEAD = 24 };
+/* In the file. */
+enum { FILE_HEAD = 100 };
 
 static void put(unsigned char *target, uint64_t number, int size)
 {
@@ -72,13 +75,36 @@ static bool sum_page(sqlite3_file *file, int64_t offset, uint32_t size, uint32_t
     return true;
 }
 
-/* The page of the last frame of the log: where it belongs in the file, and its checksum. */
+/* A page as the file has it, without the log (0: the file is shorter), and that with the header of
+ * the file, which a program that moves pages changes. False: not known. */
+static bool sum_in_file(
+    sqlite3 *database, const struct sqlite_mark *mark, uint32_t *ret_page, uint32_t *ret)
+{
+    unsigned char head[FILE_HEAD];
+    sqlite3_file *file = NULL;
+    sqlite3_int64 size;
+
+    *ret_page = 0;
+    if (sqlite3_file_control(database, "main", SQLITE_FCNTL_FILE_POINTER, (void *)&file) !=
+            SQLITE_OK ||
+        !file || !file->pMethods || file->pMethods->xFileSize(file, &size) != SQLITE_OK ||
+        file->pMethods->xRead(file, head, sizeof head, 0) != SQLITE_OK)
+        return false;
+    if (mark->page_at + mark->page_size <= (uint64_t)size &&
+        !sum_page(file, (int64_t)mark->page_at, mark->page_size, ret_page))
+        return false;
+    *ret = det_crc32c(*ret_page, head, sizeof head);
+    return true;
+}
+
+/* The page of the last frame of the log: where it belongs in the file, and its checksums. */
 static void read_last_frame(sqlite3 *database, struct sqlite_mark *mark)
 {
     int64_t at = LOG_HEAD + (int64_t)(mark->frames - 1) * (FRAME_HEAD + (int64_t)mark->page_size);
     sqlite3_file *log = NULL;
     unsigned char number[4];
     uint64_t page = 0;
+    uint32_t in_file;
 
     if (mark->frames &&
         sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, (void *)&log) ==
@@ -89,7 +115,8 @@ static void read_last_frame(sqlite3 *database, struct sqlite_mark *mark)
                number[3];
     if (page)
         mark->page_at = (page - 1) * mark->page_size;
-    else
+    if (!page || !sum_in_file(database, mark, &in_file, &mark->file_sum) ||
+        in_file == mark->page_sum)
         mark->page_size = mark->page_sum = 0;
 }
 
@@ -138,6 +165,7 @@ static bool read_slot(
     ret->page_at = get(slot + AT_PAGE, 8);
     ret->page_size = (uint32_t)get(slot + AT_PAGE_SIZE, 4);
     ret->page_sum = (uint32_t)get(slot + AT_PAGE_SUM, 4);
+    ret->file_sum = (uint32_t)get(slot + AT_FILE_SUM, 4);
     ret->has_page = get(slot + AT_WHOLE_SUM, 4) == det_crc32c(0, slot, AT_WHOLE_SUM);
     return true;
 }
@@ -164,21 +192,14 @@ bool det_sqlite_mark_is_in_log(const struct sqlite_mark *mark)
     return mark->has_page && mark->frames > mark->checkpointed;
 }
 
-/* Whether the file without the log of the mark has all of it; true also when that is not known. */
-static bool is_in_file(const struct sqlite_mark *mark, sqlite3 *database)
+/* Whether the file does not have the last frame: its page there is as it was when the frame was in
+ * the log only. Any other page was written since, by a checkpoint or by another program. */
+static bool is_missing(const struct sqlite_mark *mark, sqlite3 *database)
 {
-    sqlite3_file *file = NULL;
-    sqlite3_int64 size;
-    uint32_t sum;
+    uint32_t page, sum;
 
-    if (!det_sqlite_mark_is_in_log(mark) || !mark->page_size ||
-        sqlite3_file_control(database, "main", SQLITE_FCNTL_FILE_POINTER, (void *)&file) !=
-            SQLITE_OK ||
-        !file || !file->pMethods || file->pMethods->xFileSize(file, &size) != SQLITE_OK)
-        return true;
-    if (mark->page_at + mark->page_size > (uint64_t)size)
-        return false;
-    return !sum_page(file, (int64_t)mark->page_at, mark->page_size, &sum) || sum == mark->page_sum;
+    return det_sqlite_mark_is_in_log(mark) && mark->page_size &&
+           sum_in_file(database, mark, &page, &sum) && sum == mark->file_sum;
 }
 
 int64_t det_sqlite_mark_lost(const struct sqlite_mark *mark, sqlite3 *database, int64_t position)
@@ -188,7 +209,7 @@ int64_t det_sqlite_mark_lost(const struct sqlite_mark *mark, sqlite3 *database, 
 
     /* Without salts there is no log. */
     if (!read_log(database, &log) || !log.salts || log.salts != mark->salts)
-        return lost || is_in_file(mark, database) ? lost : -1;
+        return !lost && is_missing(mark, database) ? -1 : lost;
     if (log.frames >= mark->frames)
         return 0;
     return lost ? lost : -1;
@@ -277,6 +298,7 @@ void det_sqlite_mark_write(struct sqlite_store *store)
     put(slot + AT_PAGE, log.page_at, 8);
     put(slot + AT_PAGE_SIZE, log.page_size, 4);
     put(slot + AT_PAGE_SUM, log.page_sum, 4);
+    put(slot + AT_FILE_SUM, log.file_sum, 4);
     put(slot + AT_WHOLE_SUM, det_crc32c(0, slot, AT_WHOLE_SUM), 4);
     if (det_file_write(
             store->store.world, store->mark, store->mark_generation % 2 * SLOT_SIZE, slot,
