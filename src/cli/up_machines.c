@@ -167,8 +167,8 @@ static void tell_failure(void *user, const struct effect_failure *failure)
     }
     if (failure->is_put_off)
         tell(
-            user, &about, "%s: %s postponed; attempt %u is not counted: %s",
-            call->move.instance, call->effect, call->attempt, failure->why);
+            user, &about, "%s: %s postponed; attempt %u is not counted: %s", call->move.instance,
+            call->effect, call->attempt, failure->why);
     else
         tell(
             user, &about, "%s: %s failed, attempt %u: %s", call->move.instance, call->effect,
