@@ -388,7 +388,7 @@ static void expect_alive(struct crowd *crowd, struct socket_client *client, uint
 
 static void wait_until_up(struct crowd *crowd)
 {
-    while (!atomic_load(&crowd->is_over) && ask(crowd->fixture->folder, "/livez") != 200)
+    while (!atomic_load(&crowd->is_over) && ask(crowd->fixture->folder, "/readyz") != 200)
         (void)poll(NULL, 0, 1);
 }
 

@@ -375,7 +375,7 @@ static void build_twice(void *argument)
 static void add_wrong_flags(void *argument)
 {
     (void)argument;
-    STATE(open_order(), "LOST", .flags = 4);
+    STATE(open_order(), "LOST", .flags = 64);
 }
 
 static void misuse_is_stopped_at_once(void **context)

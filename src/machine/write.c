@@ -70,10 +70,9 @@ static void write_words(struct det_writer *writer)
     const struct det_machine *machine = writer->machine;
     const struct det_record *data = det_record_of(machine->data);
 
-    det_buffer_format(&writer->text, "#define FSM_NAME %s\n#define FSM_PREFIX ", machine->name);
-    for (const char *c = machine->name; *c != '\0'; c++)
-        det_buffer_append_char(&writer->text, (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c));
-    det_buffer_append_char(&writer->text, '\n');
+    det_buffer_format(
+        &writer->text, "#define FSM_NAME %s\n#define FSM_PREFIX %s\n", machine->name,
+        det_write_prefix(writer));
     if (machine->version != 1)
         det_buffer_format(&writer->text, "#define FSM_VERSION %u\n", machine->version);
     if (data != NULL && data != det_empty_record())

@@ -70,6 +70,9 @@ void det_write_collect(struct det_writer *writer);
 /* The alternative of a pair that follows `after`, in the order of the rows; NULL: the first one. */
 const struct det_choice *det_write_choice(
     const struct det_writer *writer, size_t pair, const struct det_choice *after);
+/* For names in C: the name of the machine in capitals, with MY_ before it where C or the templates
+ * use that one. */
+const char *det_write_prefix(struct det_writer *writer);
 /* A name in C that is not in the map yet, like the name on disk as far as that goes. */
 const char *det_write_c_name(
     struct det_writer *writer, struct det_map *map, const char *wire, const char *noun);

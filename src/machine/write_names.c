@@ -26,6 +26,20 @@ static char *capitals_of(struct det_writer *writer, const char *wire)
     return name;
 }
 
+const char *det_write_prefix(struct det_writer *writer)
+{
+    const char *name = capitals_of(writer, writer->machine->name);
+    char *longer;
+
+    if (name == NULL || det_name_use(name) == NULL)
+        return name != NULL ? name : "";
+    longer = det_write_alloc(writer, DET_NAME_MAX + 1, 1);
+    if (longer == NULL)
+        return "";
+    snprintf(longer, DET_NAME_MAX + 1, "MY_%.*s", DET_NAME_MAX - 3, name);
+    return longer;
+}
+
 /* A name on disk may be free where the same one in capitals is not: null, _late, det_late. */
 static bool is_free(const struct det_map *map, const char *name)
 {

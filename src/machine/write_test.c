@@ -208,6 +208,24 @@ static struct det_machine_builder *open_small(void)
     return b;
 }
 
+static void a_name_that_c_uses_in_capitals_has_another_prefix(void **state)
+{
+    struct det_machine_builder *b = open_builder("null", NULL);
+    struct det_machine *machine;
+    char *text;
+
+    (void)state;
+    STATE(b, "a", .flags = DET_STATE_INITIAL);
+    EVENT(b, "go");
+    ON(b, "a", "go", "a");
+    machine = build(b);
+    text = write_text(machine);
+    assert_non_null(strstr(text, "FSM_PREFIX MY_NULL\n"));
+    check_text(machine, text);
+    free(text);
+    det_machine_close(machine);
+}
+
 static void check_unsupported(struct det_machine_builder *b, const char *part)
 {
     struct det_machine *machine = build(b);
@@ -587,6 +605,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_good_spec_is_written_and_read_as_the_same_machine),
+        cmocka_unit_test(a_name_that_c_uses_in_capitals_has_another_prefix),
         cmocka_unit_test(every_spec_of_the_tree_is_written_and_read_as_the_same_machine),
         cmocka_unit_test(random_machines_of_a_builder_are_written_and_read_as_the_same),
         cmocka_unit_test(what_a_spec_cannot_say_is_refused_in_words),

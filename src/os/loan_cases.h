@@ -285,7 +285,7 @@ static inline void spin_on(void *argument)
     struct lending *lending = argument;
 
     if (lending->count++ < SPINS_MAX) {
-        (void)det_world_sleep(lending->gate.world, DET_MILLISECOND);
+        (void)!det_world_sleep(lending->gate.world, DET_MILLISECOND);
         det_loop_post(lending->loop, &lending->post);
     }
 }

@@ -222,7 +222,7 @@ static inline void chatter_message(void *argument)
 {
     struct chatter *chatter = argument;
 
-    (void)det_world_sleep(chatter->gate->world, DET_MILLISECOND);
+    (void)!det_world_sleep(chatter->gate->world, DET_MILLISECOND);
     if (chatter->messages++ == 0)
         det_pool_submit(chatter->pool, &chatter->second);
     if (!atomic_load(&chatter->has_run) && chatter->messages < MESSAGES_MAX)
