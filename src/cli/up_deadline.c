@@ -180,8 +180,14 @@ void up_deadline_arm(struct up *up)
 
 void up_deadline_phase(struct up *up, const char *phase)
 {
-    if (up->deadline)
-        atomic_store(&up->deadline->phase, phase);
+    struct up_deadline *deadline = up->deadline;
+
+    if (!deadline)
+        return;
+    atomic_store(&deadline->phase, phase);
+    /* What was left of the time for tasks is not given to what hangs now. */
+    move_to(deadline, det_add_time(now_of(deadline), CLOSE_SPAN));
+    wake_up(deadline);
 }
 
 void up_deadline_close(struct up *up)
