@@ -254,7 +254,9 @@ def test_what_ran_when_it_was_killed_can_be_cancelled():
     one = begin()
     submit("ran", sys.executable, "job.py", "ledger", "1000")
     wait_until(lambda: ledger() == ["ran 1"], "it runs")
-    one.kill()
+    # Before its job: it must not learn that the job has ended.
+    one.send(signal.SIGKILL)
+    one.process.wait(up.PATIENCE)
     equal(states(), {"ran": "running"})
     detent("jobs", "cancel", "ran", "--reason", "enough", out="ran: is cancelled")
     equal(jobs()[0]["reason"], "enough")
