@@ -152,6 +152,7 @@ static const char *judge_log(struct site *site, size_t size)
     struct project project;
     char name[DET_PATH_MAX + 1] = "", text[2 * DET_PATH_MAX];
     size_t rest = size - strlen(site->folder) - 1;
+    int r;
 
     /* "./" again and again is the same folder. */
     for (size_t i = 0; i < rest; i++)
@@ -162,8 +163,8 @@ static const char *judge_log(struct site *site, size_t size)
     (void)snprintf(text, sizeof text, HEAD "  it: {run: sh, log: %s}\n", name);
     open_right(&project, text);
     problems = (struct cli_problems){ 0 };
-    assert_int_equal(
-        config_check(&project.config, &asked, &problems), problems.count ? DET_ERR_MALFORMED : 0);
+    r = config_check(&project.config, &asked, &problems);
+    assert_int_equal(r, problems.count ? DET_ERR_MALFORMED : 0);
     close_project(&project);
     return problems.count ? problems.items[0].text : NULL;
 }
