@@ -67,8 +67,8 @@ static void on_left(void *user, const struct det_guard_seen *seen, const char *c
 }
 
 static int end_left(
-    const struct det_guard_options *options, const struct det_guard_record *record, size_t size,
-    struct det_error *reterr)
+    const struct det_guard_options *options, const struct det_guard_run *run,
+    const struct det_guard_record *record, size_t size, struct det_error *reterr)
 {
     struct left left = { .options = options };
     struct det_guard_options own = { .grace = options->grace, .user = &left };
@@ -76,7 +76,7 @@ static int end_left(
     struct det_guard_scan scan;
     int r;
 
-    if (det_guard_scan_init(&scan, record, count, true) < 0)
+    if (det_guard_scan_init(&scan, run, record, count, true) < 0)
         return det_error_set(
             reterr, DET_ERR_UNSUPPORTED, "cannot look for processes of an earlier run in /proc");
     r = det_guard_end_all(&scan, &own, on_left);
@@ -95,10 +95,11 @@ static int end_left(
 static int recover(const struct det_guard_options *options, struct det_error *reterr)
 {
     struct det_guard_record *record;
+    struct det_guard_run run;
     size_t size = 0;
     int r;
 
-    r = det_guard_record_load(options->path, &record, &size);
+    r = det_guard_record_load(options->path, &run, &record, &size);
     if (r == DET_ERR_CORRUPT)
         return det_error_set(
             reterr, r,
@@ -108,7 +109,7 @@ static int recover(const struct det_guard_options *options, struct det_error *re
     if (r < 0)
         return det_error_set(
             reterr, r, "%.200s cannot be read: %s", options->path, det_error_text(r));
-    r = record ? end_left(options, record, size, reterr) : 0;
+    r = record ? end_left(options, &run, record, size, reterr) : 0;
     det_guard_record_unload(record, size);
     return r;
 }
@@ -124,23 +125,29 @@ static void make_marks(struct det_guard *guard)
         outer = "";
     (void)snprintf(
         guard->tied, sizeof guard->tied, DET_GUARD_VARIABLE "%s%s%s", outer, *outer ? ":" : "",
-        guard->record->run);
+        guard->run.name);
     (void)snprintf(
         guard->kept, sizeof guard->kept, DET_GUARD_VARIABLE "%s%s%s-kept", outer, *outer ? ":" : "",
-        guard->record->run);
+        guard->run.name);
+}
+
+static bool open_scan(const struct det_guard *guard, bool with_kept, struct det_guard_scan *ret)
+{
+    return det_guard_scan_init(
+               ret, &guard->run, guard->record, DET_GUARD_PROCESSES_MAX, with_kept) == 0;
 }
 
 /* Kills what is tied to the run and still lives. True: nothing of the run is left, also nothing
  * that was kept, which is for the next start to end. */
-static bool end_tied(const struct det_guard_record *record)
+static bool end_tied(const struct det_guard *guard)
 {
     det_time deadline = det_real_now(NULL, DET_CLOCK_MONOTONIC) + CLOSE_SPAN;
     struct det_guard_scan scan;
     bool is_over;
 
-    if (record->count == 0)
-        return !*record->cgroup || det_guard_cgroup_remove(record->cgroup);
-    if (det_guard_scan_init(&scan, record, DET_GUARD_PROCESSES_MAX, false) < 0)
+    if (guard->count == 0)
+        return !*guard->run.cgroup || det_guard_cgroup_remove(guard->run.cgroup);
+    if (!open_scan(guard, false, &scan))
         return false;
     is_over = det_guard_kill_all(&scan, deadline);
     scan.with_kept = true;
@@ -156,7 +163,7 @@ static void end_run(struct det_guard *guard)
 
     if (!guard->record)
         return;
-    is_over = end_tied(guard->record);
+    is_over = end_tied(guard);
     guard->helper_wanted = false;
     det_guard_helper_stop(guard);
     det_guard_record_close(guard, is_over);
@@ -216,10 +223,10 @@ struct det_guard *det_real_guard(struct det_world *world)
 static int take_slot(struct det_guard *guard, struct det_guard_slot **ret)
 {
     struct det_guard_record *record = guard->record;
-    uint32_t index = record->count;
+    uint32_t index = guard->count;
     int r;
 
-    if (guard->free) {
+    if (guard->free && guard->free <= index) {
         *ret = &record->slots[guard->free - 1];
         guard->free = (*ret)->next;
         return 0;
@@ -230,7 +237,7 @@ static int take_slot(struct det_guard *guard, struct det_guard_slot **ret)
             return r;
     }
     *ret = &record->slots[index];
-    record->count = index + 1;
+    record->count = guard->count = index + 1;
     return 0;
 }
 
@@ -298,8 +305,7 @@ void det_guard_kill(struct det_guard *guard, det_time span)
 {
     struct det_guard_scan scan;
 
-    if (!guard->record ||
-        det_guard_scan_init(&scan, guard->record, DET_GUARD_PROCESSES_MAX, true) < 0)
+    if (!guard->record || !open_scan(guard, true, &scan))
         return;
     (void)det_guard_kill_all(&scan, det_real_now(NULL, DET_CLOCK_MONOTONIC) + span);
     det_guard_scan_deinit(&scan);

@@ -59,6 +59,15 @@ _Static_assert(
     sizeof(struct det_guard_record) == 512 && sizeof(struct det_guard_slot) == 64,
     "the record is as docs/formats/processes.md says it");
 
+/* What says who belongs to a run. It is copied from a header whose checksum is right: a name of a run
+ * that is damaged later, when the file is mapped, would name processes of others. */
+struct det_guard_run {
+    char name[DET_GUARD_ID_SIZE];
+    char cgroup[DET_GUARD_CGROUP_SIZE];
+    uint32_t session;
+    uint64_t owner_start;
+};
+
 #define DET_GUARD_SIZE(count) \
     (sizeof(struct det_guard_record) + (size_t)(count) * sizeof(struct det_guard_slot))
 
@@ -67,7 +76,9 @@ struct det_guard {
     const struct det_allocator *allocator;
     pthread_mutex_t lock;
     struct det_guard_record *record; /* NULL: not started */
+    struct det_guard_run run;
     int file;
+    uint32_t count;     /* slots that were ever used; the record's is for its readers */
     uint32_t allocated; /* slots that have their place on the disk */
     uint32_t free;      /* index of the first free one below `count` + 1; 0: none */
     bool helper_wanted; /* from start to close */
@@ -97,8 +108,10 @@ void det_guard_record_close(struct det_guard *guard, bool is_over);
 /* A copy of the one that is there; NULL and 0: there is none, or all of it is over. Freed with
  * det_guard_record_unload(). DET_ERR_CORRUPT. */
 DET_MUST_CHECK int det_guard_record_load(
-    const char *path, struct det_guard_record **ret, size_t *ret_size);
+    const char *path, struct det_guard_run *ret_run, struct det_guard_record **ret,
+    size_t *ret_size);
 void det_guard_record_unload(struct det_guard_record *record, size_t size);
+uint32_t det_guard_record_checksum(const struct det_guard_record *record);
 /* Place on the disk for the slots up to `count`. */
 DET_MUST_CHECK int det_guard_record_grow(struct det_guard *guard, uint32_t count);
 
@@ -117,6 +130,7 @@ bool det_guard_look(int proc, pid_t number, struct det_guard_seen *ret);
 typedef void det_guard_found_fn(void *user, const struct det_guard_seen *seen, const char *command);
 struct det_guard_scan {
     int proc; /* /proc */
+    const struct det_guard_run *run;
     const struct det_guard_record *record;
     size_t slot_count; /* of the record, that can be read */
     bool with_kept;
@@ -124,8 +138,8 @@ struct det_guard_scan {
 };
 /* 0 or -1 with errno. */
 int det_guard_scan_init(
-    struct det_guard_scan *scan, const struct det_guard_record *record, size_t slot_count,
-    bool with_kept);
+    struct det_guard_scan *scan, const struct det_guard_run *run,
+    const struct det_guard_record *record, size_t slot_count, bool with_kept);
 void det_guard_scan_deinit(struct det_guard_scan *scan);
 /* Finds the processes of the run that live; those of the caller and above it are not among them.
  * Calls `call` (NULL: nothing) with each, then sends it the signal (0: none). How many there were,

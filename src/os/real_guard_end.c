@@ -47,7 +47,7 @@ static bool run_until_none(struct det_guard_scan *scan, int signal, det_time dea
 
 bool det_guard_kill_all(struct det_guard_scan *scan, det_time deadline)
 {
-    const char *cgroup = scan->record->cgroup;
+    const char *cgroup = scan->run->cgroup;
     det_time span = LOOK_FIRST;
     bool is_empty;
 

@@ -151,14 +151,15 @@ static void give_away(void *user, const struct det_guard_seen *seen, const char 
             write_process(number, 1, STRANGER);
 }
 
-static struct det_guard_scan open_scan(struct det_guard_record *record)
+static struct det_guard_scan open_scan(
+    const struct det_guard_run *run, struct det_guard_record *record)
 {
     struct det_guard_scan scan;
     char name[4200];
 
     (void)snprintf(name, sizeof name, "%s/proc", folder);
     assert_int_equal(0, mkdir(name, 0700));
-    assert_int_equal(0, det_guard_scan_init(&scan, record, 2, true));
+    assert_int_equal(0, det_guard_scan_init(&scan, run, record, 2, true));
     close(scan.proc);
     scan.proc = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(scan.proc >= 0);
@@ -170,7 +171,6 @@ static struct det_guard_record *new_record(void)
     struct det_guard_record *record = calloc(1, DET_GUARD_SIZE(2));
 
     assert_non_null(record);
-    (void)snprintf(record->run, sizeof record->run, "%032d", 7);
     record->count = 2;
     for (uint32_t i = 0; i < 2; i++)
         record->slots[i] =
@@ -181,7 +181,8 @@ static struct det_guard_record *new_record(void)
 static void a_number_that_was_given_away_during_the_search_is_left_alone(void **state)
 {
     struct det_guard_record *record = new_record();
-    struct det_guard_scan scan = open_scan(record);
+    const struct det_guard_run run = { .name = "00000000000000000000000000000007" };
+    struct det_guard_scan scan = open_scan(&run, record);
     struct fake fake = { .count = 0 };
 
     (void)state;

@@ -41,7 +41,6 @@ static int keep_only(int descriptor)
 
 static _Noreturn void helper_main(const struct det_guard *guard)
 {
-    const struct det_guard_record *record = guard->record;
     struct pollfd owner = { .events = POLLIN };
     struct det_guard_scan scan;
 
@@ -49,7 +48,8 @@ static _Noreturn void helper_main(const struct det_guard *guard)
     (void)setsid();
     (void)!chdir("/");
     owner.fd = keep_only(guard->self);
-    if (owner.fd < 0 || det_guard_scan_init(&scan, record, DET_GUARD_PROCESSES_MAX, false) < 0)
+    if (owner.fd < 0 ||
+        det_guard_scan_init(&scan, &guard->run, guard->record, DET_GUARD_PROCESSES_MAX, false) < 0)
         _exit(1);
     while (poll(&owner, 1, -1) < 0 && errno == EINTR)
         continue;

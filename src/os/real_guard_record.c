@@ -25,7 +25,7 @@
 
 static const char magic[8] = { 'D', 'E', 'T', 'P', 'R', 'O', 'C', '1' };
 
-static uint32_t checksum_of(const struct det_guard_record *record)
+uint32_t det_guard_record_checksum(const struct det_guard_record *record)
 {
     uint32_t sum = det_crc32c(0, record, offsetof(struct det_guard_record, checksum));
 
@@ -77,8 +77,15 @@ static int fill_header(struct det_guard_record *record, const char *run, int *re
     record->owner_start = self.start;
     *ret_cgroup = det_guard_cgroup_make(record->cgroup, run);
     memcpy(record->magic, magic, sizeof magic);
-    record->checksum = checksum_of(record);
+    record->checksum = det_guard_record_checksum(record);
     return 0;
+}
+
+static void copy_run(const struct det_guard_record *record, struct det_guard_run *ret)
+{
+    *ret = (struct det_guard_run){ .session = record->session, .owner_start = record->owner_start };
+    memcpy(ret->name, record->run, sizeof ret->name);
+    memcpy(ret->cgroup, record->cgroup, sizeof ret->cgroup);
 }
 
 static int map_new(struct det_guard *guard, const char *run)
@@ -95,7 +102,9 @@ static int map_new(struct det_guard *guard, const char *run)
     if (map == MAP_FAILED)
         return det_real_error(errno);
     guard->record = map;
-    return fill_header(guard->record, run, &guard->cgroup);
+    r = fill_header(guard->record, run, &guard->cgroup);
+    copy_run(guard->record, &guard->run);
+    return r;
 }
 
 void det_guard_record_close(struct det_guard *guard, bool is_over)
@@ -103,7 +112,7 @@ void det_guard_record_close(struct det_guard *guard, bool is_over)
     if (guard->record)
         (void)munmap(guard->record, DET_GUARD_SIZE(DET_GUARD_PROCESSES_MAX));
     guard->record = NULL;
-    guard->allocated = guard->free = 0;
+    guard->count = guard->allocated = guard->free = 0;
     if (guard->cgroup >= 0)
         close(guard->cgroup);
     guard->cgroup = -1;
@@ -154,8 +163,8 @@ static bool is_of_another_boot(const struct stat *status)
 static bool is_valid(const struct det_guard_record *record)
 {
     return memcmp(record->magic, magic, sizeof magic) == 0 &&
-           record->checksum == checksum_of(record) && !record->boot[DET_GUARD_ID_SIZE - 1] &&
-           strnlen(record->run, sizeof record->run) == 32 &&
+           record->checksum == det_guard_record_checksum(record) &&
+           !record->boot[DET_GUARD_ID_SIZE - 1] && strnlen(record->run, sizeof record->run) == 32 &&
            !record->cgroup[DET_GUARD_CGROUP_SIZE - 1];
 }
 
@@ -210,7 +219,8 @@ static bool await_claimed(int file, struct det_guard_record *record, size_t size
 }
 
 static int load_file(
-    int file, const struct stat *status, struct det_guard_record **ret, size_t *ret_size)
+    int file, const struct stat *status, struct det_guard_run *ret_run,
+    struct det_guard_record **ret, size_t *ret_size)
 {
     size_t size = (size_t)status->st_size;
     struct det_guard_record *record;
@@ -227,16 +237,21 @@ static int load_file(
         r = 0; /* its owner has just ended, and nothing is left */
     else if (!is_valid(record))
         r = is_of_another_boot(status) ? 0 : DET_ERR_CORRUPT;
-    else if (is_same_boot(record, status) && await_claimed(file, record, size)) {
-        *ret = record;
-        *ret_size = size;
-        return 0;
+    else if (is_same_boot(record, status)) {
+        copy_run(record, ret_run);
+        if (await_claimed(file, record, size)) {
+            *ret = record;
+            *ret_size = size;
+            return 0;
+        }
     }
     (void)munmap(record, size);
     return r;
 }
 
-int det_guard_record_load(const char *path, struct det_guard_record **ret, size_t *ret_size)
+int det_guard_record_load(
+    const char *path, struct det_guard_run *ret_run, struct det_guard_record **ret,
+    size_t *ret_size)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), r = DET_ERR_IO;
     struct stat status;
@@ -245,7 +260,7 @@ int det_guard_record_load(const char *path, struct det_guard_record **ret, size_
     if (file < 0)
         return errno == ENOENT ? 0 : det_real_error(errno);
     if (fstat(file, &status) == 0)
-        r = load_file(file, &status, ret, ret_size);
+        r = load_file(file, &status, ret_run, ret, ret_size);
     close(file);
     return r;
 }

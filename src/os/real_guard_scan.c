@@ -203,7 +203,7 @@ static bool is_in_group(const struct det_guard_scan *scan, const struct det_guar
         struct det_guard_seen leader;
 
         if (!slot || slot->number != (uint32_t)seen->group || seen->start < slot->start ||
-            seen->session != (pid_t)scan->record->session)
+            seen->session != (pid_t)scan->run->session)
             continue;
         if (!det_guard_look(scan->proc, seen->group, &leader) || leader.start == slot->start)
             return true;
@@ -217,7 +217,7 @@ static bool belongs(const struct det_guard_scan *scan, const struct det_guard_se
 
     if (slot_of(scan, seen) || is_in_group(scan, seen))
         return true;
-    mark = mark_of(scan->proc, seen->number, scan->record->run);
+    mark = mark_of(scan->proc, seen->number, scan->run->name);
     return mark == MARK_TIED || (mark == MARK_KEPT && scan->with_kept);
 }
 
@@ -244,7 +244,7 @@ static bool is_above(const struct walk *walk, pid_t number)
 static bool may_belong(const struct walk *walk, const struct det_guard_seen *seen)
 {
     return seen->state != 'Z' && seen->state != 'X' && seen->number < NUMBERS_MAX &&
-           seen->start >= walk->scan->record->owner_start && !is_above(walk, seen->number);
+           seen->start >= walk->scan->run->owner_start && !is_above(walk, seen->number);
 }
 
 static void visit_entry(struct walk *walk, const char *name)
@@ -361,15 +361,19 @@ int det_guard_scan_run(
 }
 
 int det_guard_scan_init(
-    struct det_guard_scan *scan, const struct det_guard_record *record, size_t slot_count_max,
-    bool with_kept)
+    struct det_guard_scan *scan, const struct det_guard_run *run,
+    const struct det_guard_record *record, size_t slot_count_max, bool with_kept)
 {
     void *map = mmap(
         NULL, FOUND_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
         0);
 
     *scan = (struct det_guard_scan){
-        .record = record, .slot_count = slot_count_max, .with_kept = with_kept, .found = map
+        .run = run,
+        .record = record,
+        .slot_count = slot_count_max,
+        .with_kept = with_kept,
+        .found = map,
     };
     if (map == MAP_FAILED)
         return -1;

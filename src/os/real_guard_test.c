@@ -15,7 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/hash.h"
 #include "os/os.h"
 #include "os/real_guard.h"
 
@@ -235,18 +234,19 @@ static void a_record_that_its_owner_empties_can_still_be_looked_at(void **state)
 {
     struct det_guard *guard = begin(0);
     struct det_process *process = run_program(guard, sleeper, true);
+    struct det_guard_run run;
     struct det_guard_record *record;
     size_t size = 0;
 
     (void)state;
-    assert_int_equal(0, det_guard_record_load(path, &record, &size));
+    assert_int_equal(0, det_guard_record_load(path, &run, &record, &size));
     assert_non_null(record);
     end(guard, process);
     det_guard_close(guard);
     assert_int_equal(record->count, 1);
     assert_string_equal(record->slots[0].command, "sleep 600");
     det_guard_record_unload(record, size);
-    assert_int_equal(0, det_guard_record_load(path, &record, &size));
+    assert_int_equal(0, det_guard_record_load(path, &run, &record, &size));
     assert_null(record);
 }
 
@@ -255,12 +255,13 @@ static void a_slot_that_nobody_fills_is_waited_for_a_moment(void **state)
     const struct det_process_options options = { .argv = sleeper };
     struct det_guard *guard = begin(0);
     struct det_guard_slot *slot;
+    struct det_guard_run run;
     struct det_guard_record *record;
     size_t size = 0;
 
     (void)state;
     assert_int_equal(0, det_guard_claim(guard, &options, &slot));
-    assert_int_equal(0, det_guard_record_load(path, &record, &size));
+    assert_int_equal(0, det_guard_record_load(path, &run, &record, &size));
     assert_non_null(record);
     assert_int_equal(record->slots[0].state, DET_GUARD_CLAIMED);
     det_guard_record_unload(record, size);
@@ -293,6 +294,35 @@ static void a_kill_ends_also_those_that_are_kept(void **state)
     det_guard_close(guard);
 }
 
+/* The run is known from the moment when its record was made. Nothing is sent here: a name of a run
+ * that is empty would be found in every process. */
+static void a_record_that_is_damaged_while_it_is_in_use_names_no_stranger(void **state)
+{
+    struct det_guard *guard = begin(0);
+    struct det_process *one = run_program(guard, sleeper, true), *two;
+    pid_t stranger = fork();
+    struct det_guard_scan scan;
+
+    (void)state;
+    if (stranger == 0) {
+        (void)execlp("sleep", "sleep", "600", NULL);
+        _exit(1);
+    }
+    memset(guard->record, 0, sizeof *guard->record);
+    assert_int_equal(
+        0, det_guard_scan_init(&scan, &guard->run, guard->record, DET_GUARD_PROCESSES_MAX, true));
+    assert_int_equal(1, det_guard_scan_run(&scan, 0, NULL, NULL));
+    two = run_program(guard, sleeper, true);
+    assert_int_equal(2, det_guard_scan_run(&scan, 0, NULL, NULL));
+    det_guard_scan_deinit(&scan);
+    assert_int_equal(0, waitpid(stranger, NULL, WNOHANG));
+    end(guard, one);
+    end(guard, two);
+    det_guard_close(guard);
+    (void)kill(stranger, SIGKILL);
+    assert_int_equal(stranger, waitpid(stranger, NULL, 0));
+}
+
 /* As in a service that sees nothing of /proc but processes. */
 static void forget_boot(void)
 {
@@ -302,8 +332,7 @@ static void forget_boot(void)
 
     record = (struct det_guard_record *)(void *)det_test_read_file(path, &size);
     memset(record->boot, 0, sizeof record->boot);
-    record->checksum = det_crc32c(0, record, offsetof(struct det_guard_record, checksum));
-    record->checksum = det_crc32c(record->checksum, record->cgroup, sizeof record->cgroup);
+    record->checksum = det_guard_record_checksum(record);
     file = fopen(path, "r+e");
     assert_non_null(file);
     assert_int_equal(1, fwrite(record, sizeof *record, 1, file));
@@ -590,6 +619,7 @@ int main(void)
         CASE(a_record_that_its_owner_empties_can_still_be_looked_at),
         CASE(a_slot_that_nobody_fills_is_waited_for_a_moment),
         CASE(a_kill_ends_also_those_that_are_kept),
+        CASE(a_record_that_is_damaged_while_it_is_in_use_names_no_stranger),
         CASE(without_a_boot_id_the_time_of_the_file_counts),
         CASE(one_that_ignores_the_signal_is_killed),
         CASE(a_close_kills_what_processes_have_left_in_other_sessions),
