@@ -7,6 +7,9 @@
  *     lock of the queue | ends | renewals | put back what is due | take the first
  *     (one pipeline, so one transaction; the server's clock decides)
  *
+ * A batch that leaves what is due has three statements at most, which is what one worker's jobs
+ * cost, one after the other.
+ *
  * Everybody takes the lock of the queue first: so nobody counts what runs while another one does,
  * and batches do not wait for rows of each other.
  *
@@ -84,8 +87,10 @@ static void send_claim(struct postgres_exchange *exchange, const struct det_job_
     const struct postgres_store *store = exchange->connection->store;
     struct postgres_parameters queue = { 0 }, take = { 0 };
 
-    det_postgres_add_text(&queue, batch->queue);
-    det_postgres_ask(exchange, POSTGRES_JOB_HELD, &queue);
+    if (!batch->leaves_due) {
+        det_postgres_add_text(&queue, batch->queue);
+        det_postgres_ask(exchange, POSTGRES_JOB_HELD, &queue);
+    }
     det_postgres_add_text(&take, batch->queue);
     det_postgres_add_number(&take, batch->wanted);
     det_postgres_add_number(&take, batch->capacity);
@@ -214,9 +219,11 @@ static int take_batch(struct postgres_exchange *exchange, void *context)
         take_renewals(exchange->results[next++], batch);
     if (!batch->wanted)
         return 0;
-    det_postgres_clock(store, det_postgres_number(exchange->results[next], 0, 1));
-    batch->next = det_postgres_number(exchange->results[next], 0, 0);
-    claimed = exchange->results[next + 1];
+    if (!batch->leaves_due) {
+        det_postgres_clock(store, det_postgres_number(exchange->results[next], 0, 1));
+        batch->next = det_postgres_number(exchange->results[next++], 0, 0);
+    }
+    claimed = exchange->results[next];
     /* All new claims end at the same time. */
     if (PQntuples(claimed) && det_postgres_number(claimed, 0, 6) < batch->next)
         batch->next = det_postgres_number(claimed, 0, 6);
@@ -280,7 +287,7 @@ int det_postgres_jobs_apply(struct det_store *base, struct det_job_batch *batch)
         return r;
     det_buffer_init(&refused, base->allocator);
     r = run_batch(store, &applying);
-    if (r == 0 && batch->wanted && !batch->claimed && applying.refusal == 0)
+    if (r == 0 && batch->wanted && !batch->claimed && !batch->leaves_due && applying.refusal == 0)
         fail_damaged(store, batch);
     if (r == 0 && applying.refusal != 0) {
         give_back(store, batch->queue, &refused);

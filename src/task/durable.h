@@ -80,6 +80,8 @@ struct det_durable {
     uint64_t news;     /* counts what may have put something into the queue */
     uint64_t seen;     /* the news before the last claim that found less than there was room for */
     det_time claim_at; /* monotonic: when a claim is worth it without news */
+    det_time due_at;   /* monotonic: when a claim looks again for what is due */
+    uint32_t full;     /* claims in a row that got all they wanted */
     det_time ends_at;  /* monotonic: when the store may hear ends again */
     bool ends_alone;   /* the next batch has only ends: one with a claim was refused */
     det_time look_at;  /* monotonic: when the starter looks at the leases next */

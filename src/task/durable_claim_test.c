@@ -189,6 +189,87 @@ static void a_job_that_ended_during_a_long_outage_is_not_run_again(void **state)
     }
 }
 
+/* A store that notes which claims leave what is due. */
+static struct noted {
+    struct det_store_ops ops;
+    struct det_job_ops jobs;
+    int (*apply)(struct det_store *store, struct det_job_batch *batch);
+    unsigned looks, leaves;
+    det_time last, longest; /* look, and between two of them */
+    bool must_look;         /* the one before has left it and found too little */
+} noted;
+
+static int note_apply(struct det_store *store, struct det_job_batch *batch)
+{
+    det_time now = store->ops->now(store);
+    int r = noted.apply(store, batch);
+
+    if (!batch->wanted)
+        return r;
+    if (batch->leaves_due) {
+        assert_false(noted.must_look);
+        noted.leaves++;
+    } else {
+        if (noted.leaves && now - noted.last > noted.longest)
+            noted.longest = now - noted.last;
+        noted.last = now;
+        noted.looks++;
+    }
+    noted.must_look = batch->leaves_due && batch->claimed < batch->wanted;
+    return r;
+}
+
+static void make_noted(struct det_store *store)
+{
+    noted.ops = *store->ops;
+    noted.jobs = *store->ops->jobs;
+    noted.apply = noted.jobs.apply;
+    noted.jobs.apply = note_apply;
+    noted.ops.jobs = &noted.jobs;
+    store->ops = &noted.ops;
+}
+
+static void what_is_due_is_looked_for_soon_also_while_there_is_always_something_to_claim(
+    void **state)
+{
+    struct world world;
+
+    (void)state;
+    noted = (struct noted){ 0 };
+    open_world(&world, 21, 1);
+    world.ledger.takes = 10 * DET_MILLISECOND;
+    world.wrap = make_noted;
+    start(&world, 0);
+    for (int i = 0; i < JOBS_MAX; i++)
+        assert_int_equal(submit_to(&world.processes[0], i, 0), 0);
+    pass(&world, JOBS_MAX * 11 * DET_MILLISECOND);
+    assert_int_equal(world.ledger.done[JOBS_MAX - 1], 1);
+    assert_false(noted.must_look);
+    assert_true(noted.leaves > JOBS_MAX / 2);
+    assert_true(noted.looks > JOBS_MAX / 8);
+    assert_true(noted.longest <= 75 * DET_MILLISECOND);
+    close_world(&world);
+}
+
+static void where_jobs_come_one_by_one_each_claim_looks_for_what_is_due(void **state)
+{
+    struct world world;
+
+    (void)state;
+    noted = (struct noted){ 0 };
+    open_world(&world, 22, 1);
+    world.ledger.takes = DET_MILLISECOND;
+    world.wrap = make_noted;
+    start(&world, 0);
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(submit_to(&world.processes[0], i, 0), 0);
+        pass(&world, 20 * DET_MILLISECOND);
+        assert_int_equal(world.ledger.done[i], 1);
+    }
+    assert_int_equal(noted.leaves, 0);
+    close_world(&world);
+}
+
 static void a_store_that_hears_nothing_keeps_nobody_from_closing(void **state)
 {
     struct world world;
@@ -347,6 +428,9 @@ int main(void)
             what_ended_long_ago_is_forgotten_also_when_there_is_always_something_to_do),
         cmocka_unit_test(an_end_is_told_again_only_while_the_store_may_hear_it),
         cmocka_unit_test(a_job_that_ended_during_a_long_outage_is_not_run_again),
+        cmocka_unit_test(
+            what_is_due_is_looked_for_soon_also_while_there_is_always_something_to_claim),
+        cmocka_unit_test(where_jobs_come_one_by_one_each_claim_looks_for_what_is_due),
         cmocka_unit_test(a_store_that_hears_nothing_keeps_nobody_from_closing),
         cmocka_unit_test(a_short_lease_is_renewed_from_its_first_moment_on),
         cmocka_unit_test(a_short_lease_is_given_up_in_time_while_the_store_is_away),

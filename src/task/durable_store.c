@@ -26,6 +26,10 @@
 #define LINGER_MAX  DET_MILLISECOND
 /* Waits do not count sleep. */
 #define LOOK_EVERY DET_SECOND
+/* While there is always something to claim, what is due is looked for this often, from the claim
+ * after this many on: where jobs come one by one, each claim looks. */
+#define DUE_EVERY  (50 * DET_MILLISECOND)
+#define FULL_LEAST 2
 /* There is no memory for more that was claimed: what the store answers then. */
 #define REFUSED 1
 
@@ -244,6 +248,7 @@ static void compose(struct det_durable *durable, struct durable_batch *batch)
                   (batch->store.end_count || can_claim(durable, now, 1));
     if (is_claiming)
         batch->store.wanted = options->width - held(durable) + (uint32_t)batch->store.end_count;
+    batch->store.leaves_due = durable->full >= FULL_LEAST && now < durable->due_at;
 }
 
 /* What became of it; under the mutex. */
@@ -303,7 +308,11 @@ static void settle_claim(struct det_durable *durable, struct durable_batch *batc
     while ((node = det_list_take(&batch->claimed)))
         det_durable_attempt_set_stage(durable_attempt_at(node), DURABLE_CLAIMED);
     durable->claim_at = now;
-    if (r == 0 && batch->store.claimed == batch->store.wanted)
+    durable->full = r == 0 && batch->store.claimed == batch->store.wanted ? durable->full + 1 : 0;
+    if (!batch->store.leaves_due)
+        durable->due_at = now + DUE_EVERY;
+    /* The next one looks at once for what this one has left. */
+    if (durable->full || (r == 0 && batch->store.leaves_due))
         return;
     durable->seen = batch->seen;
     durable->claim_at =
@@ -342,7 +351,7 @@ static void run_keeper(void *argument)
         linger(durable);
         compose(durable, batch);
         r = run_batch(durable, batch);
-        if (r == 0 && batch->store.wanted && !batch->store.claimed &&
+        if (r == 0 && batch->store.wanted && !batch->store.claimed && !batch->store.leaves_due &&
             batch->store.next == DET_NEVER && !durable->options.schedule_count)
             det_durable_let_go(durable, batch->seen);
     }

@@ -118,6 +118,37 @@ static void ends_renewals_and_claims_are_one_transaction(void **state)
     assert_string_equal(find(box, "j1", DET_JOB_FAILED).rows[0].reason, "why");
 }
 
+/* It may find what is due or not; the batch after it that does not leave it does. */
+static void a_batch_that_leaves_what_is_due_claims_what_is_queued(void **state)
+{
+    struct box *box = *state;
+    struct listed listed = { 0 };
+    struct det_job_batch batch = claims(&listed, 100, 1);
+    struct shown lapsed;
+
+    NEEDS_JOBS(state);
+    put_many(box, 3);
+    lapsed = claim(box, 100, SHORT, "j0");
+    wait_past(box, lapsed.due_at);
+    batch.leaves_due = true;
+    assert_int_equal(apply(box, &batch), 0);
+    assert_int_equal(batch.claimed, 1);
+    batch.ends = &(struct det_job_end){ .key = listed.rows[0].key,
+                                        .token = listed.rows[0].attempts,
+                                        .state = DET_JOB_DONE };
+    batch.end_count = 1;
+    assert_int_equal(apply(box, &batch), 0);
+    assert_int_equal(batch.ends[0].result, 0);
+    assert_int_equal(batch.claimed, 1);
+    batch.end_count = 0;
+    batch.leaves_due = false;
+    assert_int_equal(apply(box, &batch), 0);
+    assert_int_equal(listed.count, 3);
+    batch.leaves_due = true;
+    assert_int_equal(apply(box, &batch), 0);
+    assert_int_equal(batch.claimed, 0);
+}
+
 struct refusing {
     unsigned left;
     struct listed listed;
@@ -227,6 +258,7 @@ static const struct CMUnitTest job_batches[] = {
     CASE(a_batch_claims_as_many_as_it_wants_in_their_order),
     CASE(a_batch_claims_no_more_than_the_queue_has_places),
     CASE(ends_renewals_and_claims_are_one_transaction),
+    CASE(a_batch_that_leaves_what_is_due_claims_what_is_queued),
     CASE(what_a_visitor_refuses_is_queued_again_and_what_it_took_is_claimed),
     CASE(what_was_never_begun_spends_no_attempt_and_keeps_its_place),
     CASE(an_id_with_another_task_or_body_is_a_conflict_that_names_the_first_use),
