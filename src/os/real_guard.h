@@ -59,8 +59,8 @@ _Static_assert(
     sizeof(struct det_guard_record) == 512 && sizeof(struct det_guard_slot) == 64,
     "the record is as docs/formats/processes.md says it");
 
-/* What says who belongs to a run. It is copied from a header whose checksum is right: a name of a run
- * that is damaged later, when the file is mapped, would name processes of others. */
+/* What says who belongs to a run. It is copied from a header whose checksum is right: a name of a
+ * run that is damaged later, when the file is mapped, would name processes of others. */
 struct det_guard_run {
     char name[DET_GUARD_ID_SIZE];
     char cgroup[DET_GUARD_CGROUP_SIZE];

@@ -93,7 +93,7 @@ def test_followers_miss_nothing_over_kill_9_and_what_is_put_by_hand_comes_back()
         for number in range(4):
             name = f"by-hand-{kill}-{number}" if number else f"by-hand-{kill}"
             equal(put(wire, name).status, 200)
-        wait_until(lambda w=wire, n=kill + 1: stored_startups(w) == n, f"start {kill + 1} is stored")
+        wait_until(lambda w=wire, n=kill + 1: stored_startups(w) == n, "the start is stored")
         daemon.kill_hard()
         daemon = Daemon()
         wanted = {f"plant/by-hand-{n}" for n in range(kill + 1)}
