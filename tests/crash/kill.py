@@ -280,8 +280,8 @@ def self_test(rig):
 
 def main():
     modes = {
-        "syscalls": (syscalls, 40),
-        "errors": (errors, 30),
+        "syscalls": (syscalls, 20),
+        "errors": (errors, 15),
         "random": (random_kills, 400),
         "self": (self_test, 60),
     }

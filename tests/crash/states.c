@@ -40,7 +40,7 @@ static int report(const struct crash_rig *rig, double seconds)
 int main(int argc, char **argv)
 {
     struct crash_plan_options plan = { .seed = crash_seed(),
-                                       .steps = (size_t)crash_setting("CRASH_STEPS", 100),
+                                       .steps = (size_t)crash_setting("CRASH_STEPS", 60),
                                        .reopen_every = 29,
                                        .compacts = true };
     struct crash_cut_options options = { .chances = (unsigned)crash_setting("CRASH_CHANCES", 6),
