@@ -16,6 +16,7 @@ SIM_SEEDS ?= 1000
 NIGHTLY_FUZZ_SECONDS ?= 600
 NIGHTLY_SIM_SEEDS ?= 100000
 NIGHTLY_CRASH_STEPS ?= 600
+NIGHTLY_KILL_STEPS ?= 80
 NIGHTLY_NODES_TIMES ?= 10
 NIGHTLY_CONTRACT_EXAMPLES ?= 200
 
@@ -72,6 +73,8 @@ nightly: check test
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(NIGHTLY_FUZZ_SECONDS)
 	@CRASH_SEED=$$(date +%s) CRASH_STEPS=$(NIGHTLY_CRASH_STEPS) ctest --preset release \
 		-L '^crash$$' -R states --timeout 86400
+	@CRASH_SEED=$$(date +%s) CRASH_STEPS=$(NIGHTLY_KILL_STEPS) ctest --preset release \
+		-L '^crash$$' -R 'kill_(syscalls|errors)' --timeout 86400
 	@NODES_SEED=$$(date +%s) NODES_TIMES=$(NIGHTLY_NODES_TIMES) ctest --preset release \
 		-L '^processes$$' --timeout 86400
 	@ctest --test-dir build/release --output-on-failure -j4 -L '^sanitized$$'
