@@ -22,6 +22,35 @@ static void add_entry(struct book_data *data, const struct book_event *event)
     data->balance += event->enter.amount;
 }
 
+static void count_run(const struct det_effect_call *call)
+{
+    struct book *book = call->move.user;
+
+    atomic_fetch_add(&book->effect_runs, 1);
+}
+
+static int notify_owner(
+    struct det_effect_call *call, const struct book_data *data, const struct book_event *event,
+    struct book_event *ret)
+{
+    (void)data;
+    (void)event;
+    (void)ret;
+    count_run(call);
+    return DET_DONE;
+}
+
+static int ask_owner(
+    struct det_effect_call *call, const struct book_data *data, const struct book_event *event,
+    struct book_event *ret)
+{
+    (void)data;
+    (void)event;
+    count_run(call);
+    *ret = book_answered();
+    return DET_PRODUCED;
+}
+
 void book_id(uint32_t number, char id[BOOK_ID_MAX])
 {
     char digits[10];
@@ -37,25 +66,30 @@ void book_id(uint32_t number, char id[BOOK_ID_MAX])
     id[5 + count] = '\0';
 }
 
+static struct entry entry_of(uint64_t amount)
+{
+    return (struct entry){ .amount = amount % 10000,
+                           .text = "standing order, monthly, for services rendered" };
+}
+
 struct book_event book_entry(uint64_t amount)
 {
-    struct entry entry = { .amount = amount % 10000,
-                           .text = "standing order, monthly, for services rendered" };
-
-    return book_enter(entry);
+    return book_enter(entry_of(amount));
 }
 
 int book_open(
     struct book *book, const char *url, const struct det_store_options *store_options,
     const struct det_runtime_options *options, uint32_t count, struct det_error *reterr)
 {
+    struct det_runtime_options own = *options;
     int r;
 
     memset(book, 0, sizeof *book);
     book->count = count;
+    own.user = book;
     r = det_store_open_with(url, store_options, &book->store, reterr);
     if (r == 0)
-        r = det_runtime_open(book->store, options, &book->runtime, reterr);
+        r = det_runtime_open(book->store, &own, &book->runtime, reterr);
     if (r == 0)
         r = det_runtime_serve(book->runtime, &book_machine, reterr);
     if (r < 0)
@@ -170,7 +204,7 @@ struct crowd {
     struct book *book;
     unsigned senders;
     bool is_in_turn; /* the event to one instance after the other, not entries to random ones */
-    struct book_event event;
+    struct book_event event; /* with an entry, unless they are sent in turn */
     pthread_mutex_t mutex;
     pthread_cond_t ended;
     _Atomic uint64_t begun;
@@ -264,6 +298,19 @@ int book_submit(struct book *book, unsigned senders, uint64_t operations)
     };
 
     return run_crowd(&crowd);
+}
+
+int book_effects(struct book *book, unsigned senders, uint64_t operations, bool has_answer)
+{
+    struct crowd crowd = {
+        .book = book,
+        .senders = senders,
+        .operations = operations,
+        .event = has_answer ? book_ask(entry_of(0)) : book_notify(entry_of(0)),
+    };
+    int r = run_crowd(&crowd);
+
+    return r < 0 ? r : det_runtime_settle(book->runtime, DET_MINUTE);
 }
 
 static int send_to_all(struct book *book, uint32_t count, struct book_event event)

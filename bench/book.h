@@ -6,6 +6,8 @@
 #ifndef BENCH_BOOK_H
 #define BENCH_BOOK_H
 
+#include <stdatomic.h>
+
 #include <detent/runtime.h>
 
 #include "bench.h"
@@ -19,13 +21,14 @@ struct book {
     struct det_store *store;
     struct det_runtime *runtime;
     uint32_t count;
+    _Atomic uint64_t effect_runs; /* attempts of effects so far */
 };
 
 /* The id of the instance with that number. */
 void book_id(uint32_t number, char id[BOOK_ID_MAX]);
 struct book_event book_entry(uint64_t amount);
 
-/* A runtime on the store. `count` instances are there already. */
+/* A runtime on the store. `count` instances are there already. The `user` of the options is set. */
 DET_MUST_CHECK int book_open(
     struct book *book, const char *url, const struct det_store_options *store_options,
     const struct det_runtime_options *options, uint32_t count, struct det_error *reterr);
@@ -42,6 +45,10 @@ uint32_t book_next(const struct book *book, unsigned senders, unsigned sender, u
  * time: submitted, so that nobody waits; or each by a thread that does. 0 or the first failure. */
 DET_MUST_CHECK int book_submit(struct book *book, unsigned senders, uint64_t operations);
 DET_MUST_CHECK int book_block(struct book *book, unsigned senders, uint64_t operations);
+/* The same with events that each request an effect, submitted; then waits until all effects have
+ * ended and their ends are recorded. `has_answer`: each ends with an event to its instance. */
+DET_MUST_CHECK int book_effects(
+    struct book *book, unsigned senders, uint64_t operations, bool has_answer);
 /* One after the other, on this thread. */
 DET_MUST_CHECK int book_single(struct book *book, uint64_t operations, uint64_t *seed);
 /* The event WAIT, or LEND, to the first `count` instances, each once. */

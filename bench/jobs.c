@@ -11,7 +11,6 @@
  * Growth: the same laps with other jobs in the table, either queued after the measured ones or
  * ended before them: 10 times as many, or DETENT_BENCH_QUEUED of them. With others queued, our lap
  * ends when the last measured job has begun. */
-#include <glob.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -293,18 +292,9 @@ static int run_peer(struct bench_lap *lap)
     return bench_child_peer(lap, is_script ? words : words + 2);
 }
 
-static bool is_installed(void)
-{
-    glob_t found = { 0 };
-    bool is_found = glob("/usr/lib/postgresql/*/bin/initdb", 0, NULL, &found) == 0;
-
-    globfree(&found);
-    return is_found;
-}
-
 static int open_jobs(char *note)
 {
-    if (!is_installed()) {
+    if (!det_test_postgres_is_installed()) {
         (void)snprintf(note, BENCH_NOTE_MAX, "PostgreSQL is not installed");
         return DET_ERR_UNSUPPORTED;
     }

@@ -8,7 +8,6 @@
  * batches of so many as ours has senders, on one connection. Ours has submitted sends, which two
  * threads carry out as they do by default, so that one half is made while the other is on its way
  * to the disk. Beside DBOS each has as many under way as it is fastest with. */
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,22 +106,13 @@ static void close_postgres(void)
     server = NULL;
 }
 
-static bool is_installed(void)
-{
-    glob_t found = { 0 };
-    bool is_found = glob("/usr/lib/postgresql/*/bin/initdb", 0, NULL, &found) == 0;
-
-    globfree(&found);
-    return is_found;
-}
-
 static int open_postgres(char *note)
 {
     struct det_error error = { .code = 0 };
     char *url = NULL;
     int r;
 
-    if (!is_installed()) {
+    if (!det_test_postgres_is_installed()) {
         (void)snprintf(note, BENCH_NOTE_MAX, "PostgreSQL is not installed");
         return DET_ERR_UNSUPPORTED;
     }

@@ -23,6 +23,7 @@
 #define ARGUMENTS_MAX 32
 #define START_SECONDS 60
 #define SETTINGS_MAX  256
+#define INITDB        "/usr/lib/postgresql/*/bin/initdb"
 
 struct det_test_postgres {
     char folder[64];    /* data/, the socket, log, pooler/ */
@@ -246,7 +247,7 @@ static void find_binaries(struct det_test_postgres *postgres)
     glob_t found = { 0 };
 
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): a test has one thread when it opens a server. */
-    if (glob("/usr/lib/postgresql/*/bin/initdb", 0, NULL, &found) != 0)
+    if (glob(INITDB, 0, NULL, &found) != 0)
         fail_msg("there is no PostgreSQL here; install the package postgresql");
     snprintf(
         postgres->binaries, sizeof postgres->binaries, "%.*s",
@@ -272,6 +273,16 @@ static void make_folder(struct det_test_postgres *postgres)
     snprintf(
         postgres->conninfo, sizeof postgres->conninfo, "host=%s user=postgres dbname=postgres",
         postgres->folder);
+}
+
+bool det_test_postgres_is_installed(void)
+{
+    glob_t found = { 0 };
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): a test has one thread when it opens a server. */
+    bool is_found = glob(INITDB, 0, NULL, &found) == 0;
+
+    globfree(&found);
+    return is_found;
 }
 
 struct det_test_postgres *det_test_postgres_open(void)

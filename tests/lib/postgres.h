@@ -16,6 +16,7 @@
 
 struct det_test_postgres;
 
+bool det_test_postgres_is_installed(void);
 /* Fails the test when there is no PostgreSQL. */
 struct det_test_postgres *det_test_postgres_open(void);
 void det_test_postgres_close(struct det_test_postgres *postgres);
