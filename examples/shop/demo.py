@@ -395,6 +395,9 @@ def main(words):
           f"{options.seconds:g} s.\nseed {options.seed}, in {folder}", flush=True)
     try:
         play(options, folder)
+        if keep:
+            print(f"The store and the ledger stay in {folder}. To list the orders:\n"
+                  f"{options.detent} list --store sqlite:{folder}/shop.db")
     except Failure as failure:
         keep = True
         print(f"demo: {failure}\nWhat there is stays in {folder}", file=sys.stderr)

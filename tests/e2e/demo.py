@@ -72,7 +72,11 @@ def test_the_books_balance_after_many_kills():
     folder = Path("books")
     folder.mkdir()
     said = demo("--orders", "150", "--seconds", "4", "--folder", str(folder)).stdout
-    check(all(len(line) <= 79 for line in said.splitlines()[2:]), said)
+    *lines, kept, command = said.splitlines()
+    check(all(len(line) <= 79 for line in lines[2:]), said)
+    check(f" stay in {folder}. " in kept, said)
+    rows = subprocess.run(command.split(), capture_output=True, text=True, check=True).stdout
+    check("o-00001" in rows or "o-00150" in rows, rows)
     kills = re.search(r"killed with -9 +(\d+) times the shop, (\d+) times the bank", said)
     check(kills and int(kills[1]) > 0, said)
     for line in (r"orders acknowledged +150, ", r"timers fired +\d+, 0 early", r"lost +0$",
