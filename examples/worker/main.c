@@ -28,14 +28,23 @@ struct house {
     det_time began;
 };
 
+/* Transitions, and whatever went wrong, each with its reason. */
 static void on_event(void *user, const struct det_worker_event *event)
 {
     const struct house *house = user;
+    int minute = (int)((event->at - house->began) / DET_MINUTE);
 
-    if (event->kind == DET_WORKER_TRANSITION && strcmp(event->identity->kind, "thermostat") == 0)
+    if (strcmp(event->identity->kind, "thermostat") != 0)
+        return;
+    if (event->kind == DET_WORKER_TRANSITION)
         printf(
-            "%3d min  %-12s %s -> %s: %s\n", (int)((event->at - house->began) / DET_MINUTE),
-            event->identity->name, event->from, event->to, event->reason);
+            "%3d min  %-12s %s -> %s: %s\n", minute, event->identity->name, event->from, event->to,
+            event->reason);
+    else if (event->code < 0)
+        printf(
+            "%3d min  %-12s %s: %s\n", minute, event->identity->name,
+            det_worker_event_name(event->kind),
+            event->reason ? event->reason : det_error_text(event->code));
 }
 
 /* Lets the time pass. */
