@@ -74,7 +74,7 @@ nightly: check test
 	@CRASH_SEED=$$(date +%s) CRASH_STEPS=$(NIGHTLY_CRASH_STEPS) ctest --preset release \
 		-L '^crash$$' -R states --timeout 86400
 	@CRASH_SEED=$$(date +%s) CRASH_STEPS=$(NIGHTLY_KILL_STEPS) ctest --preset release \
-		-L '^crash$$' -R 'kill_(syscalls|errors)' --timeout 86400
+		-L '^crash$$' -R 'lives|kill_(syscalls|errors)' --timeout 86400
 	@NODES_SEED=$$(date +%s) NODES_TIMES=$(NIGHTLY_NODES_TIMES) ctest --preset release \
 		-L '^processes$$' --timeout 86400
 	@ctest --test-dir build/release --output-on-failure -j4 -L '^sanitized$$'
