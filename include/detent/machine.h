@@ -94,8 +94,9 @@ enum det_effect_result {
     DET_DONE = 0,     /* nothing to send */
     DET_PRODUCED = 1, /* the event, which must have been written to `ret`, is to be sent to the
                          instance */
-    /* It did not begin, because this process has no descriptor, process or memory for it. The
-     * attempt does not count; the next one comes after a second, or `retry_after` if that is
+    /* It did not begin, because this process has no descriptor, process or memory for it; or it
+     * was cancelled, because this process stops. The attempt does not count, also not for the next
+     * process; the next one has the same key and comes after a second, or `retry_after` if that is
      * longer. `reason` says what is short. */
     DET_POSTPONED = 2,
 };

@@ -17,6 +17,8 @@
 #include "os/os.h"
 
 #define SHORTAGE_TOLD_EVERY (10 * DET_SECOND)
+/* Of what is cut off: it is for the next process. */
+#define STOPPED_SPAN DET_HOUR
 
 int effects_open(
     struct effects *effects, const struct det_allocator *allocator, struct det_world *world,
@@ -92,23 +94,32 @@ det_time effect_deadline(const struct effects *effects, const struct effect_bind
         det_world_now(effects->world, DET_CLOCK_MONOTONIC), binding->config->timeout);
 }
 
+static det_time stops_at(const struct effects *effects)
+{
+    det_time at = atomic_load(&effects->stop_at);
+    det_time forced = effects->forced_at ? atomic_load(effects->forced_at) : DET_NEVER;
+
+    return at < forced ? at : forced;
+}
+
 bool effect_is_over(const struct effects *effects, det_time deadline)
 {
     det_time now = det_world_now(effects->world, DET_CLOCK_MONOTONIC);
 
-    return now >= deadline || now >= atomic_load(&effects->stop_at);
+    return now >= deadline || now >= stops_at(effects);
 }
 
 void effect_time_out(
-    const struct effects *effects, const struct effect_binding *binding,
+    const struct effects *effects, const struct effect_binding *binding, det_time deadline,
     struct effect_outcome *outcome)
 {
-    det_time now = det_world_now(effects->world, DET_CLOCK_MONOTONIC);
+    det_time now = det_world_now(effects->world, DET_CLOCK_MONOTONIC), stop = stops_at(effects);
     char span[DET_DURATION_TEXT];
 
     outcome->code = -1;
     outcome->error = DET_ERR_TIMEOUT;
-    if (now >= atomic_load(&effects->stop_at))
+    outcome->is_cut_off = now >= stop && deadline > stop;
+    if (outcome->is_cut_off)
         snprintf(outcome->why, sizeof outcome->why, "cut off, because detent stops");
     else
         snprintf(
@@ -180,20 +191,27 @@ static int run_binding(
     const struct det_buffer *input, void *ret)
 {
     struct effect_outcome outcome = { .code = -1 };
+    bool begins = !effect_is_over(effects, DET_NEVER);
     int r;
 
     det_buffer_init(&outcome.body, effects->allocator);
-    if (binding->config->argv)
+    if (!begins)
+        effect_time_out(effects, binding, DET_NEVER, &outcome);
+    else if (binding->config->argv)
         effect_command(effects, binding, input, &outcome);
     else
         effect_http(effects, binding, call, input, &outcome);
     /* Once it has run it counts, also where there is no memory for its answer. */
-    r = outcome.is_shortage ? DET_POSTPONED : effect_answer(effects, binding, &outcome, ret);
+    r = outcome.is_shortage || outcome.is_cut_off ? DET_POSTPONED
+                                                  : effect_answer(effects, binding, &outcome, ret);
     if (r < 0)
         call->retry_after = outcome.retry_after;
+    else if (outcome.is_cut_off)
+        call->retry_after = STOPPED_SPAN;
     if ((r < 0 || r == DET_POSTPONED) && call->reason)
         (void)det_text_copy(call->reason, DET_REASON_MAX + 1, outcome.why);
-    if (r < 0 || (r == DET_POSTPONED && is_worth_telling(effects)))
+    if (r < 0 || (outcome.is_cut_off && begins) ||
+        (outcome.is_shortage && is_worth_telling(effects)))
         tell_failure(effects, call, outcome.why, r == DET_POSTPONED);
     wipe(&outcome.body);
     return r;

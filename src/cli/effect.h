@@ -9,12 +9,14 @@
  * Invariants
  *   1. Sensitive values leave only by the input of the command or the body of the call: no text
  *      that is told has a value of a record or a secret in it. The memory of either is wiped.
- *   2. Whatever runs has a deadline: its own timeout, or effects_stop(), whichever comes first; it
- *      is kept to a fifth of a second.
+ *   2. Whatever runs has a deadline: its own timeout, or effects_stop(), whichever comes first.
+ *      That of a command is kept to a fifth of a second, that of a call to a second.
  *   3. What comes back is bounded by EFFECT_BODY_MAX.
  *   4. An attempt that this process has no descriptor, process or memory to start is postponed and
  *      not counted. Once the process runs or a byte of the request is sent, it counts, whatever
  *      fails: it would be repeated without limit.
+ *   5. An attempt that effects_stop() cuts off is postponed and not counted either: a stop happens
+ *      once in the life of a process.
  *
  * Once all are bound nothing changes but `stop_at`: any number of threads may run effects. */
 #ifndef DET_CLI_EFFECT_H
@@ -33,7 +35,7 @@
 struct effect_failure {
     const struct det_effect_call *call;
     const char *why;
-    bool is_put_off; /* it was not started, and is not counted */
+    bool is_put_off; /* it is not counted: it was not started, or we stop */
 };
 
 struct effect_binding {
@@ -49,7 +51,8 @@ struct effects {
     struct effect_binding *bindings;
     size_t count, capacity;
     bool has_http;
-    _Atomic det_time stop_at;     /* monotonic; DET_NEVER: nobody wants it to stop */
+    _Atomic det_time stop_at;          /* monotonic; DET_NEVER: nobody wants it to stop */
+    const _Atomic det_time *forced_at; /* the same, from the thread of signals; NULL: none */
     _Atomic det_time short_until; /* monotonic: until then nobody is told again of a shortage */
     void (*tell)(void *user, const struct effect_failure *failure);
     void *user;
@@ -72,7 +75,8 @@ bool effects_has(const struct effects *effects, const char *machine, const char 
 /* For det_runtime_options.effect_policy. */
 const struct det_effect_policy *effects_policy(
     void *user, const struct det_machine *machine, unsigned effect);
-/* What runs at this (monotonic) time fails; what begins afterwards too. From any thread. */
+/* What runs at this (monotonic) time is cut off and postponed; nothing begins afterwards. From any
+ * thread. */
 void effects_stop(struct effects *effects, det_time at);
 
 /* The parts. */
@@ -85,6 +89,7 @@ struct effect_outcome {
     det_time retry_after; /* what a server that is busy asks for; 0: nothing */
     bool is_success;
     bool is_shortage; /* it did not begin: we have no descriptor, process or memory for it */
+    bool is_cut_off;  /* we stop */
     bool is_strict;   /* the body is an answer or empty; else it may be anything */
     struct det_buffer body;
     char why[EFFECT_WHY_TEXT];
@@ -93,9 +98,9 @@ struct effect_outcome {
 /* The (monotonic) time at which an attempt that begins now must be over. */
 det_time effect_deadline(const struct effects *effects, const struct effect_binding *binding);
 bool effect_is_over(const struct effects *effects, det_time deadline);
-/* Says that it is over, and why. */
+/* Says that it is over, and why: its deadline, or effects_stop(). */
 void effect_time_out(
-    const struct effects *effects, const struct effect_binding *binding,
+    const struct effects *effects, const struct effect_binding *binding, det_time deadline,
     struct effect_outcome *outcome);
 
 /* effect_command.c, effect_http.c */

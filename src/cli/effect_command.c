@@ -157,9 +157,10 @@ static void watch(
         return;
     }
     (void)world->ops->process_kill(world, running->process, DET_PROCESS_SIGKILL);
-    effect_time_out(running->effects, binding, outcome);
+    effect_time_out(running->effects, binding, deadline, outcome);
     if (!running->is_too_long)
         return;
+    outcome->is_cut_off = false;
     outcome->error = DET_ERR_LIMIT;
     snprintf(outcome->why, sizeof outcome->why, "it wrote more than 1 MiB to its output");
 }

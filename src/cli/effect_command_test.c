@@ -172,15 +172,77 @@ static void more_output_than_there_is_room_for_is_a_failure(void **state)
     expect_failure("{command: [cat, /dev/zero]}", DET_ERR_LIMIT, "more than 1 MiB");
 }
 
-static void when_detent_stops_it_does_not_go_on(void **state)
+static det_time monotonic_now(void)
+{
+    return det_world_now(det_world_real(), DET_CLOCK_MONOTONIC);
+}
+
+static bool has_file(const struct bench *bench, const char *name)
+{
+    char path[512];
+
+    snprintf(path, sizeof path, "%s/%s", bench->folder, name);
+    return access(path, F_OK) == 0;
+}
+
+static void when_detent_stops_it_is_cut_off_and_postponed(void **state)
 {
     struct bench bench;
 
     (void)state;
+    open_bench(&bench, "{" SHELL("echo > ran; sleep 60") "}");
+    effects_stop(&bench.effects, monotonic_now() + DET_SECOND);
+    assert_int_equal(bench_call(&bench), DET_POSTPONED);
+    assert_true(has_file(&bench, "ran"));
+    assert_string_equal(bench.why, "cut off, because detent stops");
+    assert_int_equal(bench.told, 1);
+    assert_int_equal(bench.retry_after, DET_HOUR);
+    bench_close(&bench);
+}
+
+static void a_second_signal_cuts_it_off_as_well(void **state)
+{
+    _Atomic det_time forced_at = monotonic_now() + DET_SECOND;
+    struct bench bench;
+
+    (void)state;
     open_bench(&bench, "{" SHELL("sleep 60") "}");
+    bench.effects.forced_at = &forced_at;
+    effects_stop(&bench.effects, monotonic_now() + DET_HOUR);
+    assert_int_equal(bench_call(&bench), DET_POSTPONED);
+    assert_string_equal(bench.why, "cut off, because detent stops");
+    bench_close(&bench);
+}
+
+static void nothing_begins_after_the_stop(void **state)
+{
+    struct bench bench;
+
+    (void)state;
+    open_bench(&bench, "{" SHELL("echo > ran") "}");
     effects_stop(&bench.effects, 0);
-    assert_int_equal(bench_call(&bench), DET_ERR_TIMEOUT);
-    assert_non_null(strstr(bench.why, "because detent stops"));
+    assert_int_equal(bench_call(&bench), DET_POSTPONED);
+    assert_false(has_file(&bench, "ran"));
+    assert_int_equal(bench.told, 0);
+    bench_close(&bench);
+}
+
+/* Both have passed when it is looked at. */
+static void whichever_came_first_of_timeout_and_stop_counts(void **state)
+{
+    struct effect_outcome outcome = { 0 };
+    det_time now = monotonic_now();
+    struct bench bench;
+
+    (void)state;
+    open_bench(&bench, "{command: [\"true\"], timeout: 100ms}");
+    effects_stop(&bench.effects, now - 10);
+    effect_time_out(&bench.effects, &bench.effects.bindings[0], now - 20, &outcome);
+    assert_string_equal(outcome.why, "timed out after 100ms");
+    assert_false(outcome.is_cut_off);
+    effect_time_out(&bench.effects, &bench.effects.bindings[0], now - 5, &outcome);
+    assert_string_equal(outcome.why, "cut off, because detent stops");
+    assert_true(outcome.is_cut_off);
     bench_close(&bench);
 }
 
@@ -269,7 +331,10 @@ int main(void)
         cmocka_unit_test(what_is_no_answer_is_a_failed_attempt),
         cmocka_unit_test(it_is_killed_at_its_timeout_with_all_it_started),
         cmocka_unit_test(more_output_than_there_is_room_for_is_a_failure),
-        cmocka_unit_test(when_detent_stops_it_does_not_go_on),
+        cmocka_unit_test(when_detent_stops_it_is_cut_off_and_postponed),
+        cmocka_unit_test(a_second_signal_cuts_it_off_as_well),
+        cmocka_unit_test(nothing_begins_after_the_stop),
+        cmocka_unit_test(whichever_came_first_of_timeout_and_stop_counts),
         cmocka_unit_test(each_effect_has_its_policy),
         cmocka_unit_test(a_lack_of_memory_postpones_it_before_it_runs_and_fails_it_afterwards),
         cmocka_unit_test(a_lack_of_descriptors_puts_it_off_and_is_told_once),

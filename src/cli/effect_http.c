@@ -185,7 +185,7 @@ static void judge(
     long status = 0;
 
     if (exchange->is_over || code == CURLE_OPERATION_TIMEDOUT) {
-        effect_time_out(exchange->effects, binding, outcome);
+        effect_time_out(exchange->effects, binding, exchange->deadline, outcome);
     } else if (exchange->is_too_long) {
         outcome->error = DET_ERR_LIMIT;
         snprintf(outcome->why, sizeof outcome->why, "the answer has more than 1 MiB");

@@ -16,6 +16,9 @@
 
 #include "observe/episode.h"
 
+/* One that does not answer is cut off after this. */
+#define HUNG_SPAN (2 * DET_SECOND)
+
 /* Answers one request with `answer`, and keeps what it was sent. */
 struct server {
     int descriptor;
@@ -97,6 +100,9 @@ static void call_in(
     snprintf(path, sizeof path, "%s/token", bench->folder);
     det_test_write_file(path, "Bearer t-1\n", 11);
     bench->trace = trace;
+    if (!answer)
+        effects_stop(
+            &bench->effects, det_world_now(det_world_real(), DET_CLOCK_MONOTONIC) + HUNG_SPAN);
     (void)bench_call(bench);
     server_close(server);
 }
@@ -203,6 +209,20 @@ static void all_else_is_a_failed_attempt(void **state)
         DET_ERR_ACTION_FAILED, "status 302");
     expect_failure("", "", DET_ERR_IO, "returned nothing");
     expect_failure(NULL, ", timeout: 300ms", DET_ERR_TIMEOUT, "timed out after 300ms");
+}
+
+static void when_detent_stops_it_is_cut_off_and_postponed(void **state)
+{
+    struct server server;
+    struct bench bench;
+
+    (void)state;
+    call(&bench, &server, NULL, ", timeout: 1h");
+    assert_int_equal(bench.result, DET_POSTPONED);
+    assert_non_null(strstr(server.got, "Idempotency-Key: "));
+    assert_string_equal(bench.why, "cut off, because detent stops");
+    assert_int_equal(bench.told, 1);
+    bench_close(&bench);
 }
 
 static void a_failure_keeps_what_the_server_says_of_it(void **state)
@@ -415,6 +435,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         /* The first to initialize curl. */
+        cmocka_unit_test(when_detent_stops_it_is_cut_off_and_postponed),
         cmocka_unit_test(a_lack_of_memory_in_curl_postpones_it_only_before_it_is_sent),
         cmocka_unit_test(a_lack_of_memory_for_the_answer_is_a_failed_attempt),
         cmocka_unit_test(it_is_sent_the_whole_story_with_its_key),

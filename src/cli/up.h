@@ -395,6 +395,8 @@ DET_MUST_CHECK int up_deadline_open(struct up *up, int signals, int forward);
 void up_deadline_guard(struct up *up);
 /* A stop begins: the next signal is the second one. */
 void up_deadline_arm(struct up *up);
+/* When a second signal came (monotonic), DET_NEVER before; for effects. NULL: no thread for it. */
+const _Atomic det_time *up_deadline_forced_at(const struct up *up);
 /* What the main thread is about to wait for; a constant text, for who is told that it hung. */
 void up_deadline_phase(struct up *up, const char *phase);
 void up_deadline_close(struct up *up);

@@ -40,6 +40,7 @@ struct up_deadline {
     int wake;    /* eventfd */
     int forward; /* pipe to the loop */
     _Atomic(det_time) grace;
+    _Atomic det_time forced_at;        /* monotonic: of the second signal; DET_NEVER: none */
     _Atomic(det_time) at;              /* monotonic; DET_NEVER: nobody stops */
     _Atomic(const char *) phase;       /* what the main thread does */
     _Atomic(det_time) first;           /* when a stop was first wanted; 0: none is */
@@ -79,8 +80,10 @@ static void take_signal(struct up_deadline *deadline)
     cli_note_signal((int)info.ssi_signo);
     if (is_first(deadline, now))
         move_to(deadline, det_add_time(now, atomic_load(&deadline->grace) + CLOSE_SPAN));
-    else if (now - atomic_load(&deadline->first) >= UP_SAME_WISH)
+    else if (now - atomic_load(&deadline->first) >= UP_SAME_WISH) {
+        atomic_store(&deadline->forced_at, now);
         move_to(deadline, now + AGAIN_SPAN);
+    }
     (void)!write(deadline->forward, &info, sizeof info);
 }
 
@@ -133,6 +136,7 @@ int up_deadline_open(struct up *up, int signals, int forward)
     deadline->forward = forward;
     deadline->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     atomic_init(&deadline->grace, up_grace(up));
+    atomic_init(&deadline->forced_at, DET_NEVER);
     atomic_init(&deadline->at, DET_NEVER);
     atomic_init(&deadline->phase, "tasks and workers are still there");
     atomic_init(&deadline->first, 0);
@@ -176,6 +180,11 @@ void up_deadline_arm(struct up *up)
     (void)is_first(deadline, now);
     move_to(deadline, det_add_time(now, up_grace(up) + CLOSE_SPAN));
     wake_up(deadline);
+}
+
+const _Atomic det_time *up_deadline_forced_at(const struct up *up)
+{
+    return up->deadline ? &up->deadline->forced_at : NULL;
 }
 
 void up_deadline_phase(struct up *up, const char *phase)

@@ -273,6 +273,7 @@ static int prepare(struct up_machines *machines, struct det_error *reterr)
             : DET_ERR_NO_MEMORY;
     machines->effects.tell = tell_failure;
     machines->effects.user = machines;
+    machines->effects.forced_at = up_deadline_forced_at(up);
     if (r == 0)
         r = find_url(machines);
     if (r < 0)
@@ -395,6 +396,9 @@ void up_machines_close(struct up *up)
 {
     struct up_machines *machines = up->machines;
 
+    /* A reload that failed closes those that it has just opened. */
+    if (machines && up->state < UP_STOPPING)
+        effects_stop(&machines->effects, det_loop_now(up->loop));
     if (machines)
         end(machines);
     up_machines_free(machines);

@@ -253,6 +253,7 @@ static void run(void *argument)
     const struct det_effect_def *effect = &machine->effects[errand->row.effect];
 
     det_time began = det_meter_begin(runtime);
+    bool was_suspected = errand->is_suspected;
 
     errand->call.now = det_runtime_now(runtime);
     errand->call.retry_after = 0;
@@ -275,6 +276,8 @@ static void run(void *argument)
         errand->is_put_off = true;
     else if (errand->result > DET_PRODUCED)
         errand->result = DET_ERR_INVALID;
+    if (errand->answer == DET_POSTPONED && was_suspected)
+        det_errand_take_back(runtime, errand);
     if (!errand->is_put_off)
         det_meter_attempt(runtime, errand, began);
 }
@@ -323,7 +326,7 @@ static void try_to_end(
     det_due_handled(runtime);
 }
 
-/* Its attempt did not begin. Why is kept in memory alone: it says nothing of the effect. */
+/* Its attempt does not count. Why is kept in memory alone: it says nothing of the effect. */
 static void wait_put_off(
     struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
 {

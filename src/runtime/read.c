@@ -124,7 +124,29 @@ int det_runtime_glance(
     return r;
 }
 
+static int claim(struct det_turn *turn, const char *instance)
+{
+    int r;
+
+    det_shard_lock(turn->runtime, turn->shard);
+    r = det_turn_take(turn, instance, NULL);
+    if (r == 0)
+        det_resident_claim(turn->runtime, turn->shard, turn->resident);
+    det_shard_unlock(turn->runtime, turn->shard);
+    return r;
+}
+
 int det_walk_begin(
+    struct det_turn *turn, struct det_runtime *runtime, const struct det_machine *machine,
+    const char *instance)
+{
+    int r;
+
+    r = begin(turn, runtime, machine, instance);
+    return r < 0 ? r : claim(turn, instance);
+}
+
+int det_walk_begin_last(
     struct det_turn *turn, struct det_runtime *runtime, const struct det_machine *machine,
     const char *instance)
 {
@@ -133,12 +155,8 @@ int det_walk_begin(
     r = begin(turn, runtime, machine, instance);
     if (r < 0)
         return r;
-    det_shard_lock(runtime, turn->shard);
-    r = det_turn_take(turn, instance, NULL);
-    if (r == 0)
-        det_resident_claim(runtime, turn->shard, turn->resident);
-    det_shard_unlock(runtime, turn->shard);
-    return r;
+    turn->is_internal = true;
+    return claim(turn, instance);
 }
 
 void det_walk_end(struct det_turn *turn)

@@ -277,6 +277,8 @@ DET_MUST_CHECK bool det_errand_begin(struct det_runtime *runtime, struct det_err
 bool det_errand_is_spent(const struct det_runtime *runtime, const struct det_errand *errand);
 /* On the pool: the attempt that is about to begin is recorded. After an error it must not. */
 DET_MUST_CHECK int det_errand_record(struct det_runtime *runtime, struct det_errand *errand);
+/* On the pool: the attempt was recorded, and was postponed. Its record is taken back. */
+void det_errand_take_back(struct det_runtime *runtime, struct det_errand *errand);
 /* The errand was loaded in the place of one that waits, and knows what the store does not. */
 void det_errand_take_over(struct det_errand *errand, const struct det_errand *known);
 /* No lock held: gives a chain of begun errands to the pool. */

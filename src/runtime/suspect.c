@@ -10,6 +10,8 @@
  *     suspected, due --> recorded as begun (attempts + 1, UNFINISHED, a backoff) --> runs
  *                                              the process ends: the next one finds it so,
  *                                              and at the last attempt gives it up
+ *     recorded, and postponed (DET_POSTPONED) --> the record is taken back, and it is suspected
+ *                                              as before
  *     it has run here, and this process is still there --> as any other, while its instance is in
  *                                              memory; the store cannot tell whose attempt it was,
  *                                              so what leaves and comes back is suspected again
@@ -18,9 +20,9 @@
  * for its turn is not to blame. The first attempt of all, right after the commit that asked for it,
  * does not count if it ends the process.
  *
- * When nobody can say whether it was recorded it does not run. Until that has come to an end it is
- * remembered, in this process alone, which attempt it was: so that this record, should it be there,
- * is not taken for that of a process that is gone. */
+ * When nobody can say whether it was recorded it does not run. Until that has come to an end, and
+ * where a record could not be taken back, it is remembered, in this process alone, which attempt it
+ * was: so that this record, should it be there, is not taken for that of a process that is gone. */
 #include "base/checked.h"
 #include "runtime/keep.h"
 #include "runtime/walk.h"
@@ -57,6 +59,26 @@ static int record(struct det_turn *turn, struct det_errand *errand)
     return r;
 }
 
+/* The same. What was postponed is due at once for the next process. */
+static void take_back(struct det_turn *turn, struct det_errand *errand)
+{
+    struct det_runtime *runtime = turn->runtime;
+    struct det_store_effect_change change = { DET_STORE_UPDATE, errand->row };
+    struct det_store_commit commit = { .effects = &change, .effect_count = 1 };
+    int r;
+
+    change.effect.attempts--;
+    change.effect.reason = errand->row.last_error ? errand->row.reason : NULL;
+    change.effect.next = det_runtime_now(runtime);
+    r = det_keep_commit(turn, &commit);
+    if (r < 0)
+        return;
+    det_shard_lock(runtime, turn->shard);
+    errand->row.next = change.effect.next;
+    errand->doubted = 0;
+    det_shard_unlock(runtime, turn->shard);
+}
+
 void det_errand_take_over(struct det_errand *errand, const struct det_errand *known)
 {
     errand->is_suspected = known->is_suspected;
@@ -67,20 +89,44 @@ void det_errand_take_over(struct det_errand *errand, const struct det_errand *kn
     errand->row.attempts--;
 }
 
+static bool is_gone(struct det_turn *turn, const struct det_errand *errand)
+{
+    bool is;
+
+    det_shard_lock(turn->runtime, turn->shard);
+    is = errand->is_gone;
+    det_shard_unlock(turn->runtime, turn->shard);
+    return is;
+}
+
 int det_errand_record(struct det_runtime *runtime, struct det_errand *errand)
 {
     const struct det_resident *resident = errand->due.resident;
     struct det_turn turn;
-    bool is_gone;
     int r;
 
     r = det_walk_begin(&turn, runtime, resident->served->machine, resident->id);
     if (r < 0)
         return r;
-    det_shard_lock(runtime, turn.shard);
-    is_gone = errand->is_gone;
-    det_shard_unlock(runtime, turn.shard);
-    r = is_gone ? DET_ERR_NOT_FOUND : record(&turn, errand);
+    r = is_gone(&turn, errand) ? DET_ERR_NOT_FOUND : record(&turn, errand);
     det_walk_end(&turn);
     return r;
+}
+
+void det_errand_take_back(struct det_runtime *runtime, struct det_errand *errand)
+{
+    const struct det_resident *resident = errand->due.resident;
+    struct det_shard *shard = det_served_shard(runtime, resident->hash);
+    struct det_turn turn;
+
+    /* Until it is taken back: the attempt is recorded, and was none. */
+    det_shard_lock(runtime, shard);
+    errand->is_suspected = true;
+    errand->doubted = errand->row.attempts;
+    det_shard_unlock(runtime, shard);
+    if (det_walk_begin_last(&turn, runtime, resident->served->machine, resident->id) < 0)
+        return;
+    if (!is_gone(&turn, errand))
+        take_back(&turn, errand);
+    det_walk_end(&turn);
 }

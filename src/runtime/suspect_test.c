@@ -272,6 +272,94 @@ static void what_waits_for_a_thread_was_not_begun(void **unused)
     fixture_close(f);
 }
 
+/* What is postponed is no attempt, in this process and in the next one. */
+
+static void stop_in_effect(struct fixture *f, struct faulty *faulty, void (*in_effect)(void *))
+{
+    faulty->fault = FAULT_NONE;
+    f->control.in_effect = in_effect;
+    f->control.effect_result = DET_POSTPONED;
+    f->control.troubles = 0;
+}
+
+static void one_that_each_process_postpones_is_never_given_up(void **unused)
+{
+    struct faulty faulty;
+    struct fixture *f = open_left(&faulty);
+
+    (void)unused;
+    stop_in_effect(f, &faulty, NULL);
+    for (unsigned i = 0; i < 6; i++) {
+        next_process(f, &faulty);
+        settle(f);
+        assert_int_equal(f->control.effects, 2 + i);
+        assert_int_equal(f->control.attempt, 1);
+    }
+    f->control.effect_result = DET_PRODUCED;
+    next_process(f, &faulty);
+    settle(f);
+    assert_int_equal(f->control.attempt, 1);
+    assert_int_equal(get(f, "o-1").state, PAID);
+    assert_int_equal(f->control.troubles, 0);
+    fixture_close(f);
+}
+
+static void one_that_is_postponed_while_the_runtime_closes_is_no_attempt(void **unused)
+{
+    struct faulty faulty;
+    struct fixture *f = open_left(&faulty);
+    char key[300];
+
+    (void)unused;
+    snprintf(key, sizeof key, "%s", f->control.key);
+    stop_in_effect(f, &faulty, linger);
+    for (unsigned i = 0; i < 4; i++) {
+        next_process(f, &faulty);
+        advance(f, DET_SECOND);
+        assert_int_equal(f->control.effects, 2 + i);
+        assert_int_equal(f->control.attempt, 1);
+        assert_string_equal(f->control.key, key);
+    }
+    f->control.in_effect = NULL;
+    f->control.effect_result = DET_PRODUCED;
+    next_process(f, &faulty);
+    settle(f);
+    assert_int_equal(f->control.attempt, 1);
+    assert_string_equal(f->control.key, key);
+    assert_int_equal(get(f, "o-1").state, PAID);
+    fixture_close(f);
+}
+
+/* The record stays, or may stay: this process knows better. */
+static void one_whose_record_cannot_be_taken_back_runs_here_all_the_same(void **unused)
+{
+    static const enum fault faults[] = { FAULT_BEFORE, FAULT_AFTER };
+
+    (void)unused;
+    for (unsigned i = 0; i < 2; i++) {
+        struct faulty faulty;
+        struct fixture *f = open_unbegun(&faulty);
+
+        f->control.effect_result = DET_POSTPONED;
+        faulty_set(&faulty, faults[i], DET_ERR_IO, 1);
+        assert_int_equal(det_runtime_serve(f->runtime, f->order, &f->error), 0);
+        settle(f);
+        assert_int_equal(faulty.faults, 1);
+        assert_int_equal(f->control.effects, 1);
+        for (unsigned j = 2; j < 10; j++) {
+            char id[8];
+
+            snprintf(id, sizeof id, "o-%u", j);
+            assert_int_equal(start(f, id), 0);
+        }
+        f->control.effects = 0;
+        f->control.effect_result = DET_PRODUCED;
+        advance(f, DET_MINUTE);
+        assert_ran_once(f);
+        fixture_close(f);
+    }
+}
+
 /* The same among nodes, where another one takes over. */
 
 struct victim {
@@ -346,6 +434,9 @@ int main(void)
         cmocka_unit_test(a_record_whose_answer_was_lost_is_no_attempt),
         cmocka_unit_test(one_whose_record_is_in_doubt_stays_in_memory),
         cmocka_unit_test(what_waits_for_a_thread_was_not_begun),
+        cmocka_unit_test(one_that_each_process_postpones_is_never_given_up),
+        cmocka_unit_test(one_that_is_postponed_while_the_runtime_closes_is_no_attempt),
+        cmocka_unit_test(one_whose_record_cannot_be_taken_back_runs_here_all_the_same),
         cmocka_unit_test(a_node_after_the_other_takes_over_and_at_last_gives_it_up),
         cmocka_unit_test(somebodys_lock_only_delays_it),
     };

@@ -11,6 +11,10 @@
 DET_MUST_CHECK int det_walk_begin(
     struct det_turn *turn, struct det_runtime *runtime, const struct det_machine *machine,
     const char *instance);
+/* The same for a thread of the pool: also while the runtime closes, which waits for it. */
+DET_MUST_CHECK int det_walk_begin_last(
+    struct det_turn *turn, struct det_runtime *runtime, const struct det_machine *machine,
+    const char *instance);
 void det_walk_end(struct det_turn *turn);
 
 #endif

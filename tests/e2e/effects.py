@@ -108,6 +108,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         answers = self.server.answers
         status, text, *headers = answers.pop(0) if len(answers) > 1 else answers[0]
         self.server.times.append(time.monotonic())
+        if status == "wait":
+            self.rfile.read(1)  # until the caller has had enough
+            return
         if status == "hang":
             time.sleep(2)
             return
@@ -335,9 +338,82 @@ def test_what_does_not_end_is_cut_off_at_the_end():
     number = int(Path("number").read_text())
     one.stop()
     check(not up.is_there(number), "the command outlives detent")
-    check(one.index("cut off, because detent stops") >= 0, one.shown())
+    check(one.index("charge postponed; attempt 1 is not counted: cut off, because detent stops")
+          >= 0, one.shown())
     effect = objects("get", "o-1")[0]["effects"][0]
-    equal((effect["effect"], effect["attempts"]), ("charge", 1))
+    equal((effect["effect"], effect["attempts"]), ("charge", 0))
+
+
+def inputs():
+    path = Path("inputs")
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def stop_during_three_attempts(start, end, count):
+    """Three processes that are stopped while the effect runs; the fourth one lets it succeed."""
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay", *PAY)
+    for number in range(3):
+        one = start()
+        wait_until(lambda want=number + 1: count() == want, lambda it=one: it.shown())
+        end(one)
+        check(one.index("is not counted: cut off, because detent stops") >= 0, one.shown())
+        equal(objects("retry", "--list"), [])
+        effect = objects("get", "o-1")[0]["effects"][0]
+        equal(effect["attempts"], 0)
+    Path("go").touch()
+    last = start()
+    last.wait_for("o-1: charging -> paid")
+    last.stop()
+
+
+def test_a_stop_spends_no_attempt_of_a_command():
+    script("charge.sh", f"cat >> inputs; [ -e go ] || exec sleep 100; echo '{RECEIPT}'")
+    project("{command: [./charge.sh], attempts: 2, timeout: 1h}")
+    stop_during_three_attempts(begin, lambda one: one.stop(), lambda: len(inputs()))
+    equal([given["attempt"] for given in inputs()], [1] * 4)
+    equal(len({given["key"] for given in inputs()}), 1)
+
+
+def test_a_forced_stop_spends_no_attempt_either():
+    script("charge.sh", f"cat >> inputs; [ -e go ] || exec sleep 100; echo '{RECEIPT}'")
+    project("{command: [./charge.sh], attempts: 2, timeout: 1h}")
+
+    def force(one):
+        one.send(signal.SIGTERM)
+        one.wait_for("once more to force it")
+        begun = time.monotonic()
+        wait_until(lambda: time.monotonic() - begun > 0.4, "another wish than the first")
+        one.send(signal.SIGTERM)
+        one.process.wait(up.PATIENCE)
+        one.join()
+
+    stop_during_three_attempts(begin, force, lambda: len(inputs()))
+    equal([given["attempt"] for given in inputs()], [1] * 4)
+
+
+def test_a_stop_spends_no_attempt_of_a_call():
+    bank = Bank(("wait", ""), ("wait", ""), ("wait", ""), (200, RECEIPT))
+    project(f"{{http: \"{bank.url}\", attempts: 2, timeout: 1h}}")
+    stop_during_three_attempts(begin, lambda one: one.stop(), lambda: len(bank.requests))
+    equal([given["attempt"] for _, given in bank.requests], [1] * 4)
+    equal(len({headers["Idempotency-Key"] for headers, _ in bank.requests}), 1)
+
+
+def test_a_reload_spends_no_attempt():
+    script("charge.sh", f"cat >> inputs; [ $(wc -l < inputs) -gt 3 ] || exec sleep 100; "
+                        f"echo '{RECEIPT}'")
+    project("{command: [./charge.sh], attempts: 2, timeout: 1h}")
+    one = begin()
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay", *PAY)
+    for number in range(1, 4):
+        wait_until(lambda want=number: len(inputs()) == want, one.shown)
+        project(f"{{command: [./charge.sh], attempts: 2, timeout: {number + 1}m}}")
+        detent("reload")
+    one.wait_for("o-1: charging -> paid")
+    equal([given["attempt"] for given in inputs()], [1] * 4)
+    one.stop()
 
 
 def test_tasks_and_machines_in_one_file():
