@@ -10,6 +10,7 @@
  *
  * What outlives a reload is not here but in `up`: sockets, tokens and their codes, rates. */
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,10 +37,22 @@
 static bool is_anywhere(const struct up *up)
 {
     const struct config_http *config = &up->file.config.http;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
+    const char *variable = getenv("DETENT_LISTEN");
 
     return !up->options->is_serving && !up->sockets.is_given && !config->listen_node &&
-           config->listen[0] && !config->listen[1] &&
-           strcmp(config->listen[0], CONFIG_HTTP_LISTEN) == 0;
+           config->listen[0] && !up->options->listen && !(variable && *variable);
+}
+
+/* The refusal of the first port names who has it; what to do about it is left out. */
+static void note_move(struct up *up, const char *refusal)
+{
+    const char *end = strstr(refusal, "; stop that one");
+    const char *port = strrchr(up->sockets.items[0].text, ':');
+
+    up_note(
+        up, UP_NAME, "%.*s: listens on %s", end ? (int)(end - refusal) : (int)strlen(refusal),
+        refusal, port ? port + 1 : up->sockets.items[0].text);
 }
 
 /* Another project may be there already: one of the next ports then, or any. */
@@ -48,12 +61,17 @@ static int bind_anywhere(struct up *up, struct det_error *reterr)
     char text[32];
     const char *const listen[] = { text, NULL };
     const struct config_http config = { .listen = listen };
+    struct det_error first = { 0 };
     int r = DET_ERR_EXISTS;
 
     for (unsigned i = 0; r == DET_ERR_EXISTS && i <= PORTS; i++) {
         snprintf(text, sizeof text, "127.0.0.1:%u", i < PORTS ? PORT + i : 0);
-        r = serve_sockets_bind(&up->sockets, &config, reterr);
+        r = serve_sockets_bind(&up->sockets, &config, i == 0 ? &first : reterr);
     }
+    if (r == 0 && first.code)
+        note_move(up, first.text);
+    else if (r < 0 && first.code == r)
+        *reterr = first;
     return r;
 }
 

@@ -16,7 +16,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
         .doing = "draining",
         .done = "drained",
         .all_doing = "Nothing more is admitted; detent up ends when all have come to their end",
-        .all_done = "All have come to their end; detent up has ended.",
+        .all_done = "All have come to their end; detent has ended.",
     };
 
     return order_run(cli, args, &order);

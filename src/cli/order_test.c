@@ -63,9 +63,9 @@ static void the_end_of_everything_is_waited_for(void **state)
     say_to(fake, "stop", DONE(5) "x");
     say_to(fake, "drain", "x");
     assert_int_equal(run(fake, WORDS("stop", "--wait")), CLI_OK);
-    assert_string_equal(fake->err, "Everything has stopped; detent up has ended.\n");
+    assert_string_equal(fake->err, "Everything has stopped; detent has ended.\n");
     assert_int_equal(run(fake, WORDS("drain", "--wait")), CLI_OK);
-    assert_string_equal(fake->err, "All have come to their end; detent up has ended.\n");
+    assert_string_equal(fake->err, "All have come to their end; detent has ended.\n");
     assert_int_equal(run(fake, WORDS("stop", "--wait", "--json")), CLI_OK);
     assert_string_equal(fake->out, "{\"kind\": \"done\", \"count\": 5}\n");
     assert_int_equal(run(fake, WORDS("drain", "--wait", "--json")), CLI_OK);

@@ -19,7 +19,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
         .doing = "stopping",
         .done = "stopped",
         .all_doing = "Everything is stopping, and then detent up ends",
-        .all_done = "Everything has stopped; detent up has ended.",
+        .all_done = "Everything has stopped; detent has ended.",
         .purges = args->values[OPTION_PURGE] != NULL,
     };
 

@@ -185,7 +185,7 @@ def test_orders():
     detent("stop", "database", "--timeout", "1s", code=2, err="--timeout is for --wait")
     detent("drain", "database", "--wait", "--timeout", "1ms", code=5, err="database: not drained")
     detent("stop", "--purge", code=2)
-    detent("stop", "--wait", err="Everything has stopped; detent up has ended.")
+    detent("stop", "--wait", err="Everything has stopped; detent has ended.")
     # The place is free: nobody needs to wait for the next one.
     again = Up()
     again.wait_for("database .*started")

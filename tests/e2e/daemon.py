@@ -429,6 +429,29 @@ def test_sockets_that_are_none_are_refused():
     one_up.stop()
 
 
+def test_a_port_that_was_given_is_taken_or_refused_and_only_the_default_moves_on():
+    project()
+    try:
+        other = socket.create_server(("127.0.0.1", 7788))
+    except OSError:
+        other = None  # somebody else has it, which will do
+    try:
+        taken = "127.0.0.1:7788 is taken"
+        by_option = Up("--listen", "127.0.0.1:7788")
+        by_variable = Up(env={"DETENT_LISTEN": "127.0.0.1:7788"})
+        for refused in (by_option, by_variable):
+            check(refused.process.wait(PATIENCE) != 0, refused.shown())
+            refused.join()
+            check(taken in refused.shown() and "listen elsewhere" in refused.shown(),
+                  refused.shown())
+        moved = Up(env={"DETENT_LISTEN": ""})
+        moved.wait_for(f"{taken}.*: listens on [0-9]+")
+        moved.stop()
+    finally:
+        if other:
+            other.close()
+
+
 class Given(Up):
     """A `detent serve` with a socket that was opened before it."""
 
