@@ -58,7 +58,7 @@ struct listing {
     struct line line;
     size_t count, limit, page; /* `limit` 0: none; `page`: of these in this page */
     uint64_t last;
-    bool is_cut;
+    bool is_cut, has_running;
     det_time now;
 };
 
@@ -107,6 +107,7 @@ static int take_row(void *context, const struct det_job_row *row)
     listing->count++;
     listing->page++;
     listing->last = row->key;
+    listing->has_running |= row->state == DET_JOB_RUNNING;
     if (listing->store.cli->is_json) {
         job_line(&listing->line, row);
         line_print(&listing->line, listing->store.cli);
@@ -145,6 +146,9 @@ static int list_all(struct listing *listing)
         table_print(&listing->table, 0);
     if (listing->is_cut)
         cli_say(cli, "There are more: --after %llu\n", (unsigned long long)listing->last);
+    /* The one who ran it was killed, and its claim has not lapsed. */
+    if (listing->has_running && cli_store_is_unserved(&listing->store))
+        cli_say(cli, "Nobody serves this store: start 'detent up', or your program\n");
     return CLI_OK;
 }
 

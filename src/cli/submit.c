@@ -275,6 +275,10 @@ static int follow(struct job *job)
         r = det_error_set(&error, DET_ERR_MALFORMED, "the answer ends too early");
     if (r == DET_ERR_CANCELLED && job->label[0])
         tell_going_on(job);
+    if (r == DET_ERR_CLOSED && job->label[0] && job->is_durable)
+        cli_say(
+            job->remote.cli, "%s: is in the store, and runs with the next 'detent up'\n",
+            job->label);
     return r < 0 ? remote_complain(&job->remote, r, &error) : job->exit;
 }
 

@@ -252,12 +252,20 @@ def test_what_has_failed_is_retried_and_what_waits_is_cancelled():
 def test_what_ran_when_it_was_killed_can_be_cancelled():
     project()
     one = begin()
-    submit("ran", sys.executable, "job.py", "ledger", "1000")
+    waits = Follower("submit", "batch", "--wait", "--name", "ran", "--", sys.executable, "job.py",
+                     "ledger", "1000")
+    waits.wait_for("ran: is in the store")
     wait_until(lambda: ledger() == ["ran 1"], "it runs")
+    check("Nobody serves" not in detent("jobs").stderr, "it is served")
     # Before its job: it must not learn that the job has ended.
     one.send(signal.SIGKILL)
     one.process.wait(up.PATIENCE)
+    waits.process.wait(up.PATIENCE)
+    check("ran: is in the store, and runs with the next 'detent up'" in waits.text,
+          lambda: waits.text)
+    check(waits.process.returncode != 0, waits.process.returncode)
     equal(states(), {"ran": "running"})
+    detent("jobs", err="Nobody serves this store: start 'detent up', or your program")
     detent("jobs", "cancel", "ran", "--reason", "enough", out="ran: is cancelled")
     equal(jobs()[0]["reason"], "enough")
     one = begin()
