@@ -3,7 +3,9 @@
 
 /* api_news.c - events of tasks and of `up` itself, for as long as somebody listens.
  *
- * Nothing of it is kept: who has no room is told how much it has missed when it has. */
+ * Nothing of it is kept: who has no room is told how much it has missed when it has, and how `up`
+ * is by then. Who is given more than it has room for is cut off, also while a long row of the log
+ * is on its way to it. */
 #include "cli/api_news.h"
 
 #include <stdlib.h>
@@ -11,9 +13,30 @@
 
 #include "cli/api_stream.h"
 
-static void tell_status(struct api_listener *listener, const char *text)
+static bool has_room(const struct api_news *news, const struct api_listener *listener, size_t size)
 {
-    (void)api_feed_tell(listener->feed, "status", text, strlen(text));
+    return api_feed_waiting(listener->feed) + size <= news->room;
+}
+
+static void tell_status(const struct api_news *news, struct api_listener *listener)
+{
+    size_t size = strlen(news->status);
+
+    listener->is_behind = !has_room(news, listener, size);
+    if (!listener->is_behind)
+        (void)api_feed_tell(listener->feed, "status", news->status, size);
+}
+
+/* Those that had no room for it. */
+static void tell_status_again(const struct api_news *news)
+{
+    DET_LIST_EACH(node, &news->listeners)
+    {
+        struct api_listener *listener = DET_CONTAINER(node, struct api_listener, node);
+
+        if (listener->is_behind && news->status)
+            tell_status(news, listener);
+    }
 }
 
 /* Events of tasks. */
@@ -24,7 +47,7 @@ static void tell_task(
     char note[48];
     int length;
 
-    if (api_feed_waiting(listener->feed) + size > news->room) {
+    if (!has_room(news, listener, size)) {
         listener->missed++;
         return;
     }
@@ -111,7 +134,7 @@ static size_t on_status(void *user, const char *text, size_t size)
     news->status = status;
     DET_LIST_EACH(node, &news->listeners)
     {
-        tell_status(DET_CONTAINER(node, struct api_listener, node), status);
+        tell_status(news, DET_CONTAINER(node, struct api_listener, node));
     }
     return 0;
 }
@@ -151,7 +174,7 @@ void api_news_join(struct api_news *news, struct api_listener *listener)
     det_list_append(&news->listeners, &listener->node);
     news->task_count += listener->wants_tasks;
     if (news->status)
-        tell_status(listener, news->status);
+        tell_status(news, listener);
     api_news_look(news);
 }
 
@@ -178,6 +201,7 @@ void api_news_leave(struct api_news *news, struct api_listener *listener)
 
 void api_news_look(struct api_news *news)
 {
+    tell_status_again(news);
     follow_tasks(news);
     ask_status(news);
 }

@@ -15,6 +15,7 @@ struct api_listener {
     struct det_list node; /* in no list, if it has not joined */
     struct api_feed *feed;
     bool wants_tasks;
+    bool is_behind;  /* it had no room for how `up` is */
     uint64_t missed; /* events of tasks that it had no room for */
 };
 

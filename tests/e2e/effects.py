@@ -78,8 +78,7 @@ def project(effect, **more):
 
 def begin(**more):
     one = Up(**more)
-    wait_until(lambda: Path(".detent/detent.sock").exists() or one.process.poll() is not None,
-               "the socket")
+    wait_until(lambda: up.is_listening() or one.process.poll() is not None, "the socket")
     check(one.process.poll() is None, one.shown())
     return one
 

@@ -214,8 +214,8 @@ def test_a_stop_ends_while_a_client_does_not_read():
         "version: 1\ntasks:\n  loud: {run: [sh, -c, 'while :; do echo aaaaaaaaaaaaaaaaaaaaaa;"
         " done']}\n")
     it = Up()
+    wait_until(up.is_listening, "the socket")
     client = socket.socket(socket.AF_UNIX)
-    wait_until(Path(".detent/detent.sock").exists, "the socket")
     client.connect(".detent/detent.sock")
     client.send(b'{"id": 1, "verb": "logs", "arguments": {"follow": true}}\n')
     it.wait_for("loud *. aaa")
@@ -234,7 +234,7 @@ def test_a_stop_ends_while_nobody_reads_the_output():
     os.close(ends[1])
     try:
         wait_until(lambda: len(os.read(ends[0], 1)) == 1, "a line")
-        wait_until(Path(".detent/detent.sock").exists, "the socket")
+        wait_until(up.is_listening, "the socket")
         process.send_signal(signal.SIGTERM)
         begun = patience.now()
         process.wait(patience.HANG)

@@ -49,6 +49,12 @@ def equal(found, wanted):
     check(found == wanted, f"found:\n{found}\nwanted:\n{wanted}")
 
 
+def is_listening():
+    """The file of the socket is there a moment before."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(".detent/detent.sock") == 0
+
+
 def wait_until(condition, what):
     """Until it holds; returns what it said. `what` is a text, or a function that makes it when the
     wait has failed, of what is seen then."""
