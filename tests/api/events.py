@@ -284,12 +284,13 @@ def resident(daemon):
     return int(Path(f"/proc/{daemon.number}/statm").read_text().split()[1]) * 4096
 
 
-def test_long_rows_are_told_in_pages_that_are_not():
+def with_blobs(more="", unread="32KiB"):
+    """A daemon whose rows are longer than what may wait for a reader."""
     project("""version: 1
 store: sqlite:shop.db
-http: {rate: unlimited, limits: {unread_max: 32KiB}}
+http: {rate: unlimited, limits: {unread_max: @}}
 machines: {blob: {effects: {}}}
-""")
+""".replace("@", unread) + more)
     Path("blob.fsm").write_text(BLOB)
     # What is freed is not kept, where a sanitizer would.
     daemon = Daemon(env=shop.environment({"ASAN_OPTIONS": "quarantine_size_mb=1"}))
@@ -299,6 +300,36 @@ machines: {blob: {effects: {}}}
         answer = wire.post("/v1/machines/blob/instances/b-1/events",
                            {"event": "take", "payload": {"text": chr(65 + n % 26) * 60000}})
         equal(answer.status, 200)
+    return daemon, wire
+
+
+def test_other_news_do_not_cut_off_who_has_a_long_row_to_read():
+    daemon, _ = with_blobs("tasks:\n  short: {run: [sh, -c, 'until test -e go; do sleep 0.01; "
+                           "done'], restart: never}\n", "1KiB")
+    idle, other = (Stream(SOCKET, f"/v1/events?after={after}") for after in (0, BLOBS + 1))
+    equal(idle.next().name, "hello")
+    drain = subprocess.Popen([shop.DETENT, "drain", "--wait"], env=shop.environment(),
+                             stderr=subprocess.DEVNULL)
+    try:
+        # The other one came later, so it is told later.
+        while (event := other.next()).name != "status" or event.data["state"] != "draining":
+            pass
+        seen = {"log": 0, "status": []}
+        while seen["log"] <= BLOBS or "draining" not in seen["status"]:
+            event = idle.next()
+            check(event is not None and event.name != "dropped", f"cut off after {seen}")
+            if event.name == "log":
+                seen["log"] += 1
+            elif event.name == "status":
+                seen["status"].append(event.data["state"])
+    finally:
+        Path("go").touch()
+    equal(drain.wait(shop.up.PATIENCE), 0)
+    daemon.process.wait(shop.up.PATIENCE)
+
+
+def test_long_rows_are_told_in_pages_that_are_not():
+    daemon, wire = with_blobs()
     for target, count in (("/v1/log?limit=1000", BLOBS + 1), ("/v1/log?backward=true", BLOBS + 1),
                           ("/v1/machines/blob/instances/b-1/history?limit=1000", BLOBS + 1)):
         rows, after, pages = [], "", 0
