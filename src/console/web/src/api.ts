@@ -46,7 +46,9 @@ async function failureOf(response: Response): Promise<Failure> {
     try {
         const { error } = (await response.json()) as { error: { code: string; text: string } };
         return new Failure(response.status, error.code, error.text);
-    } catch {
+    } catch (problem) {
+        // Who gave up on the answer has not read the reason; another request does.
+        if (problem instanceof DOMException && problem.name === "AbortError") throw problem;
         return new Failure(response.status, "FAILED", `The daemon answered ${response.status}.`);
     }
 }
