@@ -118,8 +118,8 @@ struct det_job_batch {
      * Its non-zero answer is returned: that row and those after it are in the queue again. */
     int (*visit)(void *context, const struct det_job_row *job);
     void *context;
-    /* What is due by now may stay as it is, and `next` is not used: the caller looks for it in a
-     * later batch. A driver to which that saves nothing ignores it. */
+    /* The driver may leave delayed jobs that are due and claims that have lapsed as they are; the
+     * caller does not use `next`, and asks for them in a later batch. A driver may ignore this. */
     bool leaves_due;
     uint32_t claimed; /* out: how many */
     det_time next;    /* out: when, by the store's clock, something that is known now may change
