@@ -5,6 +5,7 @@
 #include "cli/up.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,6 +28,8 @@
 #define PATIENCE_EVERY (5 * DET_SECOND)
 /* How long what is closed may wait for a store that is away. */
 #define STORE_SPAN (5 * DET_SECOND)
+
+#define COUNTS_MAX 160
 
 enum { OPTION_FILE, OPTION_TIMES, OPTION_QUIET, OPTION_JOURNAL, OPTION_LISTEN };
 
@@ -340,13 +343,35 @@ static void say_banner(struct up *up)
                      "why ID, detent stop\n");
 }
 
-void up_tell_ready(struct up *up)
+static void print_counts(struct up *up, char *target, size_t size)
 {
-    serve_notify_tell(
-        &up->notify, "READY=1\nSTATUS=%zu task%s, %zu machine%s, %zu durable slot%s, %zu worker%s",
+    snprintf(
+        target, size, "%zu task%s, %zu machine%s, %zu durable slot%s, %zu worker%s",
         up->selected_count, det_plural(up->selected_count), up_machines_count(up),
         det_plural(up_machines_count(up)), up->durable_count, det_plural(up->durable_count),
         up_workers_count(up), det_plural(up_workers_count(up)));
+}
+
+void up_tell_ready(struct up *up)
+{
+    char counts[COUNTS_MAX];
+
+    print_counts(up, counts, sizeof counts);
+    serve_notify_tell(&up->notify, "READY=1\nSTATUS=%s", counts);
+}
+
+/* The first line of a log, where a terminal has the banner. */
+static void log_ready(struct up *up)
+{
+    const char *address = api_address(up);
+    char counts[COUNTS_MAX];
+
+    if (!up->log)
+        return;
+    print_counts(up, counts, sizeof counts);
+    up_note(
+        up, UP_NAME, "ready: %s: %s%s%s", up->file.path, counts, address ? "; listens on " : "",
+        address ? address : "");
 }
 
 /* Who watches tasks ends with them; a service goes on without its log. */
@@ -404,6 +429,7 @@ static int run_tasks(struct up *up)
     }
     up->is_empty = up->has_begun = true;
     up_tell_ready(up);
+    log_ready(up);
     /* An interruption from before there were our own signals. */
     if (cli_is_interrupted())
         up_stop(up, "interrupted");

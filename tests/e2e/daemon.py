@@ -201,6 +201,8 @@ def test_serve_tells_its_supervisor_what_it_does():
     check(all(line["time"] and line["level"] == "info" for line in found), daemon.shown())
     check(("task", "a", "completed") in [(line["component"], line.get("task"), line["message"])
                                          for line in found], daemon.shown())
+    check(any(line["message"].startswith("ready: ") and ": 1 task, " in line["message"]
+              for line in found), daemon.shown())
 
 
 def test_the_watchdog_of_another_process_is_not_fed():
