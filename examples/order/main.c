@@ -44,6 +44,7 @@ static void hear_trouble(void *user, const struct det_trouble *trouble)
     case DET_TROUBLE_PRODUCT_REJECTED:
     case DET_TROUBLE_TIMEOUT_REJECTED:
     case DET_TROUBLE_EVENT_DEAD:
+    case DET_TROUBLE_EVENT_FAILED:
     case DET_TROUBLE_NOT_LOADED:
         screen_say(demo, TONE_TROUBLE, "%s", trouble->text);
         return;

@@ -75,7 +75,10 @@ struct det_note {
  * again. When the state has no use for it, the effect is a dead letter, and the timer is gone. When
  * a hook failed, a limit was reached, or the store failed, it is tried again like an effect, and
  * each failure is reported; a hook or a limit at the last attempt makes it a dead letter too. The
- * attempts of a timer are in the store, and go on after a restart.
+ * attempts of a timer are in the store, and go on after a restart; so are those of a deferred event
+ * that the state takes now, which waits as a timer called DET_DEFERRED_TIMER_NAME and keeps those
+ * deferred after it waiting. After the last attempt it is recorded with the outcome
+ * DET_DEAD_LETTER, as a deferred event is that is refused.
  *
  * Where the store could not say whether a commit happened, the instance is loaded again, and what
  * had happened is counted and reported. Deferred events that became dead letters by it are not
@@ -88,6 +91,8 @@ enum det_trouble_kind {
     DET_TROUBLE_TIMEOUT_REJECTED, /* the instance did not take a timer's event */
     DET_TROUBLE_EVENT_DEAD,       /* an event became a dead letter: unhandled; or deferred, and then
                                      not taken, or the instance stopped (code says which) */
+    DET_TROUBLE_EVENT_FAILED,     /* a deferred event was not taken: a hook failed, or a limit was
+                                     reached; it stays deferred and is tried again */
     DET_TROUBLE_NOT_LOADED,       /* an instance that has something due is damaged, or does not fit
                                      the definition: nothing of it is done */
 };
@@ -99,8 +104,8 @@ struct det_trouble {
     const char *instance;
     const char *name; /* of the effect, timer ("" for a state's own) or event */
     const char *key;  /* of the effect; NULL otherwise */
-    uint32_t attempt; /* of the effect: the one that failed or produced; of the timer: how often its
-                         event has been sent; 0 for an event */
+    uint32_t attempt; /* of the effect: the one that failed or produced; of a timer or a deferred
+                         event: how often it has been tried; 0 for any other event */
     int code;         /* the error */
     bool is_dead;     /* of a timer: it is a dead letter from now on, and not tried again */
     const char *text; /* all of it as a sentence for people; never NULL */

@@ -77,7 +77,7 @@ static int count_timer(void *context, const struct det_store_timer *row)
     struct evolve_counts *counts = context;
 
     counts->of_event[row->event]++;
-    if (row->timer != DET_STATE_TIMER)
+    if (row->timer != DET_STATE_TIMER && row->timer != DET_DEFERRED_TIMER)
         counts->of_timer[row->timer]++;
     return 0;
 }

@@ -123,7 +123,8 @@ void facts_timers(struct cli *cli, const struct instance *instance)
     const char *word = "timers";
 
     for (const struct instance_timer *t = instance->timers; t; t = t->next) {
-        const char *name = instance_timer_name(instance->machine, t->row.timer);
+        bool is_deferred = t->row.timer == DET_DEFERRED_TIMER;
+        const char *name = is_deferred ? "" : instance_timer_name(instance->machine, t->row.timer);
         char time[INSTANCE_TIME_TEXT], when[INSTANCE_WHEN_TEXT], why[INSTANCE_WHY_TEXT];
         bool is_due = t->row.next <= instance->now;
 
@@ -131,8 +132,11 @@ void facts_timers(struct cli *cli, const struct instance *instance)
             continue;
         facts_print(
             cli, word, "%s%s%s%s, %s (%s)", instance->machine->events[t->row.event].name,
-            *name ? " by " : "", name, is_due ? " is due" : "",
-            instance_when(t->row.next, instance->now, when), instance_time(t->row.next, time));
+            is_deferred ? ", which was deferred"
+            : *name     ? " by "
+                        : "",
+            name, is_due ? " is due" : "", instance_when(t->row.next, instance->now, when),
+            instance_time(t->row.next, time));
         if (t->row.attempts)
             facts_print(
                 cli, NULL, "attempt %u was not taken: %s", t->row.attempts,

@@ -127,11 +127,11 @@ static int read_history(void *context, struct det_view element)
 static uint16_t find_timer(const struct incoming *incoming, struct members *members)
 {
     const char *name = members_text(members, "timer");
-    int found = *name ? det_machine_find_timer(incoming->machine, name) : (int)DET_STATE_TIMER;
+    uint16_t found = DET_STATE_TIMER;
 
-    if (found < 0)
+    if (det_row_timer_find(incoming->machine, name, &found) < 0)
         members_fail(members, "timer");
-    return (uint16_t)found;
+    return found;
 }
 
 /* Of a timer that has failed. */

@@ -12,7 +12,7 @@
 
 const char *instance_timer_name(const struct det_machine *machine, uint16_t timer)
 {
-    return timer == DET_STATE_TIMER ? "" : machine->timers[timer].name;
+    return det_row_timer_name(machine, timer);
 }
 
 const char *instance_key(

@@ -33,6 +33,7 @@ static void hear_trouble(void *context, const struct det_trouble *trouble)
         [DET_TROUBLE_PRODUCT_REJECTED] = { "the product of effect", "was not taken" },
         [DET_TROUBLE_TIMEOUT_REJECTED] = { "the event of timer", "was not taken" },
         [DET_TROUBLE_EVENT_DEAD] = { "event", "became a dead letter" },
+        [DET_TROUBLE_EVENT_FAILED] = { "the deferred event", "was not taken" },
         [DET_TROUBLE_NOT_LOADED] = { "the instance", "cannot be loaded" },
     };
     const char *const *sentence = sentences[trouble->kind];

@@ -11,6 +11,7 @@
 /* What the definition says about an event. */
 struct derived {
     unsigned outcome;
+    bool is_deferrable;
     const char *to; /* NULL: it is not taken */
 };
 
@@ -143,6 +144,7 @@ static bool derive(
             replay, event, reterr, "%s on %s has no alternative %u any more", event->from,
             event->event, event->choice + 1);
     ret->outcome = way->outcome;
+    ret->is_deferrable = machine->events[kind].unhandled == DET_UNHANDLED_DEFER;
     if (way->outcome == DET_UNHANDLED)
         ret->outcome = outcome_of_policy(&machine->events[kind]);
     ret->to = ret->outcome == DET_UNHANDLED || ret->outcome == DET_IGNORED
@@ -151,12 +153,11 @@ static bool derive(
     return true;
 }
 
-/* What was deferred becomes a dead letter when it is not taken later, or when the instance stops,
- * whatever the table says. */
+/* What was deferred becomes a dead letter when it is refused later, whatever the table says. */
 static bool is_same(const struct det_replay_event *event, const struct derived *derived)
 {
-    if (event->outcome == DET_DEAD_LETTER && derived->outcome == DET_DEFERRED)
-        return true;
+    if (event->outcome == DET_DEAD_LETTER && derived->is_deferrable)
+        return strcmp(event->to, event->from) == 0;
     return event->outcome == derived->outcome && strcmp(event->to, derived->to) == 0;
 }
 

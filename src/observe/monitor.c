@@ -33,6 +33,7 @@ static const char *const trouble_names[] = {
     [DET_TROUBLE_PRODUCT_REJECTED] = "product_rejected",
     [DET_TROUBLE_TIMEOUT_REJECTED] = "timeout_rejected",
     [DET_TROUBLE_EVENT_DEAD] = "event_dead",
+    [DET_TROUBLE_EVENT_FAILED] = "event_failed",
     [DET_TROUBLE_NOT_LOADED] = "not_loaded",
 };
 

@@ -31,7 +31,7 @@ static bool is_tried_again(const struct det_armed *armed)
 static bool has_attempts(const struct det_resident *resident)
 {
     const struct det_resident_more *more = resident->more;
-    unsigned count = more && more->timers ? resident->served->machine->timer_count : 0;
+    unsigned count = more && more->timers ? resident->served->machine->timer_count + 1u : 0;
 
     if (is_tried_again(resident->own))
         return true;
@@ -105,7 +105,7 @@ static det_time leave_heap(
     det_time next = DET_NEVER;
 
     drop_timer(shard, resident->own, &next);
-    for (unsigned i = 0; more && more->timers && i < resident->served->machine->timer_count; i++)
+    for (unsigned i = 0; more && more->timers && i <= resident->served->machine->timer_count; i++)
         drop_timer(shard, &more->timers[i], &next);
     if (more)
         drop_errands(runtime, shard, more, &next);

@@ -28,18 +28,23 @@ static struct det_store_timer armed_row(const struct det_armed *armed)
 static void collect_slot(struct det_turn *turn, size_t slot, struct det_store_commit *commit)
 {
     const struct det_draft_timer *timer = &turn->draft->timers[slot];
-    const struct det_armed *armed = det_resident_timer(turn->resident, det_turn_timer_number(slot));
+    uint16_t number = det_timer_number(turn->served->machine, slot);
+    const struct det_armed *armed = det_resident_timer(turn->resident, number);
     struct det_store_timer_change *change = &turn->draft->timer_changes[commit->timer_count];
 
     if (!timer->is_set && (!armed || !det_armed_is_set(armed) || armed == det_turn_fired(turn)))
         return;
     change->kind = timer->is_set ? DET_STORE_SET : DET_STORE_CLEAR;
     change->timer = (struct det_store_timer){
-        .timer = det_turn_timer_number(slot),
+        .timer = number,
         .event = timer->event,
         .visit = timer->visit,
         .due = timer->due,
         .value = timer->value,
+        .attempts = timer->attempts,
+        .last_error = timer->last_error,
+        .reason = timer->reason,
+        .next = timer->next,
     };
     commit->timer_count++;
 }
@@ -47,7 +52,7 @@ static void collect_slot(struct det_turn *turn, size_t slot, struct det_store_co
 static int collect_timers(struct det_turn *turn, struct det_store_commit *commit)
 {
     struct det_draft *draft = turn->draft;
-    size_t slots = (size_t)turn->served->machine->timer_count + 1;
+    size_t slots = det_timer_slots(turn->served->machine);
     int r;
 
     if (!draft->has_timers && !det_turn_fired(turn))
@@ -121,7 +126,7 @@ static int collect_kept(struct det_turn *turn, struct det_store_commit *commit)
         return r;
     if (draft->is_kept_dropped)
         collect_list(draft, &turn->resident->more->kept, DET_STORE_TAKE, commit);
-    else if (turn->retried)
+    else if (turn->retried && !turn->is_put_off)
         draft->kept_changes[commit->deferred_count++] =
             (struct det_store_deferred_change){ DET_STORE_TAKE,
                                                 { turn->retried->sequence, turn->retried->event } };
@@ -176,12 +181,13 @@ static int collect(struct det_turn *turn, struct det_store_commit *commit)
 /* What publishing puts into the heap and onto the resident must have its place before. */
 static size_t count_due(const struct det_turn *turn)
 {
+    const struct det_machine *machine = turn->served->machine;
     const struct det_draft *draft = turn->draft;
     size_t count = draft->errand_count;
 
-    for (size_t i = 0; draft->has_timers && i <= turn->served->machine->timer_count; i++) {
+    for (size_t i = 0; draft->has_timers && i < det_timer_slots(machine); i++) {
         const struct det_armed *armed =
-            det_resident_timer(turn->resident, det_turn_timer_number(i));
+            det_resident_timer(turn->resident, det_timer_number(machine, i));
 
         count += draft->timers[i].is_set && (!armed || !armed->has_place);
     }
@@ -190,8 +196,10 @@ static size_t count_due(const struct det_turn *turn)
 
 static bool sets_named(const struct det_turn *turn)
 {
-    for (size_t i = 1; turn->draft->has_timers && i <= turn->served->machine->timer_count; i++) {
-        if (turn->draft->timers[i].is_set)
+    const struct det_draft *draft = turn->draft;
+
+    for (size_t i = 1; draft->has_timers && i < det_timer_slots(turn->served->machine); i++) {
+        if (draft->timers[i].is_set)
             return true;
     }
     return false;
@@ -297,6 +305,7 @@ int det_turn_collect(struct det_turn *turn, struct det_store_commit *commit, str
     int r;
 
     turn->promised = 0;
+    det_deferred_plan(turn);
     r = collect(turn, commit);
     answer(turn, ret);
     if (r == 0 && is_nothing(commit))

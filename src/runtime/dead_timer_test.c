@@ -5,18 +5,11 @@
  * a dead letter after the last of them, until it is retried; in every store.
  *
  *     A --T after a second, asks a hook and a guard--> B */
-#include "lib/shared_store.h"
-#include "runtime/runtime_test.h"
+#include "runtime/stores_test.h"
 
 #define ATTEMPTS 8
 
 enum { T, LEAVE };
-
-struct bench {
-    struct fixture *f;
-    struct det_shared *shared;
-    char *folder;
-};
 
 static int ask(const struct det_move *move, const void *data, const void *event)
 {
@@ -63,93 +56,6 @@ static struct det_machine *asking_machine(void)
     return built(b);
 }
 
-static const struct det_runtime_options options = { .effects = { .jitter_percent = UINT32_MAX } };
-
-static void open_sqlite(struct bench *bench)
-{
-    char url[600];
-
-    bench->folder = det_test_folder();
-    snprintf(url, sizeof url, "sqlite:%s/asking.db", bench->folder);
-    assert_int_equal(
-        det_store_open_with(
-            url, &(struct det_store_options){ .world = det_sim_world(bench->f->sim) },
-            &bench->f->store, &bench->f->error),
-        0);
-}
-
-static void bench_open(struct bench *bench, const char *kind)
-{
-    struct fixture *f = fixture_open(options);
-
-    *bench = (struct bench){ .f = f };
-    if (strcmp(kind, "memory") != 0) {
-        det_runtime_close(f->runtime);
-        f->runtime = NULL;
-        det_store_close(f->store);
-        if (strcmp(kind, "sqlite") == 0) {
-            open_sqlite(bench);
-        } else {
-            bench->shared = det_shared_open(f->sim, NULL);
-            f->store = det_shared_node(bench->shared);
-        }
-        fixture_reopen(f, options);
-    }
-    det_machine_close(f->order);
-    f->order = asking_machine();
-    assert_int_equal(start(f, "o-1"), 0);
-}
-
-static void bench_close(struct bench *bench)
-{
-    det_runtime_close(bench->f->runtime);
-    bench->f->runtime = NULL;
-    if (bench->shared) {
-        det_store_close(bench->f->store);
-        bench->f->store = NULL;
-        det_shared_close(bench->shared);
-    }
-    fixture_close(bench->f);
-    if (bench->folder)
-        det_test_folder_remove(bench->folder);
-}
-
-static void in_each_store(void (*run)(struct fixture *f))
-{
-    static const char *const kinds[] = { "memory", "sqlite", "shared" };
-    struct bench bench;
-
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        bench_open(&bench, kinds[i]);
-        run(bench.f);
-        bench_close(&bench);
-    }
-}
-
-static void restart(struct fixture *f, struct det_runtime_options with)
-{
-    fixture_reopen(f, with);
-    assert_int_equal(det_runtime_serve(f->runtime, f->order, &f->error), 0);
-}
-
-static struct det_timer_record record;
-static char reason[DET_REASON_MAX + 1];
-
-static int take_record(void *context, const struct det_timer_record *row)
-{
-    (void)context;
-    record = *row;
-    snprintf(reason, sizeof reason, "%s", row->reason ? row->reason : "");
-    return 1;
-}
-
-/* False: there is none. */
-static bool look(struct fixture *f)
-{
-    memset(&record, 0, sizeof record);
-    return det_runtime_timers(f->runtime, f->order, "o-1", take_record, NULL) == 1;
-}
-
 static void assert_dead(struct fixture *f, uint32_t attempts, int code)
 {
     assert_true(look(f));
@@ -189,7 +95,7 @@ static void fail_and_come_back(struct fixture *f)
 static void a_timer_whose_hook_fails_is_a_dead_letter_and_can_be_retried(void **state)
 {
     (void)state;
-    in_each_store(fail_and_come_back);
+    in_each_store(asking_machine, fail_and_come_back);
 }
 
 static void count_on(struct fixture *f)
@@ -211,7 +117,7 @@ static void count_on(struct fixture *f)
 static void attempts_go_on_after_a_restart(void **state)
 {
     (void)state;
-    in_each_store(count_on);
+    in_each_store(asking_machine, count_on);
 }
 
 static void refuse(struct fixture *f)
@@ -230,7 +136,7 @@ static void refuse(struct fixture *f)
 static void a_timer_that_a_guard_refuses_is_a_dead_letter(void **state)
 {
     (void)state;
-    in_each_store(refuse);
+    in_each_store(asking_machine, refuse);
 }
 
 static void leave(struct fixture *f)
@@ -249,7 +155,7 @@ static void leave(struct fixture *f)
 static void a_dead_timer_goes_with_its_visit(void **state)
 {
     (void)state;
-    in_each_store(leave);
+    in_each_store(asking_machine, leave);
 }
 
 /* It has not counted, and what it was short of is there again. */
@@ -273,7 +179,7 @@ static bool fire_without_memory(uint64_t number)
     bool has_failed;
 
     det_test_memory_init(&memory);
-    bench_open(&bench, "memory");
+    bench_open(&bench, asking_machine, "memory");
     poor.allocator = &memory.allocator;
     restart(bench.f, poor);
     assert_int_equal(get(bench.f, "o-1").state, 0);
@@ -302,7 +208,7 @@ static void a_store_that_is_away_is_no_attempt_of_a_timer(void **state)
     struct bench bench;
 
     (void)state;
-    bench_open(&bench, "shared");
+    bench_open(&bench, asking_machine, "shared");
     det_shared_fail(bench.f->store, UINT32_MAX, true);
     advance(bench.f, DET_HOUR);
     det_shared_fail(bench.f->store, 0, true);

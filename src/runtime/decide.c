@@ -250,7 +250,7 @@ static int add_effects(struct det_turn *turn, const struct step *step)
 /* All timers go with it, and what was deferred will not be taken any more. */
 static void end(struct det_turn *turn, const char *reason)
 {
-    for (size_t i = 0; i <= turn->served->machine->timer_count; i++)
+    for (size_t i = 0; i < det_timer_slots(turn->served->machine); i++)
         touch(turn, i);
     turn->draft->is_kept_dropped = true;
     turn->draft->reason = reason;
@@ -286,6 +286,16 @@ static void record(struct det_turn *turn, const struct step *step, unsigned outc
         .value = step->event,
         .trace = det_turn_trace(turn),
     };
+}
+
+void det_decide_dead_letter(struct det_turn *turn, const void *event)
+{
+    const struct det_store_head *head = &turn->draft->head;
+    const struct step step = { .event = event,
+                               .move = det_decide_move(turn, head->state),
+                               .visit = head->visit };
+
+    record(turn, &step, DET_DEAD_LETTER);
 }
 
 static int keep(struct det_turn *turn, const struct step *step)

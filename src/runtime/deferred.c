@@ -1,89 +1,235 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* deferred.c - events that were kept for a later state, when that has come. */
+/* deferred.c - events that were deferred, when the state takes them.
+ *
+ *     deferred --the state takes it--> due --taken--> recorded as what it does
+ *         ^                            |  |
+ *         +--- the state is left ------+  +--refused, or the last attempt failed--> dead letter
+ *
+ * Invariants
+ *   1. The timer DET_DEFERRED_TIMER is armed exactly if a deferred event is left that the state
+ *      takes, and it is armed, moved and cleared by the commit that makes it so. A process that
+ *      dies between a change of state and the delivery leaves the delivery due.
+ *   2. Its `visit` is the sequence at which that event was deferred, its attempts are the event's.
+ *   3. Events are delivered in the order in which they were deferred: one that waits for its next
+ *      attempt keeps those after it waiting.
+ *   4. An event leaves the list by a commit that records what became of it. */
 #include "base/assert.h"
+#include "base/checked.h"
+#include "base/memory.h"
 #include "runtime/turn.h"
 
-/* The first deferred event, in order, that the state takes now. */
-static struct det_kept *find_retry(const struct det_turn *turn)
+static bool is_taken_in(const struct det_turn *turn, const struct det_kept *kept, unsigned state)
 {
-    const struct det_resident *resident = turn->resident;
+    return det_machine_step(turn->served->machine, state, det_event_kind(kept->event))->outcome !=
+           DET_UNHANDLED;
+}
 
-    if (!det_resident_kept(resident) || resident->head.is_stopped)
-        return NULL;
-    DET_LIST_EACH(node, &resident->more->kept)
+/* The first event of the list that the state takes, but for one. */
+static struct det_kept *find_taken(
+    const struct det_turn *turn, const struct det_list *list, unsigned state,
+    const struct det_kept *except)
+{
+    DET_LIST_EACH(node, list)
     {
         struct det_kept *kept = DET_CONTAINER(node, struct det_kept, node);
 
-        if (det_machine_step(
-                turn->served->machine, resident->head.state, det_event_kind(kept->event))
-                ->outcome != DET_UNHANDLED)
+        if (kept != except && is_taken_in(turn, kept, state))
             return kept;
     }
     return NULL;
 }
 
-static void tell_refused(
-    struct det_turn *turn, const struct det_kept *kept, int code, const struct det_error *error)
+/* The timer, if it is armed; NULL otherwise. */
+static struct det_armed *armed_timer(const struct det_turn *turn)
 {
-    det_runtime_trouble(
-        turn->runtime, turn->resident,
-        &(struct det_trouble){ .kind = DET_TROUBLE_EVENT_DEAD,
-                               .name =
-                                   turn->served->machine->events[det_event_kind(kept->event)].name,
-                               .code = code },
-        error);
+    struct det_armed *armed = det_resident_timer(turn->resident, DET_DEFERRED_TIMER);
+
+    return armed && det_armed_is_set(armed) ? armed : NULL;
 }
 
-static bool is_refusal(int r)
+/* The timer, if it is about this event; NULL otherwise. */
+static struct det_armed *timer_of(const struct det_turn *turn, const struct det_kept *kept)
 {
-    return r == DET_ERR_REFUSED || r == DET_ERR_ACTION_FAILED || r == DET_ERR_TIMEOUT ||
-           r == DET_ERR_INVALID || r == DET_ERR_UNBOUND || r == DET_ERR_LIMIT;
+    struct det_armed *armed = armed_timer(turn);
+
+    return armed && armed->visit == kept->sequence ? armed : NULL;
 }
 
-/* It is taken out of what is deferred: so there is something to commit. */
-static int commit_one(struct det_turn *turn, struct det_store_commit *commit, struct det_sent *ret)
+static struct det_draft_timer *touch_timer(struct det_turn *turn)
 {
+    struct det_draft *draft = turn->draft;
+    struct det_draft_timer *timer = &draft->timers[det_timer_slots(turn->served->machine) - 1];
+
+    *timer = (struct det_draft_timer){ .is_touched = true };
+    draft->has_timers = true;
+    return timer;
+}
+
+static struct det_draft_timer *set_timer(struct det_turn *turn, const struct det_kept *kept)
+{
+    struct det_draft_timer *timer = touch_timer(turn);
+
+    timer->is_set = true;
+    timer->event = (uint16_t)det_event_kind(kept->event);
+    timer->visit = kept->sequence;
+    timer->due = turn->now;
+    return timer;
+}
+
+/* The event that will be due once the draft is committed. */
+static const struct det_kept *find_left(const struct det_turn *turn)
+{
+    const struct det_resident_more *more = turn->resident->more;
+    const struct det_draft *draft = turn->draft;
+    const struct det_kept *left = NULL;
+
+    if (draft->is_kept_dropped || draft->head.is_stopped)
+        return NULL;
+    if (more)
+        left = find_taken(turn, &more->kept, draft->head.state, turn->retried);
+    return left ? left : find_taken(turn, &draft->kept, draft->head.state, NULL);
+}
+
+void det_deferred_plan(struct det_turn *turn)
+{
+    const struct det_armed *armed = armed_timer(turn);
+    const struct det_kept *left;
+
+    if (turn->is_put_off ||
+        (!armed && !det_resident_kept(turn->resident) && !turn->draft->kept_count))
+        return;
+    left = find_left(turn);
+    if (left && (!armed || armed->visit != left->sequence))
+        (void)set_timer(turn, left);
+    else if (!left && armed)
+        (void)touch_timer(turn);
+}
+
+/* The first deferred event that the state takes, unless it waits for its next attempt. */
+static struct det_kept *find_retry(const struct det_turn *turn)
+{
+    const struct det_resident *resident = turn->resident;
+    const struct det_armed *armed;
+    struct det_kept *kept;
+
+    if (!det_resident_kept(resident) || resident->head.is_stopped)
+        return NULL;
+    kept = find_taken(turn, &resident->more->kept, resident->head.state, NULL);
+    armed = kept ? timer_of(turn, kept) : NULL;
+    return armed && armed->attempts && armed->next > turn->now ? NULL : kept;
+}
+
+static void report(
+    struct det_turn *turn, const struct det_kept *kept, struct det_trouble trouble,
+    const struct det_error *error)
+{
+    trouble.name = turn->served->machine->events[det_event_kind(kept->event)].name;
+    det_runtime_trouble(turn->runtime, turn->resident, &trouble, error);
+}
+
+/* Whether it is the event that was not taken: its attempt counts. What a tool has not bound, a
+ * runtime that acts may have. */
+static bool is_refusal(const struct det_turn *turn, int r)
+{
+    if (r == DET_ERR_UNBOUND)
+        return !turn->runtime->options.is_passive;
+    return det_turn_may_pass_later(r) || r == DET_ERR_REFUSED || r == DET_ERR_INVALID;
+}
+
+/* The draft becomes: it stays deferred, and is tried again after a while. */
+static void put_off(
+    struct det_turn *turn, const struct det_kept *kept, struct det_trouble *trouble,
+    const struct det_error *error)
+{
+    const struct det_armed *armed = timer_of(turn, kept);
+    struct det_draft_timer *timer = set_timer(turn, kept);
+
+    if (armed)
+        timer->due = armed->deadline;
+    timer->attempts = trouble->attempt;
+    timer->last_error = trouble->code;
+    timer->reason = det_reason_copy(
+        turn->runtime->allocator, error->code == trouble->code ? error->text : NULL);
+    timer->next = det_add_time(
+        turn->now,
+        det_errand_backoff(turn->runtime, &turn->runtime->options.effects, trouble->attempt, 0));
+    trouble->kind = DET_TROUBLE_EVENT_FAILED;
+    turn->is_put_off = true;
+}
+
+/* The draft becomes what follows from the refusal. */
+static int refuse(
+    struct det_turn *turn, struct det_kept *kept, int refused, const struct det_error *error,
+    struct det_trouble *ret)
+{
+    const struct det_armed *armed = timer_of(turn, kept);
+    uint32_t attempts = (armed ? armed->attempts : 0) + 1;
     int r;
 
-    r = det_turn_collect(turn, commit, ret);
+    det_draft_discard(turn);
+    r = det_draft_begin(turn, 1);
+    if (r < 0)
+        return r;
+    *ret = (struct det_trouble){ .kind = DET_TROUBLE_EVENT_DEAD,
+                                 .code = refused,
+                                 .attempt = attempts };
+    if (det_turn_may_pass_later(refused) && attempts < turn->runtime->options.effects.attempts_max)
+        put_off(turn, kept, ret, error);
+    else
+        det_decide_dead_letter(turn, kept->event);
+    return 0;
+}
+
+/* It is taken out of what is deferred, or its timer moves: so there is something to commit. */
+static int commit_one(struct det_turn *turn)
+{
+    struct det_store_commit commit;
+    struct det_sent sent;
+    int r;
+
+    r = det_turn_collect(turn, &commit, &sent);
     if (r < 0)
         return r;
     det_assert(r > 0);
-    return det_turn_stored(turn, commit, det_turn_store(turn, commit));
+    return det_turn_stored(turn, &commit, det_turn_store(turn, &commit));
 }
 
-/* Its sender has gone: what refuses it now makes it a dead letter. */
-static int retry_one(struct det_turn *turn, struct det_kept *kept)
+/* One attempt, and its end in the store. 1: it was put off. */
+static int deliver(struct det_turn *turn, struct det_kept *kept, struct det_error *error)
 {
-    struct det_error error = { 0 };
-    struct det_store_commit commit;
-    struct det_sent sent;
-    int r, refused = 0;
+    struct det_trouble trouble = { .code = 0 };
+    int r;
 
-    turn->retried = kept;
-    turn->error = &error;
     r = det_draft_begin(turn, 1);
     if (r == 0)
         r = det_decide_event(turn, kept->event);
-    if (is_refusal(r)) {
-        refused = r;
-        det_draft_discard(turn);
-        r = det_draft_begin(turn, 0);
-    }
+    if (is_refusal(turn, r))
+        r = refuse(turn, kept, r, error, &trouble);
     if (r < 0)
         det_draft_discard(turn);
     else
-        r = commit_one(turn, &commit, &sent);
+        r = commit_one(turn);
+    if (r == 0 && trouble.code)
+        report(turn, kept, trouble, error);
+    return r < 0 ? r : turn->is_put_off;
+}
+
+static int retry_one(struct det_turn *turn, struct det_kept *kept)
+{
+    struct det_error error = { 0 };
+    int r;
+
+    turn->retried = kept;
+    turn->error = &error;
+    r = deliver(turn, kept, &error);
     turn->retried = NULL;
+    turn->is_put_off = false;
     turn->error = NULL;
-    if (r < 0)
-        return r;
-    if (refused)
-        tell_refused(turn, kept, refused, &error);
-    det_kept_close(turn->runtime, turn->served->machine, kept);
-    return 0;
+    if (r == 0)
+        det_kept_close(turn->runtime, turn->served->machine, kept);
+    return r;
 }
 
 void det_turn_retry_deferred(struct det_turn *turn)

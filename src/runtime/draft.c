@@ -86,7 +86,7 @@ int det_draft_begin(struct det_turn *turn, size_t events)
 {
     struct det_runtime *runtime = turn->runtime;
     struct det_draft *draft = turn->draft;
-    size_t timers = (size_t)turn->served->machine->timer_count + 1;
+    size_t timers = det_timer_slots(turn->served->machine);
     int r;
 
     draft->head = turn->resident->head;
@@ -108,12 +108,13 @@ static void discard_timers(struct det_turn *turn)
 {
     const struct det_machine *machine = turn->served->machine;
 
-    for (size_t i = 0; i <= machine->timer_count; i++) {
+    for (size_t i = 0; i < det_timer_slots(machine); i++) {
         struct det_draft_timer *timer = &turn->draft->timers[i];
 
         if (timer->value)
             det_free(turn->runtime->allocator, timer->value, machine->event_size);
-        timer->value = NULL;
+        det_free_string(turn->runtime->allocator, timer->reason);
+        timer->value = timer->reason = NULL;
     }
 }
 

@@ -18,6 +18,7 @@
 #include "runtime/batch.h"
 #include "runtime/meter.h"
 #include "runtime/node.h"
+#include "store/row.h"
 
 /* Things done per shard in one look; then the other shards and the loop's messages get their turn.
  */
@@ -83,13 +84,13 @@ void det_due_tell_rejected(const struct det_turn *turn, uint32_t attempt, int co
 
     det_runtime_trouble(
         turn->runtime, resident,
-        &(struct det_trouble){
-            .kind = DET_TROUBLE_TIMEOUT_REJECTED,
-            .name = armed->timer == DET_STATE_TIMER ? "" : machine->timers[armed->timer].name,
-            .attempt = attempt,
-            .is_dead =
-                turn->rejected && turn->timer_change == DET_STORE_UPDATE && turn->timer_row.is_dead,
-            .code = code },
+        &(struct det_trouble){ .kind = DET_TROUBLE_TIMEOUT_REJECTED,
+                               .name = det_row_timer_name(machine, armed->timer),
+                               .attempt = attempt,
+                               .is_dead = turn->rejected &&
+                                          turn->timer_change == DET_STORE_UPDATE &&
+                                          turn->timer_row.is_dead,
+                               .code = code },
         turn->error);
 }
 
@@ -170,6 +171,35 @@ static void fired(struct det_batch_item *item)
     det_due_handled(turn->runtime);
 }
 
+/* After a turn of the timer of deferred events. What it could not deliver, and has not put off in
+ * the store, waits here. */
+static void delivered(struct det_batch_item *item)
+{
+    struct det_turn *turn = &item->turn;
+
+    det_shard_lock(turn->runtime, turn->shard);
+    if (det_armed_is_ours(turn->timer) && turn->timer->attempts == item->of.attempt)
+        det_due_fire_later(turn, item->result < 0 ? item->result : DET_ERR_IO);
+    det_due_let_go(turn->shard, turn->timer);
+    turn->resident->pins--;
+    det_shard_unlock(turn->runtime, turn->shard);
+    det_due_handled(turn->runtime);
+}
+
+/* What is fired: the event of a timer, or nothing but the delivery of deferred events. */
+static int take_aim(struct det_batch_item *item, const struct det_armed *armed)
+{
+    if (armed->timer == DET_DEFERRED_TIMER) {
+        item->ended = delivered;
+        item->of.attempt = armed->attempts;
+        return 0;
+    }
+    item->ended = fired;
+    item->of.attempt = armed->attempts + armed->tries + 1;
+    item->event = event_of(item, armed);
+    return item->event ? 0 : DET_ERR_NO_MEMORY;
+}
+
 /* Lock held before and after. The timer is out of the heap: its own firing cannot cancel it, and
  * nobody else can fire it. */
 static void fire(
@@ -179,15 +209,12 @@ static void fire(
     struct det_batch_item *item = det_batch_next(runtime->batch);
     struct det_turn *turn = &item->turn;
 
-    item->event = event_of(item, armed);
-    if (resident->is_stale || !item->event) {
+    if (resident->is_stale || take_aim(item, armed) < 0) {
         armed->when = det_add_time(now, DET_LOOK_SPAN);
         det_due_insert(shard, &armed->due, armed->when);
         det_due_handled(runtime);
         return;
     }
-    item->ended = fired;
-    item->of.attempt = armed->attempts + armed->tries + 1;
     det_turn_init(turn, runtime, resident->served, resident->hash);
     turn->resident = resident;
     turn->error = &item->error;
@@ -195,7 +222,8 @@ static void fire(
     turn->timer = armed;
     turn->timer_visit = armed->visit;
     turn->timer_deadline = armed->deadline;
-    det_meter_fire(turn);
+    if (det_turn_fired(turn))
+        det_meter_fire(turn);
     det_armed_fire(armed);
     resident->pins++;
     det_batch_begin(runtime->batch, item);

@@ -256,7 +256,7 @@ static void a_deferred_event_that_is_refused_later_is_a_dead_letter(void **state
     assert_int_equal(f->sent.sequence, 2);
     assert_int_equal(det_runtime_get(f->runtime, picky, "p", &instance, NULL), 0);
     assert_int_equal(instance.deferred_count, 0);
-    assert_int_equal(instance.sequence, 2);
+    assert_int_equal(instance.sequence, 3);
     assert_int_equal(f->control.troubles, 1);
     assert_int_equal(f->control.trouble.kind, DET_TROUBLE_EVENT_DEAD);
     assert_int_equal(f->control.trouble.code, DET_ERR_REFUSED);

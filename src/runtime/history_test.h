@@ -57,6 +57,10 @@ static inline int check_row(void *context, const struct det_event_record *row)
         return 0;
     transition = det_machine_step(all->machine, row->from, row->event);
     assert_int_equal(det_event_kind(row->event_value), row->event);
+    /* A deferred event may be refused in a state that takes it. */
+    if (row->outcome == DET_DEAD_LETTER &&
+        all->machine->events[row->event].unhandled == DET_UNHANDLED_DEFER)
+        return 0;
     if (row->outcome == DET_DEFERRED || row->outcome == DET_DEAD_LETTER) {
         assert_int_equal(transition->outcome, DET_UNHANDLED);
         return 0;

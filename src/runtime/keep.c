@@ -288,7 +288,7 @@ static struct det_armed *find_dead_timer(struct det_turn *turn, const char *key)
     if (!name)
         return NULL;
     for (size_t i = 0; i <= machine->timer_count; i++) {
-        struct det_armed *armed = det_resident_timer(turn->resident, det_turn_timer_number(i));
+        struct det_armed *armed = det_resident_timer(turn->resident, det_timer_number(machine, i));
 
         if (armed && det_armed_is_set(armed) && armed->is_dead &&
             strcmp(i ? machine->timers[i - 1].name : "", name) == 0)

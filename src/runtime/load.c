@@ -19,20 +19,27 @@ struct image {
     struct det_resident *resident;
     const struct det_machine *machine;
     struct det_store_loaded loaded;
-    struct det_draft_timer *timers; /* per slot: 0 is the state's own */
+    struct det_draft_timer *timers; /* by slot: det_timer_slots() */
     struct det_list errands, kept;
     size_t kept_count, due;
     bool has_named, has_foreign;
 };
 
+static size_t slot_of(const struct det_machine *machine, uint16_t timer)
+{
+    if (timer == DET_STATE_TIMER)
+        return 0;
+    return timer == DET_DEFERRED_TIMER ? det_timer_slots(machine) - 1 : (size_t)timer + 1;
+}
+
 static int read_timer(void *context, const struct det_store_timer *row)
 {
     struct image *image = context;
-    size_t slot = row->timer == DET_STATE_TIMER ? 0 : (size_t)row->timer + 1;
+    size_t slot = slot_of(image->machine, row->timer);
     struct det_draft_timer *timer;
 
     /* The definition has no such timers any more. */
-    if (slot > image->machine->timer_count || (slot == 0 && !image->resident->own))
+    if (slot >= det_timer_slots(image->machine) || (slot == 0 && !image->resident->own))
         return 0;
     timer = &image->timers[slot];
     *timer = (struct det_draft_timer){
@@ -95,8 +102,8 @@ static int image_init(
     det_list_init(&image->errands);
     det_list_init(&image->kept);
     image->loaded.data = det_alloc(runtime->allocator, served->data_size);
-    image->timers = DET_NEW_ARRAY(
-        runtime->allocator, (size_t)served->machine->timer_count + 1, struct det_draft_timer);
+    image->timers =
+        DET_NEW_ARRAY(runtime->allocator, det_timer_slots(served->machine), struct det_draft_timer);
     return image->loaded.data && image->timers ? 0 : DET_ERR_NO_MEMORY;
 }
 
@@ -110,13 +117,13 @@ static void image_deinit(struct image *image)
         det_errand_close(image->runtime, DET_CONTAINER(node, struct det_errand, node));
     while ((node = det_list_take(&image->kept)))
         det_kept_close(image->runtime, image->machine, DET_CONTAINER(node, struct det_kept, node));
-    for (size_t i = 0; image->timers && i <= image->machine->timer_count; i++) {
+    for (size_t i = 0; image->timers && i < det_timer_slots(image->machine); i++) {
         if (image->timers[i].value)
             det_free(allocator, image->timers[i].value, image->machine->event_size);
         det_free_string(allocator, image->timers[i].reason);
     }
     if (image->timers)
-        DET_DELETE_ARRAY(allocator, image->timers, (size_t)image->machine->timer_count + 1);
+        DET_DELETE_ARRAY(allocator, image->timers, det_timer_slots(image->machine));
     if (image->loaded.data)
         det_free(allocator, image->loaded.data, image->resident->served->data_size);
 }
@@ -136,7 +143,7 @@ static void install_timer(struct image *image, struct det_shard *shard, size_t s
 {
     struct det_draft_timer *timer = &image->timers[slot];
     struct det_armed *armed =
-        det_resident_timer(image->resident, slot ? (uint16_t)(slot - 1) : DET_STATE_TIMER);
+        det_resident_timer(image->resident, det_timer_number(image->machine, slot));
     struct det_armed before;
 
     if (!armed)
@@ -259,7 +266,7 @@ static void install(struct image *image, struct det_shard *shard)
     uint32_t kept = image->runtime->options.history_kept;
     size_t count = loaded->history_count < kept ? loaded->history_count : kept;
 
-    for (size_t i = 0; i <= image->machine->timer_count; i++)
+    for (size_t i = 0; i < det_timer_slots(image->machine); i++)
         install_timer(image, shard, i);
     if (resident->more)
         install_lists(image, shard);

@@ -13,14 +13,15 @@
 /* A timer that is due may arm the next one, due as well if the clock goes on meanwhile. */
 #define FIRED_MAX 64
 
-/* The one that has been due for longest; not one that has just failed. NULL: none. Lock held. */
+/* The one that has been due for longest; not one that has just failed. NULL: none. Lock held.
+ * Deferred events that the state takes are delivered by the turn that sends. */
 static struct det_armed *find_first(struct det_resident *resident, det_time now)
 {
-    size_t slots = (size_t)resident->served->machine->timer_count + 1;
+    const struct det_machine *machine = resident->served->machine;
     struct det_armed *first = NULL;
 
-    for (size_t i = 0; i < slots; i++) {
-        struct det_armed *armed = det_resident_timer(resident, det_turn_timer_number(i));
+    for (size_t i = 0; i <= machine->timer_count; i++) {
+        struct det_armed *armed = det_resident_timer(resident, det_timer_number(machine, i));
 
         if (armed && det_armed_is_ours(armed) && armed->state == DET_ARMED_WAITING &&
             armed->deadline <= now && armed->when <= now &&

@@ -241,8 +241,8 @@ static void a_deferred_event_whose_hook_is_only_a_name_is_a_dead_letter(void **s
     assert_string_equal(
         f->control.trouble_text, "event LATER of poison o-1 is a dead letter: hook unknown of "
                                  "poison is only a name; bind it");
-    /* The one behind it was taken. */
-    assert_int_equal(get(f, "o-1").sequence, 5);
+    /* It is recorded, and the one behind it was taken. */
+    assert_int_equal(get(f, "o-1").sequence, 6);
     poison_close(f);
 }
 
@@ -262,7 +262,8 @@ static void fill_effects(struct fixture *f)
             0);
 }
 
-static void a_deferred_event_that_meets_a_limit_is_a_dead_letter(void **state)
+static void a_deferred_event_that_meets_a_limit_is_a_dead_letter_after_the_last_attempt(
+    void **state)
 {
     struct fixture *f = poison_open();
 
@@ -272,8 +273,11 @@ static void a_deferred_event_that_meets_a_limit_is_a_dead_letter(void **state)
     fill_effects(f);
     assert_int_equal(get(f, "o-1").effects_pending, DET_EFFECTS_PENDING);
     assert_int_equal(send_bare(f, OPEN), 0);
-    assert_int_equal(get(f, "o-1").deferred_count, 0);
+    assert_int_equal(get(f, "o-1").deferred_count, 1);
+    advance(f, DET_MINUTE);
+    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_FAILED], 7);
     assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], 1);
+    assert_int_equal(get(f, "o-1").deferred_count, 0);
     poison_close(f);
 }
 
@@ -285,7 +289,8 @@ int main(void)
         cmocka_unit_test(a_product_whose_hook_is_only_a_name_is_a_dead_letter_at_once),
         cmocka_unit_test(a_product_that_meets_a_limit_is_a_dead_letter_after_the_last_attempt),
         cmocka_unit_test(a_deferred_event_whose_hook_is_only_a_name_is_a_dead_letter),
-        cmocka_unit_test(a_deferred_event_that_meets_a_limit_is_a_dead_letter),
+        cmocka_unit_test(
+            a_deferred_event_that_meets_a_limit_is_a_dead_letter_after_the_last_attempt),
     };
 
     int failed = cmocka_run_group_tests_name("in memory", tests, NULL, NULL);

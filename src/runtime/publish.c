@@ -13,7 +13,9 @@
 static void publish_slot(struct det_turn *turn, size_t slot)
 {
     struct det_draft_timer *timer = &turn->draft->timers[slot];
-    struct det_armed *armed = det_resident_timer(turn->resident, det_turn_timer_number(slot));
+    struct det_armed *armed =
+        det_resident_timer(turn->resident, det_timer_number(turn->served->machine, slot));
+    det_time next = timer->next ? timer->next : timer->due;
 
     if (!armed)
         return;
@@ -23,12 +25,17 @@ static void publish_slot(struct det_turn *turn, size_t slot)
     armed->has_place = true;
     det_armed_arm(
         turn->shard, armed,
-        &(struct det_store_timer){
-            .event = timer->event, .visit = timer->visit, .due = timer->due });
+        &(struct det_store_timer){ .event = timer->event,
+                                   .visit = timer->visit,
+                                   .due = timer->due,
+                                   .next = timer->next,
+                                   .attempts = timer->attempts,
+                                   .last_error = timer->last_error });
     armed->value = timer->value;
-    timer->value = NULL;
-    if (timer->due < turn->earliest)
-        turn->earliest = timer->due;
+    armed->reason = timer->reason;
+    timer->value = timer->reason = NULL;
+    if (next < turn->earliest)
+        turn->earliest = next;
 }
 
 static void publish_timers(struct det_turn *turn)
@@ -39,7 +46,7 @@ static void publish_timers(struct det_turn *turn)
     } else if (det_turn_fired(turn)) {
         det_armed_disarm(turn->runtime, turn->timer);
     }
-    for (size_t i = 0; turn->draft->has_timers && i <= turn->served->machine->timer_count; i++) {
+    for (size_t i = 0; turn->draft->has_timers && i < det_timer_slots(turn->served->machine); i++) {
         if (turn->draft->timers[i].is_touched)
             publish_slot(turn, i);
     }
@@ -75,7 +82,7 @@ static void publish_kept(struct det_turn *turn)
     struct det_draft *draft = turn->draft;
     struct det_list *node;
 
-    if (turn->retried) {
+    if (turn->retried && !turn->is_put_off) {
         det_list_remove(&turn->retried->node);
         more->kept_count--;
     }
@@ -265,7 +272,8 @@ static void tell_event(
     const struct det_turn *turn, const struct det_store_event *event, det_time since)
 {
     tell_note(turn, event, since);
-    if (event->outcome == DET_DEAD_LETTER)
+    /* Of a deferred event whoever delivers it reports why. */
+    if (event->outcome == DET_DEAD_LETTER && !turn->retried)
         tell_dead(turn, event->event, DET_ERR_UNHANDLED);
 }
 

@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "runtime/walk.h"
+#include "store/row.h"
 
 static int begin(
     struct det_turn *turn, struct det_runtime *runtime, const struct det_machine *machine,
@@ -83,7 +84,7 @@ static void glance_at(
         return;
     if (ret->timer_count < DET_GLANCE_TIMERS)
         ret->timers[ret->timer_count] = (struct det_glance_timer){
-            .name = armed->timer == DET_STATE_TIMER ? "" : machine->timers[armed->timer].name,
+            .name = det_row_timer_name(machine, armed->timer),
             .event = armed->event,
             .visit = armed->visit,
             .due = armed->deadline,
@@ -114,9 +115,9 @@ int det_runtime_glance(
         copy(&turn, &ret->instance, ret_data);
         ret->timer_count = 0;
         ret->effects_dead = turn.resident->more ? turn.resident->more->dead_count : 0;
-        glance_at(machine, turn.resident->own, ret);
-        for (uint16_t i = 0; i < machine->timer_count; i++)
-            glance_at(machine, det_resident_timer(turn.resident, i), ret);
+        for (size_t i = 0; i < det_timer_slots(machine); i++)
+            glance_at(
+                machine, det_resident_timer(turn.resident, det_timer_number(machine, i)), ret);
     } else {
         r = DET_ERR_BUSY;
     }
@@ -242,18 +243,17 @@ static int visit_timer(
     if (!armed || !det_armed_is_set(armed))
         return 0;
     return visit(
-        context,
-        &(struct det_timer_record){
-            .name = armed->timer == DET_STATE_TIMER ? "" : machine->timers[armed->timer].name,
-            .event = armed->event,
-            .visit = armed->visit,
-            .due = armed->deadline,
-            .next = armed->next,
-            .attempts = armed->attempts,
-            .last_error = armed->last_error,
-            .reason = armed->reason,
-            .is_dead = armed->is_dead,
-        });
+        context, &(struct det_timer_record){
+                     .name = det_row_timer_name(machine, armed->timer),
+                     .event = armed->event,
+                     .visit = armed->visit,
+                     .due = armed->deadline,
+                     .next = armed->next,
+                     .attempts = armed->attempts,
+                     .last_error = armed->last_error,
+                     .reason = armed->reason,
+                     .is_dead = armed->is_dead,
+                 });
 }
 
 int det_runtime_timers(
@@ -266,9 +266,10 @@ int det_runtime_timers(
     r = det_walk_begin(&turn, runtime, machine, instance);
     if (r < 0)
         return r;
-    r = visit_timer(machine, turn.resident->own, visit, context);
-    for (uint16_t i = 0; r == 0 && i < machine->timer_count; i++)
-        r = visit_timer(machine, det_resident_timer(turn.resident, i), visit, context);
+    for (size_t i = 0; r == 0 && i < det_timer_slots(machine); i++)
+        r = visit_timer(
+            machine, det_resident_timer(turn.resident, det_timer_number(machine, i)), visit,
+            context);
     det_walk_end(&turn);
     return r;
 }

@@ -74,12 +74,13 @@ static bool knows_timer(const struct det_armed *armed, det_time due)
 /* Whether what is due is known here as this node's, and so in the heap or in somebody's hands. */
 static bool knows(struct det_resident *resident, const struct listed *listed)
 {
+    const struct det_machine *machine = resident->served->machine;
     const struct det_resident_more *more = resident->more;
 
     if (listed->is_timer && knows_timer(resident->own, listed->due))
         return true;
-    for (unsigned i = 0; listed->is_timer && i < resident->served->machine->timer_count; i++) {
-        if (knows_timer(det_resident_timer(resident, (uint16_t)i), listed->due))
+    for (size_t i = 1; listed->is_timer && i < det_timer_slots(machine); i++) {
+        if (knows_timer(det_resident_timer(resident, det_timer_number(machine, i)), listed->due))
             return true;
     }
     if (listed->is_timer || !more)

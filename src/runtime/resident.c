@@ -74,10 +74,10 @@ static void close_more(
         det_errand_close(runtime, DET_CONTAINER(node, struct det_errand, node));
     while ((node = det_list_take(&more->kept)))
         det_kept_close(runtime, machine, DET_CONTAINER(node, struct det_kept, node));
-    for (unsigned i = 0; more->timers && i < machine->timer_count; i++)
+    for (unsigned i = 0; more->timers && i <= machine->timer_count; i++)
         close_armed(runtime, machine, &more->timers[i]);
     if (more->timers)
-        DET_DELETE_ARRAY(runtime->allocator, more->timers, machine->timer_count);
+        DET_DELETE_ARRAY(runtime->allocator, more->timers, (size_t)machine->timer_count + 1);
     DET_DELETE(runtime->allocator, more);
 }
 
@@ -155,11 +155,12 @@ int det_resident_need_more(
         return DET_ERR_NO_MEMORY;
     if (!with_timers || resident->more->timers)
         return 0;
-    resident->more->timers = DET_NEW_ARRAY(runtime->allocator, count, struct det_armed);
+    resident->more->timers = DET_NEW_ARRAY(runtime->allocator, (size_t)count + 1, struct det_armed);
     if (!resident->more->timers)
         return DET_ERR_NO_MEMORY;
     for (uint16_t i = 0; i < count; i++)
         armed_init(&resident->more->timers[i], resident, i);
+    armed_init(&resident->more->timers[count], resident, DET_DEFERRED_TIMER);
     return 0;
 }
 

@@ -138,7 +138,8 @@ struct det_resident_more {
     struct det_list errands; /* oldest first */
     struct det_list kept;    /* deferred events, oldest first */
     size_t kept_count, open_count, dead_count;
-    struct det_armed *timers; /* the named ones, in the machine's order; NULL: none yet */
+    struct det_armed *timers; /* the named ones, in the machine's order, and behind them that of
+                                 deferred events; NULL: none yet */
     char reason[DET_REASON_MAX + 1];
 };
 
@@ -185,14 +186,6 @@ static inline bool det_armed_is_ours(const struct det_armed *armed)
 static inline struct det_errand *det_errand_of(struct det_due *due)
 {
     return DET_CONTAINER(due, struct det_errand, due);
-}
-
-/* The slot of a timer, by DET_STATE_TIMER or its number; NULL when there is none yet. */
-static inline struct det_armed *det_resident_timer(struct det_resident *resident, uint16_t timer)
-{
-    if (timer == DET_STATE_TIMER)
-        return resident->own;
-    return resident->more && resident->more->timers ? &resident->more->timers[timer] : NULL;
 }
 
 static inline size_t det_resident_kept(const struct det_resident *resident)

@@ -223,6 +223,33 @@ void det_armed_fail(
 /* The loop's: a turn is about it from now on; its end is told. */
 void det_armed_fire(struct det_armed *armed);
 void det_armed_told(struct det_armed *armed);
+/* The slot of a timer, by DET_STATE_TIMER, DET_DEFERRED_TIMER or its number; NULL when there is none
+ * yet. */
+static inline struct det_armed *det_resident_timer(struct det_resident *resident, uint16_t timer)
+{
+    if (timer == DET_STATE_TIMER)
+        return resident->own;
+    if (!resident->more || !resident->more->timers)
+        return NULL;
+    if (timer == DET_DEFERRED_TIMER)
+        timer = resident->served->machine->timer_count;
+    return &resident->more->timers[timer];
+}
+
+/* Slots of timers: 0 is the state's own, 1 + n the n-th named one, the last that of deferred
+ * events. */
+static inline size_t det_timer_slots(const struct det_machine *machine)
+{
+    return (size_t)machine->timer_count + 2;
+}
+
+static inline uint16_t det_timer_number(const struct det_machine *machine, size_t slot)
+{
+    if (slot == 0)
+        return DET_STATE_TIMER;
+    return slot > machine->timer_count ? DET_DEFERRED_TIMER : (uint16_t)(slot - 1);
+}
+
 struct det_kept *det_kept_open(
     struct det_runtime *runtime, const struct det_machine *machine, uint64_t sequence,
     const void *event);

@@ -57,6 +57,13 @@ static void say(char *text, const struct det_trouble *trouble, const char *why)
             text, TEXT_MAX, "event %s of %s %s is a dead letter: %s", trouble->name, machine,
             trouble->instance, reason);
         break;
+    case DET_TROUBLE_EVENT_FAILED:
+        snprintf(
+            text, TEXT_MAX,
+            "deferred event %s of %s %s is not taken in attempt %u, and is tried "
+            "again: %s",
+            trouble->name, machine, trouble->instance, trouble->attempt, reason);
+        break;
     case DET_TROUBLE_NOT_LOADED:
         snprintf(
             text, TEXT_MAX, "%s %s has something due, but cannot be loaded: %s", machine,

@@ -26,7 +26,7 @@ struct det_draft_timer {
     uint64_t visit;
     det_time due;
     void *value;
-    /* After a load. */
+    /* After a load, and after a deferred event that was not taken. */
     bool is_dead;
     uint32_t attempts;
     int last_error;
@@ -34,8 +34,7 @@ struct det_draft_timer {
     char *reason;
 };
 
-/* An instance as it would be; used again and again. The slot 0 of the timers is the state's own,
- * 1 + n is the n-th named one. */
+/* An instance as it would be; used again and again. */
 struct det_draft {
     struct det_draft *next;
     struct det_store_head head;
@@ -46,7 +45,7 @@ struct det_draft {
     size_t data_capacity;
     struct det_store_event *events;
     size_t event_count, event_capacity;
-    struct det_draft_timer *timers;
+    struct det_draft_timer *timers; /* by slot: det_timer_slots() */
     size_t timer_capacity;
     struct det_list errands;
     size_t errand_count;
@@ -118,6 +117,7 @@ struct det_turn {
     enum det_store_change_kind errand_change; /* TAKE or UPDATE */
     /* Left for the end. */
     struct det_kept *retried; /* the deferred event that this commit takes */
+    bool is_put_off;          /* or does not take: it stays, for a later attempt */
     struct det_errand *to_run;
     struct det_errand **to_run_last;
     det_time earliest; /* of what was put into the heap; DET_NEVER: nothing */
@@ -127,21 +127,19 @@ struct det_turn {
     det_time commit_took; /* where there is a meter */
 };
 
-static inline uint16_t det_turn_timer_number(size_t slot)
-{
-    return slot ? (uint16_t)(slot - 1) : DET_STATE_TIMER;
-}
-
 /* The data as the draft has it. */
 static inline const void *det_turn_data(const struct det_turn *turn)
 {
     return turn->draft->is_data_changed ? turn->draft->data : turn->resident->data;
 }
 
-/* The timer whose firing is this very commit. */
+/* The timer whose firing is this very commit. That of deferred events fires no event: the turn
+ * delivers them, and each delivery is a commit of its own. */
 static inline struct det_armed *det_turn_fired(const struct det_turn *turn)
 {
-    return turn->retried ? NULL : turn->timer;
+    if (turn->retried || !turn->timer || turn->timer->timer == DET_DEFERRED_TIMER)
+        return NULL;
+    return turn->timer;
 }
 
 static inline struct det_errand *det_turn_ended(const struct det_turn *turn)
@@ -174,6 +172,8 @@ bool det_decide_is_plain(const struct det_turn *turn, const void *event);
 bool det_decide_runs_code(
     const struct det_machine *machine, unsigned state, const struct det_transition *transition);
 DET_MUST_CHECK int det_decide_event(struct det_turn *turn, const void *event);
+/* Records that the event is given up. The draft has room for it. */
+void det_decide_dead_letter(struct det_turn *turn, const void *event);
 DET_MUST_CHECK int det_decide_start(struct det_turn *turn);
 DET_MUST_CHECK int det_decide_stop(struct det_turn *turn);
 /* The next event of the draft, as user code sees it. */
@@ -241,9 +241,12 @@ const char *det_turn_load_text(int r);
 void det_turn_release(struct det_turn *turn);
 
 /* deferred.c */
-/* After a change of state deferred events are tried again, oldest first, each in a commit of its
- * own. A failure leaves the rest for the next change; it is not the sender's. With a claim. */
+/* Delivers the deferred events that the state takes, oldest first, each in a commit of its own. A
+ * failure leaves the rest for later; it is not the sender's. With a claim. */
 void det_turn_retry_deferred(struct det_turn *turn);
+/* Before the changes of a draft are collected: the timer of deferred events is armed exactly if one
+ * is left that the state takes. */
+void det_deferred_plan(struct det_turn *turn);
 
 /* due.c: after a turn that fired a timer. */
 void det_due_tell_rejected(const struct det_turn *turn, uint32_t attempt, int code);

@@ -188,6 +188,8 @@ static int load_rows(const struct memory_instance *instance, const struct det_st
         return r;
     for (uint16_t i = 0; r == 0 && more->timers && i < instance->machine->timer_count; i++)
         r = load_timer(&more->timers[i], i, rows);
+    if (r == 0 && more->timers)
+        r = load_timer(&more->timers[instance->machine->timer_count], DET_DEFERRED_TIMER, rows);
     for (struct det_list *node = more->effects.next;
          r == 0 && rows->effect && node != &more->effects; node = node->next)
         r = rows->effect(rows->context, &DET_CONTAINER(node, struct memory_effect, node)->row);

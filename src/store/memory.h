@@ -118,7 +118,8 @@ struct memory_deferred {
 struct memory_more {
     struct det_list effects;     /* struct memory_effect, oldest first */
     struct det_list deferred;    /* struct memory_deferred, oldest first */
-    struct memory_timer *timers; /* of the machine's named timers, in their order; NULL: none yet */
+    struct memory_timer *timers; /* the machine's named ones, in their order, and behind them that
+                                    of deferred events; NULL: none yet */
     struct det_list answers;     /* struct memory_answer, oldest first */
     struct det_map answer_of;    /* the same by their ids */
     struct memory_snapshot *snapshot;
@@ -211,10 +212,13 @@ static inline struct memory_row *memory_row_at(
         struct memory_row *)(void *)(instance->rows + (size_t)place * instance->machine->row_size);
 }
 
-/* The slot of a timer; for a named one the slots must be there. */
+/* The slot of a timer; for any but the state's own the slots must be there. */
 static inline struct memory_timer *memory_timer_of(struct memory_instance *instance, uint16_t timer)
 {
-    return timer == DET_STATE_TIMER ? &instance->state_timer : &instance->more->timers[timer];
+    if (timer == DET_STATE_TIMER)
+        return &instance->state_timer;
+    return &instance->more
+                ->timers[timer == DET_DEFERRED_TIMER ? instance->machine->timer_count : timer];
 }
 
 /* memory.c */

@@ -92,12 +92,12 @@ static int check(
 
 static int reserve_timers(struct memory_store *store, struct memory_instance *instance)
 {
-    uint16_t count = instance->machine->timer_count;
+    size_t count = (size_t)instance->machine->timer_count + 1;
     struct memory_timer *timers = DET_NEW_ARRAY(store->store.allocator, count, struct memory_timer);
 
     if (!timers)
         return DET_ERR_NO_MEMORY;
-    for (uint16_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++)
         timers[i].next = DET_NEVER;
     det_mutex_lock(store->store.world, store->mutex);
     instance->more->timers = timers;

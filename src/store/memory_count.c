@@ -27,7 +27,7 @@ static void count_more(const struct memory_instance *instance, struct det_store_
     count_timer(&instance->state_timer, row);
     if (!more)
         return;
-    for (unsigned i = 0; more->timers && i < instance->machine->timer_count; i++)
+    for (unsigned i = 0; more->timers && i <= instance->machine->timer_count; i++)
         count_timer(&more->timers[i], row);
     DET_LIST_EACH(node, &more->effects)
     {

@@ -137,7 +137,7 @@ static int look_at(struct look *look, const struct memory_instance *instance)
     r = add(look, instance, timer_due(&instance->state_timer), true);
     if (!more)
         return r;
-    for (unsigned i = 0; r == 0 && more->timers && i < instance->machine->timer_count; i++)
+    for (unsigned i = 0; r == 0 && more->timers && i <= instance->machine->timer_count; i++)
         r = add(look, instance, timer_due(&more->timers[i]), true);
     for (struct det_list *node = more->effects.next; r == 0 && node != &more->effects;
          node = node->next) {

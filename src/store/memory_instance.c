@@ -69,10 +69,10 @@ static void close_more(
     while ((node = det_list_take(&more->deferred)))
         det_memory_deferred_close(
             store, machine, DET_CONTAINER(node, struct memory_deferred, node));
-    for (unsigned i = 0; more->timers && i < machine->timer_count; i++)
+    for (unsigned i = 0; more->timers && i <= machine->timer_count; i++)
         close_timer(store, machine, &more->timers[i]);
     if (more->timers)
-        DET_DELETE_ARRAY(store->store.allocator, more->timers, machine->timer_count);
+        DET_DELETE_ARRAY(store->store.allocator, more->timers, (size_t)machine->timer_count + 1);
     det_memory_answer_close_all(store, more);
     if (more->snapshot)
         det_memory_snapshot_close(store, machine, more->snapshot);

@@ -160,7 +160,7 @@ static bool has_dead(struct memory_store *store, const struct memory_instance *i
 
     det_mutex_lock(store->store.world, store->mutex);
     is_found = is_dead(&instance->state_timer);
-    for (unsigned i = 0; more && more->timers && i < instance->machine->timer_count; i++)
+    for (unsigned i = 0; more && more->timers && i <= instance->machine->timer_count; i++)
         is_found = is_found || is_dead(&more->timers[i]);
     if (more) {
         DET_LIST_EACH(node, &more->effects)

@@ -49,6 +49,8 @@ const char *det_row_timer_name(const struct det_machine *machine, uint16_t timer
 {
     if (timer == DET_STATE_TIMER)
         return "";
+    if (timer == DET_DEFERRED_TIMER)
+        return DET_DEFERRED_TIMER_NAME;
     det_assert(timer < machine->timer_count);
     return machine->timers[timer].name;
 }
@@ -85,6 +87,8 @@ int det_row_event_find(const struct det_machine *machine, const char *name, uint
 
 int det_row_timer_find(const struct det_machine *machine, const char *name, uint16_t *ret)
 {
+    if (strcmp(name, DET_DEFERRED_TIMER_NAME) == 0)
+        return found(DET_DEFERRED_TIMER, ret);
     return found(name[0] ? det_machine_find_timer(machine, name) : DET_STATE_TIMER, ret);
 }
 

@@ -67,6 +67,9 @@ static int look_timer(void *context, const struct det_store_timer *row)
 {
     struct found *found = context;
 
+    /* A deferred event that is due is counted as what is deferred. */
+    if (row->timer == DET_DEFERRED_TIMER)
+        return 0;
     if (row->timer != DET_STATE_TIMER) {
         found->reminders++;
         return 0;

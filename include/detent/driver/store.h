@@ -84,8 +84,12 @@ struct det_store_answer {
     uint16_t event;   /* UINT16_MAX: none, or its name is not known any more */
 };
 
-/* An armed timer; the unnamed one of the state has the index DET_STATE_TIMER. */
-#define DET_STATE_TIMER UINT16_MAX
+/* An armed timer. Two have no number in the definition: DET_STATE_TIMER is the unnamed one of the
+ * state; DET_DEFERRED_TIMER is armed while a deferred event waits although the state takes it, its
+ * `visit` is the sequence at which that event was deferred, and stores call it by its name. */
+#define DET_STATE_TIMER         UINT16_MAX
+#define DET_DEFERRED_TIMER      (UINT16_MAX - 1)
+#define DET_DEFERRED_TIMER_NAME "@deferred"
 struct det_store_timer {
     uint16_t timer, event;
     uint64_t visit; /* in which it was armed */

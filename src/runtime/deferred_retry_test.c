@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* deferred_retry_test.c - a deferred event that is not taken when its state has come stays deferred,
+ * has attempts, which the store counts, and is recorded as a dead letter after the last; in every
+ * store.
+ *
+ *     LOCKED --unlock--> OPEN --put, asks a hook and a guard--> OPEN
+ *        ^                |     look                          --> OPEN
+ *        +----- lock -----+     close                         --> (stopped) */
+#include "runtime/stores_test.h"
+
+#define ATTEMPTS 8
+
+enum { UNLOCK, LOCK, PUT, LOOK, CLOSE };
+enum { LOCKED, OPEN };
+
+static int ask(const struct det_move *move, const void *data, const void *event)
+{
+    struct order_control *control = move->user;
+
+    (void)data;
+    (void)event;
+    control->hooks++;
+    return control->hook_result;
+}
+
+static bool may(const struct det_move *move, const void *data, const void *event)
+{
+    (void)data;
+    (void)event;
+    return !((struct order_control *)move->user)->guard_says_no;
+}
+
+static void name_all(struct det_machine_builder *b, bool is_bound)
+{
+    static const struct det_event_row events[] = {
+        { .name = "UNLOCK" },
+        { .name = "LOCK" },
+        { .name = "PUT", .unhandled = DET_UNHANDLED_DEFER },
+        { .name = "LOOK", .unhandled = DET_UNHANDLED_DEFER },
+        { .name = "CLOSE" },
+    };
+
+    det_machine_builder_state(
+        b, &(struct det_state_row){ .name = "LOCKED", .flags = DET_STATE_INITIAL });
+    det_machine_builder_state(b, &(struct det_state_row){ .name = "OPEN" });
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++)
+        det_machine_builder_event(b, &events[i]);
+    det_machine_builder_hook(b, "ask", is_bound ? ask : NULL);
+    det_machine_builder_guard(b, "may", may);
+}
+
+static void row(struct det_machine_builder *b, struct det_on_row on)
+{
+    det_machine_builder_on(b, &on);
+}
+
+static struct det_machine *make_box(bool is_bound)
+{
+    struct det_machine_builder *b;
+
+    assert_int_equal(det_machine_builder_open("box", NULL, &b), 0);
+    name_all(b, is_bound);
+    row(b, (struct det_on_row){ .from = DET_LIST("LOCKED"),
+                                .events = DET_LIST("UNLOCK"),
+                                .outcome = DET_GOTO,
+                                .to = "OPEN" });
+    row(b, (struct det_on_row){ .from = DET_LIST("OPEN"),
+                                .events = DET_LIST("LOCK"),
+                                .outcome = DET_GOTO,
+                                .to = "LOCKED" });
+    row(b, (struct det_on_row){ .from = DET_LIST("OPEN"),
+                                .events = DET_LIST("PUT"),
+                                .outcome = DET_STAY,
+                                .guard = "may",
+                                .hook = "ask" });
+    row(b, (struct det_on_row){
+               .from = DET_LIST("OPEN"), .events = DET_LIST("LOOK"), .outcome = DET_STAY });
+    row(b, (struct det_on_row){
+               .from = DET_LIST("OPEN"), .events = DET_LIST("CLOSE"), .outcome = DET_STOP });
+    return built(b);
+}
+
+static struct det_machine *box_machine(void)
+{
+    return make_box(true);
+}
+
+/* The last record, and how many there are. */
+struct last {
+    unsigned event, outcome;
+    uint64_t count;
+};
+
+static int take_last(void *context, const struct det_event_record *row)
+{
+    struct last *last = context;
+
+    last->event = row->event;
+    last->outcome = row->outcome;
+    last->count++;
+    return 0;
+}
+
+static struct last last_of(struct fixture *f)
+{
+    struct last last = { 0 };
+
+    assert_int_equal(det_runtime_events(f->runtime, f->order, "o-1", 0, take_last, &last), 0);
+    return last;
+}
+
+static int no_drift(void *context, const struct det_drift *drift)
+{
+    (void)context;
+    fail_msg("%s", drift->text);
+    return 0;
+}
+
+static void assert_sound(struct fixture *f)
+{
+    uint64_t steps;
+
+    assert_int_equal(det_runtime_verify(f->runtime, f->order, "o-1", no_drift, NULL, &steps), 0);
+    assert_int_equal(steps, get(f, "o-1").sequence);
+}
+
+/* PUT and LOOK are deferred, and the state comes; the hook fails. */
+static void fail_first(struct fixture *f)
+{
+    f->control.hook_result = DET_ERR_IO;
+    assert_int_equal(send_kind(f, "o-1", PUT), 0);
+    assert_int_equal(f->sent.outcome, DET_DEFERRED);
+    assert_int_equal(send_kind(f, "o-1", LOOK), 0);
+    assert_false(look(f));
+    assert_int_equal(send_kind(f, "o-1", UNLOCK), 0);
+    assert_int_equal(f->sent.outcome, DET_GOTO);
+    assert_int_equal(f->control.hooks, 1);
+}
+
+static void assert_waiting(struct fixture *f, uint32_t attempts)
+{
+    assert_true(look(f));
+    assert_string_equal(record.name, DET_DEFERRED_TIMER_NAME);
+    assert_int_equal(record.event, PUT);
+    assert_int_equal(record.attempts, attempts);
+    assert_int_equal(record.last_error, DET_ERR_ACTION_FAILED);
+    assert_string_equal(reason, "box o-1: ask failed with IO");
+    assert_false(record.is_dead);
+    assert_int_equal(get(f, "o-1").deferred_count, 2);
+}
+
+static void pass_later(struct fixture *f)
+{
+    fail_first(f);
+    assert_waiting(f, 1);
+    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_EVENT_FAILED);
+    assert_int_equal(f->control.trouble.attempt, 1);
+    assert_string_equal(f->control.trouble.name, "PUT");
+    assert_string_equal(
+        f->control.trouble_text, "deferred event PUT of box o-1 is not taken in attempt 1, and is "
+                                 "tried again: box o-1: ask failed with IO");
+    advance(f, 120 * DET_MILLISECOND);
+    assert_int_equal(f->control.hooks, 2);
+    assert_waiting(f, 2);
+    f->control.hook_result = 0;
+    advance(f, DET_SECOND);
+    assert_int_equal(f->control.hooks, 3);
+    assert_false(look(f));
+    assert_int_equal(get(f, "o-1").deferred_count, 0);
+    /* In their order: PUT, then LOOK. */
+    assert_int_equal(last_of(f).count, 5);
+    assert_int_equal(last_of(f).event, LOOK);
+    assert_int_equal(last_of(f).outcome, DET_STAY);
+    assert_int_equal(f->control.troubles, 2);
+    assert_int_equal(counts(f).timeouts_fired, 0);
+    assert_sound(f);
+}
+
+static void a_deferred_event_whose_hook_fails_is_tried_again(void **state)
+{
+    (void)state;
+    in_each_store(box_machine, pass_later);
+}
+
+static void give_up(struct fixture *f)
+{
+    fail_first(f);
+    advance(f, DET_MINUTE);
+    assert_int_equal(f->control.hooks, ATTEMPTS);
+    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_FAILED], ATTEMPTS - 1);
+    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], 1);
+    assert_int_equal(f->control.trouble.code, DET_ERR_ACTION_FAILED);
+    assert_int_equal(f->control.trouble.attempt, ATTEMPTS);
+    assert_false(look(f));
+    /* Deferred twice, unlocked, then PUT as a dead letter, and LOOK is taken. */
+    assert_int_equal(get(f, "o-1").deferred_count, 0);
+    assert_int_equal(last_of(f).count, 5);
+    assert_int_equal(last_of(f).event, LOOK);
+    assert_sound(f);
+    restart(f, options);
+    advance(f, DET_DAY);
+    assert_int_equal(f->control.hooks, ATTEMPTS);
+    assert_sound(f);
+}
+
+static void after_the_last_attempt_it_is_recorded_as_a_dead_letter(void **state)
+{
+    (void)state;
+    in_each_store(box_machine, give_up);
+}
+
+static void count_on(struct fixture *f)
+{
+    fail_first(f);
+    advance(f, 350 * DET_MILLISECOND);
+    assert_int_equal(f->control.hooks, 3);
+    restart(f, options);
+    assert_waiting(f, 3);
+    advance(f, DET_HOUR);
+    assert_int_equal(f->control.hooks, ATTEMPTS);
+    assert_int_equal(get(f, "o-1").deferred_count, 0);
+}
+
+static void attempts_go_on_after_a_restart(void **state)
+{
+    (void)state;
+    in_each_store(box_machine, count_on);
+}
+
+static void leave_and_return(struct fixture *f)
+{
+    fail_first(f);
+    advance(f, DET_SECOND);
+    assert_int_equal(f->control.hooks, 4);
+    assert_int_equal(send_kind(f, "o-1", LOCK), 0);
+    assert_false(look(f));
+    advance(f, DET_DAY);
+    assert_int_equal(f->control.hooks, 4);
+    assert_int_equal(get(f, "o-1").deferred_count, 2);
+    f->control.hook_result = 0;
+    assert_int_equal(send_kind(f, "o-1", UNLOCK), 0);
+    assert_int_equal(f->control.hooks, 5);
+    assert_int_equal(get(f, "o-1").deferred_count, 0);
+    assert_false(look(f));
+}
+
+static void it_is_not_tried_in_a_state_that_does_not_take_it(void **state)
+{
+    (void)state;
+    in_each_store(box_machine, leave_and_return);
+}
+
+/* Nothing that is sent meanwhile makes the next attempt come sooner. */
+static void send_meanwhile(struct fixture *f)
+{
+    fail_first(f);
+    assert_int_equal(send_kind(f, "o-1", LOOK), 0);
+    assert_int_equal(f->sent.outcome, DET_STAY);
+    assert_int_equal(f->control.hooks, 1);
+    assert_waiting(f, 1);
+    assert_int_equal(send_kind(f, "o-1", CLOSE), 0);
+    assert_false(look(f));
+    assert_int_equal(get(f, "o-1").deferred_count, 0);
+    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], 2);
+    assert_int_equal(f->control.trouble.code, DET_ERR_STOPPED);
+    advance(f, DET_HOUR);
+    assert_int_equal(f->control.hooks, 1);
+}
+
+static void while_it_waits_other_events_are_taken_and_a_stop_ends_it(void **state)
+{
+    (void)state;
+    in_each_store(box_machine, send_meanwhile);
+}
+
+static void refuse_one(struct fixture *f)
+{
+    f->control.guard_says_no = true;
+    assert_int_equal(send_kind(f, "o-1", PUT), 0);
+    assert_int_equal(send_kind(f, "o-1", UNLOCK), 0);
+    assert_int_equal(f->control.troubles, 1);
+    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_EVENT_DEAD);
+    assert_int_equal(f->control.trouble.code, DET_ERR_REFUSED);
+    assert_false(look(f));
+    assert_int_equal(get(f, "o-1").deferred_count, 0);
+    assert_int_equal(last_of(f).event, PUT);
+    assert_int_equal(last_of(f).outcome, DET_DEAD_LETTER);
+    assert_sound(f);
+}
+
+static void one_that_a_guard_refuses_is_recorded_as_a_dead_letter(void **state)
+{
+    (void)state;
+    in_each_store(box_machine, refuse_one);
+}
+
+/* A tool that has no functions makes it due; whoever has them delivers it, also after a kill. */
+static void deliver_what_is_due(struct fixture *f)
+{
+    struct det_runtime_options passive = options;
+
+    passive.is_passive = true;
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    det_machine_close(f->order);
+    f->order = make_box(false);
+    fixture_reopen(f, passive);
+    assert_int_equal(send_kind(f, "o-1", PUT), 0);
+    assert_int_equal(send_kind(f, "o-1", UNLOCK), 0);
+    assert_int_equal(f->control.troubles, 0);
+    assert_int_equal(get(f, "o-1").deferred_count, 1);
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    det_machine_close(f->order);
+    f->order = make_box(true);
+    restart(f, options);
+    settle(f);
+    assert_int_equal(f->control.hooks, 1);
+    assert_int_equal(get(f, "o-1").deferred_count, 0);
+}
+
+static void a_delivery_that_is_left_over_is_due_when_the_machine_is_served(void **state)
+{
+    /* The simulated shared store knows one definition by its address. */
+    static const char *const kinds[] = { "memory", "sqlite" };
+    struct bench bench;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        bench_open(&bench, box_machine, kinds[i]);
+        deliver_what_is_due(bench.f);
+        bench_close(&bench);
+    }
+}
+
+/* The n-th allocation of the delivery fails. Returns whether there was one. */
+static bool deliver_without_memory(uint64_t number)
+{
+    struct det_runtime_options poor = options;
+    struct det_test_memory memory;
+    struct bench bench;
+    bool has_failed;
+
+    det_test_memory_init(&memory);
+    bench_open(&bench, box_machine, "memory");
+    poor.allocator = &memory.allocator;
+    restart(bench.f, poor);
+    fail_first(bench.f);
+    (void)det_test_memory_fail(&memory, number, false);
+    advance(bench.f, 120 * DET_MILLISECOND);
+    has_failed = det_test_memory_fail(&memory, 0, false);
+    bench.f->control.hook_result = 0;
+    advance(bench.f, DET_HOUR);
+    assert_int_equal(get(bench.f, "o-1").deferred_count, 0);
+    assert_int_equal(bench.f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], 0);
+    assert_int_equal(last_of(bench.f).count, 5);
+    bench_close(&bench);
+    det_test_memory_deinit(&memory);
+    return has_failed;
+}
+
+static void memory_that_is_short_is_no_attempt(void **state)
+{
+    uint64_t number = 1;
+
+    (void)state;
+    while (deliver_without_memory(number))
+        number++;
+    assert_true(number > 1);
+}
+
+static void a_store_that_is_away_is_no_attempt(void **state)
+{
+    struct bench bench;
+
+    (void)state;
+    bench_open(&bench, box_machine, "shared");
+    fail_first(bench.f);
+    det_shared_fail(bench.f->store, UINT32_MAX, true);
+    advance(bench.f, DET_HOUR);
+    det_shared_fail(bench.f->store, 0, true);
+    bench.f->control.hook_result = 0;
+    advance(bench.f, DET_HOUR);
+    assert_int_equal(get(bench.f, "o-1").deferred_count, 0);
+    assert_int_equal(bench.f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], 0);
+    assert_int_equal(last_of(bench.f).count, 5);
+    bench_close(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_deferred_event_whose_hook_fails_is_tried_again),
+        cmocka_unit_test(after_the_last_attempt_it_is_recorded_as_a_dead_letter),
+        cmocka_unit_test(attempts_go_on_after_a_restart),
+        cmocka_unit_test(it_is_not_tried_in_a_state_that_does_not_take_it),
+        cmocka_unit_test(while_it_waits_other_events_are_taken_and_a_stop_ends_it),
+        cmocka_unit_test(one_that_a_guard_refuses_is_recorded_as_a_dead_letter),
+        cmocka_unit_test(a_delivery_that_is_left_over_is_due_when_the_machine_is_served),
+        cmocka_unit_test(memory_that_is_short_is_no_attempt),
+        cmocka_unit_test(a_store_that_is_away_is_no_attempt),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* stores_test.h - one machine with one instance, o-1, in each kind of store, and its first timer. */
+#ifndef DET_RUNTIME_STORES_TEST_H
+#define DET_RUNTIME_STORES_TEST_H
+
+#include "lib/shared_store.h"
+#include "runtime/runtime_test.h"
+
+struct bench {
+    struct fixture *f;
+    struct det_shared *shared;
+    char *folder;
+};
+
+static const struct det_runtime_options options = { .effects = { .jitter_percent = UINT32_MAX } };
+
+static inline void open_sqlite(struct bench *bench)
+{
+    char url[600];
+
+    bench->folder = det_test_folder();
+    snprintf(url, sizeof url, "sqlite:%s/test.db", bench->folder);
+    assert_int_equal(
+        det_store_open_with(
+            url, &(struct det_store_options){ .world = det_sim_world(bench->f->sim) },
+            &bench->f->store, &bench->f->error),
+        0);
+}
+
+static inline void bench_open(
+    struct bench *bench, struct det_machine *(*machine)(void), const char *kind)
+{
+    struct fixture *f = fixture_open(options);
+
+    *bench = (struct bench){ .f = f };
+    if (strcmp(kind, "memory") != 0) {
+        det_runtime_close(f->runtime);
+        f->runtime = NULL;
+        det_store_close(f->store);
+        if (strcmp(kind, "sqlite") == 0) {
+            open_sqlite(bench);
+        } else {
+            bench->shared = det_shared_open(f->sim, NULL);
+            f->store = det_shared_node(bench->shared);
+        }
+        fixture_reopen(f, options);
+    }
+    det_machine_close(f->order);
+    f->order = machine();
+    assert_int_equal(start(f, "o-1"), 0);
+}
+
+static inline void bench_close(struct bench *bench)
+{
+    det_runtime_close(bench->f->runtime);
+    bench->f->runtime = NULL;
+    if (bench->shared) {
+        det_store_close(bench->f->store);
+        bench->f->store = NULL;
+        det_shared_close(bench->shared);
+    }
+    fixture_close(bench->f);
+    if (bench->folder)
+        det_test_folder_remove(bench->folder);
+}
+
+static inline void in_each_store(
+    struct det_machine *(*machine)(void), void (*run)(struct fixture *f))
+{
+    static const char *const kinds[] = { "memory", "sqlite", "shared" };
+    struct bench bench;
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        bench_open(&bench, machine, kinds[i]);
+        run(bench.f);
+        bench_close(&bench);
+    }
+}
+
+static inline void restart(struct fixture *f, struct det_runtime_options with)
+{
+    fixture_reopen(f, with);
+    assert_int_equal(det_runtime_serve(f->runtime, f->order, &f->error), 0);
+}
+
+static struct det_timer_record record;
+static char reason[DET_REASON_MAX + 1];
+
+static inline int take_record(void *context, const struct det_timer_record *row)
+{
+    (void)context;
+    record = *row;
+    snprintf(reason, sizeof reason, "%s", row->reason ? row->reason : "");
+    return 1;
+}
+
+/* False: there is none. */
+static inline bool look(struct fixture *f)
+{
+    memset(&record, 0, sizeof record);
+    return det_runtime_timers(f->runtime, f->order, "o-1", take_record, NULL) == 1;
+}
+
+#endif
