@@ -146,7 +146,8 @@ enum det_ready_by {
  * Before the task is ready only `within` counts, however often it fails. A function may look at the
  * context of the task, but says nothing through it; the end of the attempt, which cancels that
  * context, waits for it. A process is killed with the attempt. TASK_READY is published when the
- * task is ready or healthy again, TASK_UNHEALTHY when a check of one that is ready fails. */
+ * task is ready or healthy again, TASK_UNHEALTHY when a check of one that is ready fails,
+ * CHECK_POSTPONED when our own process cannot start one, which counts for nothing. */
 struct det_check {
     const char *const *argv; /* NULL: none, or `run` */
     int (*run)(struct det_task_context *context, void *argument);

@@ -110,6 +110,9 @@ static void note_pause(struct up *up, const struct det_task_event *event)
     unsigned next = (unsigned)event->attempt + 1;
     char span[UP_SPAN_TEXT];
 
+    /* One that could not be started has no failure before it. */
+    if (!failure && *event->reason)
+        failure = event->reason;
     up_span(event->delay, span);
     if (event->source == DET_BACKOFF_AFTER_SUCCESS && has_schedule(up, event->name))
         up_note(up, event->name, "%s; next run in %s", failure ? failure : "succeeded", span);
@@ -231,6 +234,9 @@ static void tell(struct up *up, const struct det_task_event *event)
         break;
     case DET_EVENT_TASK_UNHEALTHY:
         up_note(up, event->name, "unhealthy: %s", reason_of(event, "its check fails"));
+        break;
+    case DET_EVENT_CHECK_POSTPONED:
+        up_note(up, event->name, "not checked: %s", event->reason);
         break;
     case DET_EVENT_TASK_STUCK:
         up_note_failure(up, event->name, "stuck: it does not stop");

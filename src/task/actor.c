@@ -164,8 +164,12 @@ static int start_attempt(
     task->is_stopped = false;
     task->wishes = 0;
     task->is_healthy = true;
-    tell_starting(task);
+    if (task->kind != TASK_PROCESS)
+        tell_starting(task);
     r = det_attempt_start(task);
+    /* A process has started only now, and not at all where we have no descriptor for it. */
+    if (task->kind == TASK_PROCESS && !task->ended.is_shortage)
+        tell_starting(task);
     if (r < 0) {
         *ret = actor_ended();
         return DET_PRODUCED;
@@ -231,7 +235,9 @@ static int close_as(struct det_task *task, enum det_task_event_kind kind)
     task->has_last = true;
     task->is_ready = task->is_healthy = task->is_stuck = false;
     det_attempt_close(task);
-    det_tasks_publish(task->tasks, &event);
+    /* What was not published as started has no end; that it is put off is published. */
+    if (!task->ended.is_shortage)
+        det_tasks_publish(task->tasks, &event);
     det_permit_return(task);
     det_tree_attempt_closed(task);
     return DET_DONE;

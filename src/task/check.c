@@ -14,7 +14,8 @@
  * Invariants
  *   1. At most one check of an attempt runs.
  *   2. The timer is set from start to stop, if only to never: to set it anew needs no memory.
- *   3. Nothing here ends an attempt but from a callback of the loop: never inside of the actor. */
+ *   3. Nothing here ends an attempt but from a callback of the loop: never inside of the actor.
+ *   4. A check that our own process has no descriptor, process or memory for counts for nothing. */
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -48,6 +49,7 @@ struct checks {
     struct det_timer limit; /* to be ready */
     struct det_timer timer; /* the next check, or the end of patience with the one that runs */
     uint32_t fails;         /* in a row, since it is ready */
+    bool is_postponed;      /* the last one could not be started by us, which was published */
     bool is_quiet;          /* the attempt was told to stop */
     bool is_last;           /* the attempt has ended and waits for the function that runs */
     char text[DET_TASK_REASON_MAX + 1]; /* of the last one that failed */
@@ -143,11 +145,11 @@ static void pass(struct checks *checks)
     }
 }
 
-static void tell_unhealthy(struct checks *checks)
+static void tell_why(struct checks *checks, enum det_task_event_kind kind)
 {
     struct det_task_event event;
 
-    det_task_event_init(&event, checks->task, DET_EVENT_TASK_UNHEALTHY);
+    det_task_event_init(&event, checks->task, kind);
     det_event_set_text(event.reason, sizeof event.reason, checks->text);
     det_tasks_publish(checks->task->tasks, &event);
 }
@@ -164,7 +166,7 @@ static void miss(struct checks *checks)
     checks->fails++;
     if (task->is_healthy) {
         task->is_healthy = false;
-        tell_unhealthy(checks);
+        tell_why(checks, DET_EVENT_TASK_UNHEALTHY);
         det_tree_changed(task);
     }
     if (checks->fails < fails_max)
@@ -175,12 +177,35 @@ static void miss(struct checks *checks)
     end_attempt(checks, reason);
 }
 
+/* `checks->text` says what we are short of. */
+static void postpone(struct checks *checks)
+{
+    if (!checks->is_postponed)
+        tell_why(checks, DET_EVENT_CHECK_POSTPONED);
+    checks->is_postponed = true;
+}
+
+/* Whether it is ready is not known while no check can be started: it gets its time again. The timer
+ * has just run, so that it needs no memory. */
+static void extend_limit(struct checks *checks, det_time within)
+{
+    struct det_loop *loop = checks->task->tasks->loop;
+    int r;
+
+    r = det_loop_timer_set(loop, &checks->limit, det_add_time(det_loop_now(loop), within));
+    det_assert(r == 0);
+}
+
 static void on_limit(void *argument)
 {
     struct checks *checks = argument;
     det_time within = readiness_of(checks)->within ? readiness_of(checks)->within : WITHIN;
     char reason[DET_TASK_REASON_MAX + 1], span[DET_DURATION_TEXT];
 
+    if (checks->is_postponed) {
+        extend_limit(checks, within);
+        return;
+    }
     det_format_duration(within, span, sizeof span);
     if (checks->text[0])
         snprintf(
@@ -312,13 +337,18 @@ static void start_job(struct checks *checks)
 static void start_probe(struct checks *checks)
 {
     const struct det_check *check = check_of(checks);
+    int r = check->argv ? start_child(checks) : 0;
 
     checks->probe->is_late = false;
-    if (check->argv && start_child(checks) < 0) {
-        miss(checks);
+    if (r < 0) {
+        if (r == DET_ERR_LIMIT || r == DET_ERR_NO_MEMORY)
+            postpone(checks);
+        else
+            miss(checks);
         plan_next(checks);
         return;
     }
+    checks->is_postponed = false;
     checks->probe->is_running = true;
     if (!check->argv)
         start_job(checks);

@@ -60,6 +60,7 @@ static inline const char *stage_mark(const struct det_task_event *event)
         [DET_EVENT_TASK_READY] = "r:",       [DET_EVENT_TASK_UNHEALTHY] = "u:",
         [DET_EVENT_GROUP_STARTED] = "G:",    [DET_EVENT_GROUP_RESTARTING] = "R:",
         [DET_EVENT_GROUP_FAILED] = "F:",     [DET_EVENT_GROUP_STOPPED] = "S:",
+        [DET_EVENT_CHECK_POSTPONED] = "p:",
     };
 
     return marks[event->kind];
@@ -73,7 +74,8 @@ static inline int stage_keep(void *user, const struct det_task_event *event)
     if (!mark)
         return 0;
     if (event->kind == DET_EVENT_GROUP_FAILED || event->kind == DET_EVENT_GROUP_RESTARTING ||
-        event->kind == DET_EVENT_TASK_UNHEALTHY || event->kind == DET_EVENT_ATTEMPT_FAILED)
+        event->kind == DET_EVENT_TASK_UNHEALTHY || event->kind == DET_EVENT_ATTEMPT_FAILED ||
+        event->kind == DET_EVENT_CHECK_POSTPONED)
         memcpy(stage->reason, event->reason, sizeof stage->reason);
     if (stage->used < sizeof stage->trace)
         stage->used += (size_t)snprintf(
