@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* up_descriptors.c - who gets how many descriptors: what the tasks, slots and effects of the file
- * need comes first, and connections get what is left.
+/* up_descriptors.c - who gets how many descriptors: what the tasks, slots, workers and effects
+ * of the file need comes first, and connections get what is left.
  *
- *     limit | our own: store, sockets, logs | tasks, slots | effects | local | connections |
+ *     limit | our own: store, sockets, logs | tasks, slots, workers | effects | local | connections |
  */
 #include "cli/up_descriptors.h"
 
+#include <string.h>
+
 #include "console/http_words.h"
 #include "os/os.h"
+#include "worker/spec.h"
 
 #define OWN           128 /* readers of the store, loops, sockets, logs, files that are read */
 #define PER_PROCESS   3   /* output, error, and one to wait for its end */
@@ -18,9 +21,61 @@
 #define LEAST         16 /* connections that there may always be, of either kind */
 #define LOCAL_PERCENT 25
 
-static uint64_t needed_for(const struct config *config)
+/* Of a worker of this kind: a connection of libcurl or libmosquitto comes with a pair of sockets
+ * that wake it. */
+#define PER_CONNECTION 4
+#define PER_WORKER     1 /* a file that it looks at */
+
+/* Kinds that come with the program and hold more than one. */
+static const struct {
+    const char *kind;
+    unsigned count;
+} held[] = {
+    { "process", PER_PROCESS },
+    { "http_check", PER_CONNECTION },
+    { "mqtt_link", PER_CONNECTION },
+    { "communicator", PER_CONNECTION },
+};
+
+static bool has_isolated(const struct config_workers *workers)
 {
-    uint64_t processes = 0, more = 0;
+    for (size_t i = 0; i < workers->module_count; i++)
+        if (workers->modules[i].is_isolated)
+            return true;
+    return false;
+}
+
+/* The worker of a kind that is isolated is a process. Which kinds these are is not known before
+ * their files are loaded: all that do not come with the program are taken for such. */
+static unsigned held_by(const char *kind, bool may_be_isolated)
+{
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++)
+        if (strcmp(held[i].kind, kind) == 0)
+            return held[i].count;
+    return may_be_isolated ? PER_PROCESS : PER_WORKER;
+}
+
+/* Only those of the file: what workers start below them is not known yet. */
+static uint64_t needed_for_workers(const struct config_workers *workers, size_t *ret_count)
+{
+    bool may_be_isolated = has_isolated(workers);
+    struct det_spec spec = { 0 };
+    uint64_t needed = 0;
+
+    *ret_count = 0;
+    if (!workers->spec ||
+        det_workers_spec_read(&spec, NULL, workers->spec, strlen(workers->spec), NULL) < 0)
+        return 0;
+    for (uint32_t i = 0; i < spec.count; i++)
+        needed += held_by(spec.children[i].kind, may_be_isolated);
+    *ret_count = spec.count;
+    det_spec_deinit(&spec);
+    return needed;
+}
+
+static uint64_t needed_for(const struct config *config, size_t *ret_workers)
+{
+    uint64_t processes = 0, more = needed_for_workers(&config->workers, ret_workers);
 
     for (size_t i = 0; i < config->task_count; i++) {
         processes++;
@@ -36,17 +91,18 @@ static uint64_t needed_for(const struct config *config)
 void up_descriptors_check(struct up *up)
 {
     const struct config *config = &up->file.config;
-    uint64_t needed = needed_for(config), limit = det_descriptors_limit();
+    size_t workers;
+    uint64_t needed = needed_for(config, &workers), limit = det_descriptors_limit();
 
     if (needed <= limit)
         return;
     up_note_failure(
         up, UP_NAME,
-        "%zu task%s and %zu slot%s need about %llu descriptors, and the hard limit is %llu: raise "
+        "%zu task%s, %zu slot%s and %zu worker%s need about %llu descriptors, and the hard limit is %llu: raise "
         "it ('ulimit -Hn %llu' as root, LimitNOFILE= of a unit); a start without a descriptor "
         "waits until one is free",
         config->task_count, det_plural(config->task_count), config->slot_count,
-        det_plural(config->slot_count), (unsigned long long)needed, (unsigned long long)limit,
+        det_plural(config->slot_count), workers, det_plural(workers), (unsigned long long)needed, (unsigned long long)limit,
         (unsigned long long)needed);
 }
 
@@ -60,7 +116,8 @@ static void clamp(uint32_t *limit, uint64_t most)
 
 void up_descriptors_clamp(const struct config *config, struct http_limits *limits)
 {
-    uint64_t needed = needed_for(config), limit = det_descriptors_limit();
+    size_t workers;
+    uint64_t needed = needed_for(config, &workers), limit = det_descriptors_limit();
     uint64_t left = limit > needed ? limit - needed : 0;
 
     http_limits_settle(limits);
