@@ -380,6 +380,37 @@ static struct det_next see_error(const struct det_worker_view *view)
                               "as seen" };
 }
 
+static int short_of; /* DET_ERR_LIMIT, DET_ERR_NO_MEMORY; 0: of nothing */
+static int look_if_rich(struct det_worker_context *context, struct link_observed *observed)
+{
+    observed->noise = 1;
+    return short_of ? det_worker_fail(context, short_of, "too many open files") : 0;
+}
+
+SENTENCE(a_shortage_of_our_own_pauses_a_worker_and_never_gives_it_up)
+{
+    static const int codes[] = { DET_ERR_LIMIT, DET_ERR_NO_MEMORY };
+    struct lab lab;
+
+    short_of = 0;
+    lab_open(&lab, behaviour_options(seed));
+    puppet.collect = look_if_rich;
+    lab_apply(&lab, LAB_PUPPET);
+    lab_run(&lab, 3 * DET_SECOND);
+    for (int i = 0; i < 2; i++) {
+        short_of = codes[i];
+        lab_run(&lab, 5 * DET_MINUTE);
+        assert_int_equal(told_times(DET_WORKER_STALE, "lab/p"), i + 1);
+        assert_non_null(strstr(lab_status(&lab, "lab/p").reason, "too many open files"));
+        short_of = 0;
+        lab_run(&lab, 3 * DET_SECOND);
+        assert_null(strstr(lab_status(&lab, "lab/p").reason, "paused"));
+    }
+    assert_int_equal(told_times(DET_WORKER_COLLECTOR_RESTARTING, "lab/p"), 0);
+    assert_int_equal(told_times(DET_WORKER_COLLECTOR_GIVEN_UP, "lab/p"), 0);
+    lab_close(&lab);
+}
+
 static bool is_blind;
 static int look(struct det_worker_context *context, struct link_observed *observed)
 {
@@ -478,6 +509,7 @@ int main(void)
         cmocka_unit_test(collectors_that_hang_on_every_thread_do_not_make_others_old),
         cmocka_unit_test(who_waits_for_a_thread_that_others_hang_on_is_paused_but_not_given_up),
         cmocka_unit_test(a_stop_does_not_wait_for_fresh_observations),
+        cmocka_unit_test(a_shortage_of_our_own_pauses_a_worker_and_never_gives_it_up),
         cmocka_unit_test(where_errors_are_observed_they_are_seen_and_nothing_gets_old),
         cmocka_unit_test(a_kind_is_observed_as_often_as_it_says),
         cmocka_unit_test(own_limits_are_kept_to),

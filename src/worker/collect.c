@@ -84,6 +84,7 @@ static void begin(struct det_worker *worker)
     worker->is_collector_new = false;
     worker->spare = NULL;
     if (!run && det_run_new(worker, DET_RUN_COLLECT, 0, &run) < 0) {
+        worker->is_short = true;
         put_off(worker, every(worker));
         return;
     }
@@ -98,6 +99,7 @@ static void begin(struct det_worker *worker)
 void det_collect_lost(struct det_worker *worker)
 {
     worker->collect = NULL;
+    worker->is_short = false;
     worker->collect_at = worker->workers->now;
 }
 
@@ -127,6 +129,7 @@ static void failed(struct det_worker *worker, const struct det_run *run)
 
     det_text_copy(worker->collect_error, sizeof worker->collect_error, text);
     worker->observe_failures++;
+    worker->is_short = run->code == DET_ERR_LIMIT || run->code == DET_ERR_NO_MEMORY;
     worker->workers->observations_failed += is_trouble;
     if (run->has_panicked)
         det_panic_note(worker, DET_WORKER_OBSERVE_PANIC, text, NULL);
@@ -197,6 +200,7 @@ void det_collect_done(struct det_worker *worker, struct det_run *run)
         failed(worker, run);
     else {
         worker->observe_failures = 0;
+        worker->is_short = false;
         worker->collect_error[0] = '\0';
     }
     if (run->code >= 0 || (worker->kind->errors_are_observed && run->code != DET_ERR_CANCELLED))
@@ -280,7 +284,8 @@ static void too_old(struct det_worker *worker, det_time age)
     uint32_t restarts = worker->counts.collector_restarts;
     det_time pause = restarts ? DET_SECOND << (restarts < 10 ? restarts : 10) : 0;
 
-    if (is_under_way(worker) || (restarts && workers->now - worker->collector_restarted_at < pause))
+    if (worker->is_short || is_under_way(worker) ||
+        (restarts && workers->now - worker->collector_restarted_at < pause))
         return;
     det_tell(
         worker, (struct det_worker_event){ .kind = DET_WORKER_DATA_TIMEOUT,

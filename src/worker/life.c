@@ -398,6 +398,7 @@ static void begin(struct det_worker *worker)
     worker->is_stale = false;
     det_worker_set_ailment(worker, DET_AILMENT_STALE, false);
     worker->observe_failures = 0;
+    worker->is_short = false;
     worker->collect_error[0] = '\0';
     worker->counts.collector_restarts = 0;
     worker->counts.failures = 0;

@@ -305,6 +305,7 @@ struct det_worker {
     det_time live_since;
     det_time stale_after, collector_timeout; /* those of the limits, or what its interval needs */
     uint32_t observe_failures;               /* in a row */
+    bool is_short; /* the last collect had no descriptor or memory: its collector is not to blame */
     char collect_error[DET_WORKER_REASON_MAX + 1];
     bool is_observed_pending; /* its document is on its way to the store */
     bool is_identity_pending;
