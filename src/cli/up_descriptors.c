@@ -98,12 +98,13 @@ void up_descriptors_check(struct up *up)
         return;
     up_note_failure(
         up, UP_NAME,
-        "%zu task%s, %zu slot%s and %zu worker%s need about %llu descriptors, and the hard limit is %llu: raise "
+        "%zu task%s, %zu slot%s and %zu worker%s need about %llu descriptors, and the hard limit "
+        "is %llu: raise "
         "it ('ulimit -Hn %llu' as root, LimitNOFILE= of a unit); a start without a descriptor "
         "waits until one is free",
         config->task_count, det_plural(config->task_count), config->slot_count,
-        det_plural(config->slot_count), workers, det_plural(workers), (unsigned long long)needed, (unsigned long long)limit,
-        (unsigned long long)needed);
+        det_plural(config->slot_count), workers, det_plural(workers), (unsigned long long)needed,
+        (unsigned long long)limit, (unsigned long long)needed);
 }
 
 static void clamp(uint32_t *limit, uint64_t most)
