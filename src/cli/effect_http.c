@@ -13,8 +13,8 @@
 #include "base/text.h"
 #include "cli/effect.h"
 #include "cli/http_lines.h"
+#include "kinds/curl_shortage.h"
 #include "observe/episode.h"
-#include "os/os.h"
 
 #define BODY_SHOWN ((size_t)160)
 
@@ -161,23 +161,6 @@ static void add_body(struct effect_outcome *outcome)
             outcome->body.size > size ? "..." : "");
 }
 
-/* Whether nothing was sent because this process has no descriptor or memory. */
-static bool is_own_shortage(CURL *curl, CURLcode code)
-{
-    long number = 0, sent = 0;
-
-    curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
-    if (sent > 0)
-        return false;
-    if (code == CURLE_OUT_OF_MEMORY)
-        return true;
-    if (code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST &&
-        code != CURLE_FAILED_INIT)
-        return false;
-    curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &number);
-    return det_errno_is_shortage((int)number) || det_descriptors_are_short(1);
-}
-
 static void judge(
     CURL *curl, CURLcode code, struct exchange *exchange, const struct effect_binding *binding)
 {
@@ -189,12 +172,9 @@ static void judge(
     } else if (exchange->is_too_long) {
         outcome->error = DET_ERR_LIMIT;
         snprintf(outcome->why, sizeof outcome->why, "the answer has more than 1 MiB");
-    } else if (is_own_shortage(curl, code)) {
+    } else if (curl_shortage(curl, code)) {
         outcome->is_shortage = true;
-        snprintf(
-            outcome->why, sizeof outcome->why,
-            "there is no descriptor or memory for a connection; raise the limit of open files "
-            "(ulimit -n)");
+        snprintf(outcome->why, sizeof outcome->why, CURL_SHORTAGE_TEXT);
     } else if (code != CURLE_OK) {
         outcome->error = code == CURLE_OUT_OF_MEMORY ? DET_ERR_NO_MEMORY : DET_ERR_IO;
         snprintf(outcome->why, sizeof outcome->why, "%s", curl_easy_strerror(code));

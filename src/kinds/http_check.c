@@ -3,10 +3,10 @@
 
 /* http_check.c - one URL that is looked at. A failed look is an observation too: the worker is
  * degraded then, and says why. */
-#include <curl/curl.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "kinds/curl_shortage.h"
 #include "kinds/http_get.h"
 #include "kinds/kinds.h"
 
@@ -207,7 +207,9 @@ static int http_check_collect(
     if (asks)
         r = ask(context, desired, &answer);
     if (r < 0)
-        return det_worker_fail(context, r, "not asked: %s", det_error_text(r));
+        return det_worker_fail(
+            context, r, "not asked: %s",
+            r == DET_ERR_LIMIT ? CURL_SHORTAGE_TEXT : det_error_text(r));
     det_worker_lock(context);
     if (asks) {
         deps->checked_at = now;

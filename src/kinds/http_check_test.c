@@ -9,7 +9,9 @@
 #include <openssl/ssl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "kinds/bench_test.h"
@@ -335,6 +337,58 @@ static void it_comes_back_when_the_server_does(void **state)
     bench_close(&bench);
 }
 
+/* What a look comes to in a process of its own that may open so many descriptors more. */
+enum look { LOOK_ANSWERED, LOOK_SHORT, LOOK_DOWN, LOOK_OTHER };
+
+static enum look look_with(const struct http_check_desired *desired, unsigned left)
+{
+    static struct bench bench;
+    const struct http_check_observed *seen;
+    struct rlimit limit;
+    int r;
+
+    bench_open(&bench, &http_check_kind, NULL, desired);
+    limit.rlim_cur = limit.rlim_max = (rlim_t)dup(0) + left;
+    (void)close((int)(limit.rlim_cur - left));
+    if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return LOOK_OTHER;
+    r = http_check_kind.collect(&bench.context, bench.deps, desired, bench.observed);
+    if (r < 0)
+        return r == DET_ERR_LIMIT || r == DET_ERR_NO_MEMORY ? LOOK_SHORT : LOOK_OTHER;
+    seen = bench.observed;
+    return seen->status ? LOOK_ANSWERED : LOOK_DOWN;
+}
+
+static enum look look_apart(const struct http_check_desired *desired, unsigned left)
+{
+    pid_t child = fork();
+    int status = 0;
+
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(look_with(desired, left));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return (enum look)WEXITSTATUS(status);
+}
+
+static void a_shortage_of_our_own_is_no_server_that_is_down(void **state)
+{
+    static struct http_check_desired desired;
+    unsigned times[LOOK_OTHER + 1] = { 0 };
+
+    (void)state;
+    ask_for(&desired, "/200");
+    for (unsigned left = 0; left < 16; left++)
+        times[look_apart(&desired, left)]++;
+    assert_int_equal(times[LOOK_DOWN] + times[LOOK_OTHER], 0);
+    assert_in_range(times[LOOK_SHORT], 1, 8);
+    /* With enough of them, nobody there is down. */
+    ask_for(&desired, "/200");
+    (void)snprintf(desired.url, sizeof desired.url, "http://127.0.0.1:1/");
+    assert_int_equal(look_apart(&desired, 16), LOOK_DOWN);
+}
+
 static void memory_that_runs_out_is_no_answer(void **state)
 {
     static struct http_check_desired desired;
@@ -414,6 +468,7 @@ int main(void)
         SERVED(it_asks_as_often_as_it_shall),
         SERVED(what_does_not_answer_is_told),
         SERVED(it_comes_back_when_the_server_does),
+        SERVED(a_shortage_of_our_own_is_no_server_that_is_down),
         SERVED(memory_that_runs_out_is_no_answer),
         cmocka_unit_test_teardown(a_certificate_is_looked_at, stop),
     };

@@ -12,6 +12,7 @@
 
 #include "base/buffer.h"
 #include "base/text.h"
+#include "kinds/curl_shortage.h"
 
 struct get {
     const struct http_get_options *options;
@@ -172,6 +173,7 @@ int http_get(const struct http_get_options *options, struct http_get_answer *ret
     struct curl_slist *lines = NULL;
     CURLcode code = CURLE_OUT_OF_MEMORY;
     CURL *easy = curl_easy_init();
+    bool is_short = false;
     int r = 0;
 
     *ret = (struct http_get_answer){ 0 };
@@ -180,12 +182,15 @@ int http_get(const struct http_get_options *options, struct http_get_answer *ret
         set_up(easy, &get, error);
         if (add_headers(easy, &get, &lines))
             code = curl_easy_perform(easy);
+        is_short = curl_shortage(easy, code);
         take_answer(easy, &get, code, error);
     }
     if (get.is_cancelled)
         r = DET_ERR_CANCELLED;
     else if (code == CURLE_OUT_OF_MEMORY || det_buffer_status(&get.body) < 0)
         r = DET_ERR_NO_MEMORY;
+    else if (is_short)
+        r = DET_ERR_LIMIT;
     curl_slist_free_all(lines);
     curl_easy_cleanup(easy);
     det_buffer_deinit(&get.body);

@@ -36,7 +36,8 @@ struct http_get_answer {
 
 /* Whether it is a URL of http or https, with a host and without a password. */
 bool http_get_takes(const char *url);
-/* What went wrong is in the answer. 0, DET_ERR_NO_MEMORY or DET_ERR_CANCELLED. */
+/* What went wrong is in the answer. 0, DET_ERR_CANCELLED; DET_ERR_NO_MEMORY, DET_ERR_LIMIT: our own
+ * process is short of memory or descriptors, which says nothing about the server. */
 DET_MUST_CHECK int http_get(const struct http_get_options *options, struct http_get_answer *ret);
 
 #endif

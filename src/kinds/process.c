@@ -22,6 +22,7 @@ struct process_deps {
     struct det_process *process; /* NULL: none */
     det_time started_at;         /* monotonic */
     uint64_t launch, loaded;     /* what it was to be started with, and told to load, last */
+    uint64_t files;              /* of those to load, when they could be read last */
     struct process_observed seen;
 };
 
@@ -222,8 +223,10 @@ static void look(struct process_deps *deps, const struct process_desired *desire
     deps->process = NULL;
 }
 
-/* One that cannot be read counts as one that is not there, until it can. */
-static uint64_t files_of(struct det_worker_context *context, const struct process_desired *desired)
+/* A hash of those to load. One that cannot be read counts as one that is not there, until it can;
+ * but for DET_ERR_NO_MEMORY, DET_ERR_LIMIT: we have no memory or descriptor to read it. */
+static int read_files(
+    struct det_worker_context *context, const struct process_desired *desired, uint64_t *ret)
 {
     uint64_t hash = 0;
 
@@ -234,26 +237,35 @@ static uint64_t files_of(struct det_worker_context *context, const struct proces
             context->world, context->allocator, desired->reload_files[i], RELOAD_FILE_MAX, &data,
             &size);
 
+        if (det_error_is_shortage(r))
+            return det_worker_fail(
+                context, r, "%s could not be read: %s", desired->reload_files[i],
+                det_error_text(r));
         hash = det_hash_mix(hash, (uint64_t)r);
         if (r < 0)
             continue;
         hash = det_hash64(data, size, hash);
         det_free(context->allocator, data, size + 1);
     }
-    return hash;
+    *ret = hash;
+    return 0;
 }
 
 static int process_collect(
     struct det_worker_context *context, struct process_deps *deps,
     const struct process_desired *desired, struct process_observed *observed)
 {
-    uint64_t files = files_of(context, desired);
+    uint64_t files = 0;
+    bool is_read = read_files(context, desired, &files) == 0;
 
     det_worker_lock(context);
     look(deps, desired);
+    /* Files that we are too short to read have not changed: nothing is reloaded for it. */
+    if (is_read)
+        deps->files = files;
     *observed = deps->seen;
     observed->is_current = deps->launch == launch_of(desired);
-    observed->is_loaded = deps->loaded == load_of(desired, files);
+    observed->is_loaded = deps->loaded == load_of(desired, deps->files);
     det_worker_unlock(context);
     return 0;
 }
@@ -348,6 +360,7 @@ static void note_start(
     seen->pid = deps->world->ops->process_number(deps->world, deps->process);
     seen->starts++;
     seen->changed_at = det_world_now(deps->world, DET_CLOCK_WALL);
+    deps->files = files;
     deps->loaded = load_of(desired, files);
 }
 
@@ -377,13 +390,17 @@ static int process_do_start(
     struct det_worker_context *context, struct process_deps *deps,
     const struct process_desired *desired)
 {
-    uint64_t files = files_of(context, desired);
-    int r = DET_ERR_CANCELLED;
+    uint64_t files = 0;
+    int r = read_files(context, desired, &files);
 
     det_worker_lock(context);
     look(deps, desired);
-    if (!det_worker_is_cancelled(context))
+    if (det_worker_is_cancelled(context))
+        r = DET_ERR_CANCELLED;
+    else if (r == 0)
         r = start_now(context, deps, desired, files);
+    else if (!deps->process)
+        deps->launch = launch_of(desired);
     det_worker_unlock(context);
     det_worker_count(context, "starts", r == 0);
     return r;
@@ -404,13 +421,18 @@ static int process_do_reload(
     struct det_worker_context *context, struct process_deps *deps,
     const struct process_desired *desired)
 {
-    uint64_t files = files_of(context, desired);
+    uint64_t files = 0;
     int r;
 
+    r = read_files(context, desired, &files);
+    if (r < 0)
+        return r;
     det_worker_lock(context);
     r = send_signal(context, deps, process_signal(desired->reload_signal));
-    if (r == 0)
+    if (r == 0) {
+        deps->files = files;
         deps->loaded = load_of(desired, files);
+    }
     det_worker_unlock(context);
     det_worker_count(context, "reloads", r == 0);
     return r;

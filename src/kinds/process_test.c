@@ -330,10 +330,8 @@ static void memory_that_runs_out_is_told(void **state)
 
     (void)state;
     say(&desired, "server", NULL, NULL);
-    desired.environment_count = desired.reload_files_count = 1;
+    desired.environment_count = 1;
     PUT(desired.environment[0], "A=b");
-    PUT(desired.reload_files[0], "/etc/server.conf");
-    assert_int_equal(det_file_replace(det_sim_world(sim), "/etc/server.conf", "a", 1), 0);
     det_test_memory_init(&memory);
     bench_open(&bench, &process_kind, sim, &desired);
     bench.context.allocator = &memory.allocator;
@@ -347,6 +345,59 @@ static void memory_that_runs_out_is_told(void **state)
     bench_stop(&bench);
     bench_close(&bench);
     det_test_memory_deinit(&memory);
+}
+
+/* Opens and runs a worker for three seconds, in which it is told to reload once. */
+static int run_with(struct det_test_memory *memory, void *argument)
+{
+    static struct process_desired desired;
+    struct bench bench;
+    int r = 0;
+
+    (void)argument;
+    say(&desired, "server", NULL, NULL);
+    desired.environment_count = desired.reload_files_count = 1;
+    PUT(desired.environment[0], "A=b");
+    PUT(desired.reload_files[0], "/etc/server.conf");
+    PUT(desired.reload_signal, "HUP");
+    assert_int_equal(det_file_replace(det_sim_world(sim), "/etc/server.conf", "a", 1), 0);
+    reloads = 0;
+    bench_open(&bench, &process_kind, sim, &desired);
+    bench.context.allocator = &memory->allocator;
+    bench_run(&bench, 200 * DET_MILLISECOND);
+    if (bench.view.last_action.code < 0)
+        r = bench.view.last_action.code;
+    bench_run(&bench, 1200 * DET_MILLISECOND);
+    assert_state(&bench, "running");
+    assert_int_equal(seen_of(&bench)->starts, 1);
+    assert_int_equal(seen_of(&bench)->early_exits, 0);
+    assert_int_equal(reloads, 0);
+    assert_int_equal(det_file_replace(det_sim_world(sim), "/etc/server.conf", "b", 1), 0);
+    bench_run(&bench, DET_SECOND);
+    assert_int_equal(reloads, 1);
+    assert_int_equal(seen_of(&bench)->starts, 1);
+    bench_stop(&bench);
+    bench_close(&bench);
+    return r;
+}
+
+static void each_allocation_may_fail_and_nothing_is_reloaded_or_replaced_for_it(void **state)
+{
+    struct det_test_memory memory;
+    uint64_t number = 1;
+    unsigned failed = 0;
+    bool has_failed = true;
+
+    (void)state;
+    for (; has_failed; number++) {
+        det_test_memory_init(&memory);
+        (void)det_test_memory_fail(&memory, number, false);
+        failed += run_with(&memory, NULL) < 0;
+        has_failed = det_test_memory_fail(&memory, 0, false);
+        det_test_memory_deinit(&memory);
+    }
+    assert_true(failed >= 2); /* a start: for its environment, and for its file */
+    assert_true(number > 30);
 }
 
 static int (*real_start)(
@@ -416,6 +467,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_start_that_was_cancelled_starts_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_that_runs_out_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            each_allocation_may_fail_and_nothing_is_reloaded_or_replaced_for_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_shortage_of_our_own_is_no_end_that_came_too_soon, set_up, tear_down),
     };

@@ -48,7 +48,7 @@ struct relay_failure {
 
 /* Each returns 0, or with a failure: DET_ERR_IO, DET_ERR_TIMEOUT, DET_ERR_LIMIT (the answer is too
  * large), DET_ERR_MALFORMED (or not what it must be), DET_ERR_REFUSED (a status), and
- * DET_ERR_CANCELLED, DET_ERR_NO_MEMORY, which say nothing about the relay. */
+ * DET_ERR_CANCELLED, DET_ERR_NO_MEMORY (or descriptors), which say nothing about the relay. */
 
 struct relay_instance {
     char uuid[RELAY_UUID_MAX + 1];

@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "base/memory.h"
+#include "kinds/curl_shortage.h"
 #include "kinds/relay_url.h"
 
 #define CONNECT_TIMEOUT DET_SECOND * 30
@@ -209,12 +210,13 @@ static int judge(
     struct relay *relay, CURLcode code, const char *name, struct relay_failure *failure)
 {
     char why[48];
-    int r = det_buffer_status(&relay->answer);
+    bool has_memory = code != CURLE_OUT_OF_MEMORY && det_buffer_status(&relay->answer) == 0;
 
-    if (r < 0 || code == CURLE_OUT_OF_MEMORY) {
+    if (!has_memory || curl_shortage(relay->easy, code)) {
         relay->status = 0;
         det_buffer_clear(&relay->answer);
-        say_failure(relay, name, "there is no memory left", failure);
+        say_failure(
+            relay, name, has_memory ? CURL_SHORTAGE_TEXT : "there is no memory left", failure);
         return DET_ERR_NO_MEMORY;
     }
     if (relay->is_too_large) {

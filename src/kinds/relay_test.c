@@ -6,6 +6,10 @@
  * failure, deadlines, cancelling, connections. */
 #include "lib/test.h"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "kinds/relay.h"
 #include "kinds/relay_mock.h"
 
@@ -334,6 +338,42 @@ static void test_nobody_there_is_the_network(void **state)
     house_close(&house);
 }
 
+/* Logs in from a process of its own that may open so many descriptors more. */
+static int log_in_with(struct house *house, unsigned left)
+{
+    pid_t child = fork();
+    int status = 0;
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        int next = dup(0);
+        struct rlimit limit = { (rlim_t)next + left, (rlim_t)next + left };
+
+        (void)close(next);
+        _exit(setrlimit(RLIMIT_NOFILE, &limit) < 0 ? 1 : -log_in(house));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return -WEXITSTATUS(status);
+}
+
+static void test_a_shortage_of_our_own_is_not_the_network(void **state)
+{
+    unsigned shortages = 0;
+    struct house house;
+
+    (void)state;
+    house_open(&house);
+    for (unsigned left = 0; left < 16; left++) {
+        int r = log_in_with(&house, left);
+
+        assert_true(r == 0 || r == DET_ERR_NO_MEMORY);
+        shortages += r != 0;
+    }
+    assert_in_range(shortages, 1, 8);
+    house_close(&house);
+}
+
 static void test_a_deadline_is_kept(void **state)
 {
     struct house house;
@@ -448,6 +488,7 @@ int main(void)
         cmocka_unit_test(test_one_useless_message_does_not_spoil_the_others),
         cmocka_unit_test(test_a_login_without_what_it_is_for_has_failed),
         cmocka_unit_test(test_nobody_there_is_the_network),
+        cmocka_unit_test(test_a_shortage_of_our_own_is_not_the_network),
         cmocka_unit_test(test_a_deadline_is_kept),
         cmocka_unit_test(test_a_call_can_be_cancelled),
         cmocka_unit_test(test_a_reset_is_a_new_connection_with_the_old_token),

@@ -25,6 +25,11 @@ bool det_errno_is_shortage(int number)
     return number == EMFILE || number == ENFILE || number == ENOMEM || number == EAGAIN;
 }
 
+bool det_error_is_shortage(int error)
+{
+    return error == DET_ERR_NO_MEMORY || (error == DET_ERR_LIMIT && det_descriptors_are_short(1));
+}
+
 void det_descriptors_raise(void)
 {
     struct rlimit limit;
