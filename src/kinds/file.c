@@ -170,7 +170,7 @@ static struct file_next file_in_blocked(const struct file_view *view)
     return file_goto(FILE_WRITING, say_fault(view, fault));
 }
 
-static void look_at_source(
+static int look_at_source(
     struct det_worker_context *context, const struct file_desired *desired,
     struct file_observed *observed)
 {
@@ -179,32 +179,39 @@ static void look_at_source(
     int r = det_file_load(
         context->world, context->allocator, desired->source, FILE_SIZE_MAX, &data, &size);
 
+    if (det_error_is_shortage(r))
+        return r;
     if (r < 0) {
         (void)det_text_copy(
             observed->source_error, sizeof observed->source_error, det_error_text(r));
-        return;
+        return 0;
     }
     file_hash(data, size, observed->source_sha256);
     det_free(context->allocator, data, size + 1);
+    return 0;
 }
 
-static void look_at_path(
+static int look_at_path(
     struct det_worker_context *context, const struct file_desired *desired,
     struct file_observed *observed)
 {
     struct file_place place;
+    int r;
 
-    file_place_look(context->world, context->allocator, desired->path, &place);
+    r = file_place_look(context->world, context->allocator, desired->path, &place);
+    if (r < 0)
+        return r;
     observed->type = place.type;
     observed->exists = place.type != FILE_TYPE_NOTHING;
     observed->size = place.size;
     memcpy(observed->sha256, place.sha256, sizeof observed->sha256);
     if (!place.has_owner)
-        return;
+        return 0;
     observed->has_mode = observed->has_user = observed->has_group = true;
     (void)snprintf(observed->mode, sizeof observed->mode, "%04o", place.mode & 07777U);
     file_user_name(place.user, observed->user, sizeof observed->user);
     file_group_name(place.group, observed->group, sizeof observed->group);
+    return 0;
 }
 
 static int file_collect(
@@ -213,10 +220,13 @@ static int file_collect(
 {
     uint64_t wish;
     bool is_good;
+    int r;
 
-    if (*desired->source)
-        look_at_source(context, desired, observed);
-    look_at_path(context, desired, observed);
+    r = *desired->source ? look_at_source(context, desired, observed) : 0;
+    if (r == 0)
+        r = look_at_path(context, desired, observed);
+    if (r < 0)
+        return det_worker_fail(context, r, "it could not be looked at: %s", det_error_text(r));
     wish = wish_of(desired, observed);
     is_good = fault_of(desired, observed) == FAULT_NONE;
     det_worker_lock(context);
@@ -236,8 +246,12 @@ static int refuse_unless_file(
     struct det_worker_context *context, const struct file_desired *desired)
 {
     struct file_place place;
+    int r;
 
-    file_place_look(context->world, context->allocator, desired->path, &place);
+    r = file_place_look(context->world, context->allocator, desired->path, &place);
+    if (r < 0)
+        return det_worker_fail(
+            context, r, "%s could not be looked at: %s", desired->path, det_error_text(r));
     if (place.type != FILE_TYPE_FOLDER && place.type != FILE_TYPE_OTHER)
         return 0;
     return det_worker_fail(

@@ -43,7 +43,7 @@ void file_hash(const void *data, size_t size, char target[FILE_HASH_MAX])
         to_hex(hash, length, target);
 }
 
-static void look_simulated(
+static int look_simulated(
     struct det_world *world, const struct det_allocator *allocator, const char *path,
     struct file_place *ret)
 {
@@ -52,13 +52,16 @@ static void look_simulated(
     int r = det_file_load(world, allocator, path, FILE_SIZE_MAX, &data, &size);
 
     if (r == DET_ERR_NOT_FOUND)
-        return;
+        return 0;
+    if (det_error_is_shortage(r))
+        return r;
     ret->type = FILE_TYPE_FILE;
     if (r < 0)
-        return;
+        return 0;
     ret->size = size;
     file_hash(data, size, ret->sha256);
     det_free(allocator, data, size + 1);
+    return 0;
 }
 
 /* Piece by piece, so that it needs no memory of its size. */
@@ -102,35 +105,35 @@ static void take_status(const struct stat *status, struct file_place *ret)
 }
 
 /* What was looked at before is looked at again by its descriptor: it may be another one by now. */
-static void look_real(const char *path, struct file_place *ret)
+static int look_real(const char *path, struct file_place *ret)
 {
     struct stat status;
     int descriptor;
 
     if (lstat(path, &status) < 0)
-        return;
+        return errno == ENOMEM ? DET_ERR_NO_MEMORY : 0;
     take_status(&status, ret);
     if (ret->type != FILE_TYPE_FILE)
-        return;
+        return 0;
     descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (descriptor < 0)
-        return;
+        return det_errno_is_shortage(errno) ? det_real_error(errno) : 0;
     if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
         take_status(&status, ret);
         hash_descriptor(descriptor, ret->sha256);
     }
     close(descriptor);
+    return 0;
 }
 
-void file_place_look(
+int file_place_look(
     struct det_world *world, const struct det_allocator *allocator, const char *path,
     struct file_place *ret)
 {
     *ret = (struct file_place){ .type = FILE_TYPE_NOTHING };
     if (world == det_world_real())
-        look_real(path, ret);
-    else
-        look_simulated(world, allocator, path, ret);
+        return look_real(path, ret);
+    return look_simulated(world, allocator, path, ret);
 }
 
 /* (uid_t)-1, which changes nothing, for "". */

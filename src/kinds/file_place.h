@@ -22,8 +22,9 @@ struct file_place {
 
 /* The SHA-256 of the bytes, in hex. */
 void file_hash(const void *data, size_t size, char target[FILE_HASH_MAX]);
-/* What cannot be looked at is nothing at all. */
-void file_place_look(
+/* What cannot be looked at is nothing at all; but for DET_ERR_NO_MEMORY, DET_ERR_LIMIT: our own
+ * process is short of memory or descriptors, which says nothing about what is there. */
+DET_MUST_CHECK int file_place_look(
     struct det_world *world, const struct det_allocator *allocator, const char *path,
     struct file_place *ret);
 /* Makes the empty file that det_file_replace() of the path will write into, so that the new one has

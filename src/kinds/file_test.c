@@ -272,6 +272,39 @@ static void memory_that_runs_out_leaves_the_file_as_it_was(void **state)
     }
 }
 
+/* A file that is as it shall be has not drifted because we could not read it. */
+static void memory_that_runs_out_is_no_drift(void **state)
+{
+    static struct file_desired desired;
+    struct det_world *world = det_sim_world(sim);
+    struct det_test_memory memory;
+    struct bench bench;
+
+    (void)state;
+    say(&desired, "/etc/motd", NULL);
+    PUT(desired.source, "/srv/motd");
+    assert_derived(&file_kind, &desired);
+    assert_int_equal(det_file_replace(world, "/srv/motd", "new", 3), 0);
+    det_test_memory_init(&memory);
+    bench_open(&bench, &file_kind, sim, &desired);
+    bench.context.allocator = &memory.allocator;
+    bench_run(&bench, DET_SECOND);
+    assert_state(&bench, "in_place");
+    /* The source, then the file. */
+    for (uint64_t n = 1; n <= 2; n++) {
+        (void)det_test_memory_fail(&memory, n, false);
+        assert_int_equal(
+            file_kind.collect(&bench.context, bench.deps, &desired, bench.observed),
+            DET_ERR_NO_MEMORY);
+        assert_true(det_test_memory_fail(&memory, 0, false));
+    }
+    bench_run(&bench, DET_SECOND);
+    assert_state(&bench, "in_place");
+    assert_int_equal(((const struct file_observed *)bench.observed)->drifts, 0);
+    bench_close(&bench);
+    det_test_memory_deinit(&memory);
+}
+
 /* On a real disk. */
 
 static mode_t mode_of(const char *path)
@@ -430,6 +463,7 @@ int main(void)
         IN_SIM(a_copy_follows_its_source),
         IN_SIM(a_disk_that_fails_is_told_and_tried_again),
         IN_SIM(memory_that_runs_out_leaves_the_file_as_it_was),
+        IN_SIM(memory_that_runs_out_is_no_drift),
         ON_DISK(a_real_file_has_its_mode),
         ON_DISK(a_link_is_replaced_and_never_followed),
         ON_DISK(a_folder_is_left_alone),
