@@ -4,7 +4,7 @@
 /* up_descriptors.c - who gets how many descriptors: what the tasks, slots, workers and effects
  * of the file need comes first, and connections get what is left.
  *
- *     limit | our own: store, sockets, logs | tasks, slots, workers | effects | local | connections |
+ *     limit | our own: store, logs | tasks, slots, workers | effects | local | connections |
  */
 #include "cli/up_descriptors.h"
 

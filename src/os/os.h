@@ -189,8 +189,9 @@ DET_MUST_CHECK int det_file_load(
 /* Whether an errno says that this process, or the machine, has no descriptor, process or memory
  * left: EMFILE, ENFILE, ENOMEM, EAGAIN. It says nothing of what was to be done. */
 bool det_errno_is_shortage(int number);
-/* Whether the result of a call that opens and loads a file says that this process is short of memory
- * or descriptors. DET_ERR_LIMIT also says that a file is too large, so it is asked for them now. */
+/* Whether the result of a call that opens and loads a file says that this process is short of
+ * memory or descriptors. DET_ERR_LIMIT also means that a file is too large: it is a shortage only
+ * while no descriptor can be opened. */
 bool det_error_is_shortage(int error);
 /* Raises the soft limit of descriptors to the hard one, at most 2^20. For the start of a program,
  * before there are threads; children get the limit that was there before. */
