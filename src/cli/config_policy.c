@@ -8,11 +8,7 @@
 
 #include "cli/config_parts.h"
 
-/* What policy.h says of a field that nobody sets. */
-#define FIRST_DEFAULT (200 * DET_MILLISECOND)
-#define MAX_DEFAULT   (30 * DET_SECOND)
-
-#define FACTOR_MAX    1000.0
+#define FACTOR_MAX 1000.0
 
 enum { RESTART, INTERVAL, RETRIES, TIMEOUT, GRACE, BACKOFF };
 
@@ -39,6 +35,7 @@ static int take_factor(
     return 0;
 }
 
+/* Of two delays the one that is left out yields to the other: see det_policy_resolve(). */
 int config_take_backoff(
     struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
     void *target)
@@ -68,8 +65,14 @@ int config_take_backoff(
           .value = DET_NEVER },
     };
 
+    const struct det_backoff *backoff = target;
+    int r;
+
     (void)key;
-    return config_take_mapping(reader, node, CONFIG_TABLE("'backoff'", keys), target, NULL);
+    r = config_take_mapping(reader, node, CONFIG_TABLE("'backoff'", keys), target, NULL);
+    if (r == 0 && backoff->max && backoff->first > backoff->max)
+        r = reader_fail_key(reader, node, "'first' of this backoff is over its 'max'");
+    return r;
 }
 
 static int take_retries(
@@ -122,17 +125,10 @@ void config_policy_keys(struct config_key *keys, size_t offset)
     }
 }
 
-/* The first that is said, of three. */
-static det_time inherit(det_time own, det_time above, det_time last)
-{
-    return own ? own : above ? above : last;
-}
-
 int config_check_policy(
     struct cli_reader *reader, const struct cli_yaml *const *nodes, const struct det_policy *policy,
     const struct det_policy *defaults)
 {
-    const struct det_backoff *own = &policy->backoff, *above = &defaults->backoff;
     /* Of the defaults each is for the tasks that it concerns. */
     bool is_said = nodes[RESTART] && policy != defaults;
     enum det_restart restart = policy->restart ? policy->restart : defaults->restart;
@@ -142,10 +138,5 @@ int config_check_policy(
         r = reader_fail_key(reader, nodes[INTERVAL], "'interval' goes with 'restart: always'");
     if (nodes[RETRIES] && is_said && policy->restart == DET_RESTART_NEVER)
         r = reader_fail_key(reader, nodes[RETRIES], "'retries' does not go with 'restart: never'");
-    if (nodes[BACKOFF] && inherit(own->first, above->first, FIRST_DEFAULT) >
-                              inherit(own->max, above->max, MAX_DEFAULT))
-        r = reader_fail_key(
-            reader, nodes[BACKOFF], "'first' of this backoff is over its 'max'%s",
-            own->first && own->max ? "" : "; one of the two is inherited");
     return r;
 }

@@ -346,6 +346,47 @@ static void bad_files_are_told_all_that_is_wrong_with_them(void **state)
     assert_true(checked >= 30);
 }
 
+static void expect_delays(
+    const struct project *project, const char *name, det_time first, det_time max)
+{
+    struct det_policy policy;
+    int r = det_policy_resolve(
+        &task_of(project, name)->spec.policy, &project->config.defaults, &policy, NULL);
+
+    assert_int_equal(r, 0);
+    assert_int_equal(policy.backoff.first, first);
+    assert_int_equal(policy.backoff.max, max);
+}
+
+static void a_delay_that_is_not_said_yields_to_the_other(void **state)
+{
+    static const struct {
+        const char *path, *task;
+        det_time first, max;
+    } cases[] = {
+        { "backoff.yaml", "short", 100 * DET_MILLISECOND, 100 * DET_MILLISECOND },
+        { "backoff.yaml", "long", DET_MINUTE, DET_MINUTE },
+        { "backoff-inherited.yaml", "plain", 100 * DET_MILLISECOND, 100 * DET_MILLISECOND },
+        { "backoff-inherited.yaml", "long", 2 * DET_SECOND, 2 * DET_SECOND },
+        { "backoff-default-first.yaml", "plain", DET_MINUTE, DET_MINUTE },
+        { "backoff-default-first.yaml", "short", DET_SECOND, DET_SECOND },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct project project;
+        char path[PATH_SIZE], *text;
+        size_t size;
+
+        (void)snprintf(path, sizeof path, CORPUS "good/%s", cases[i].path);
+        text = det_test_read_file(path, &size);
+        open_right(&project, text);
+        expect_delays(&project, cases[i].task, cases[i].first, cases[i].max);
+        close_project(&project);
+        free(text);
+    }
+}
+
 static void a_tree_is_known_by_its_keys(void **state)
 {
     struct cli_yaml_error error;
@@ -426,6 +467,7 @@ int main(void)
         cmocka_unit_test(what_others_need_is_added_before_them),
         cmocka_unit_test(a_long_chain_and_a_long_circle_need_no_deep_stack),
         cmocka_unit_test(bad_files_are_told_all_that_is_wrong_with_them),
+        cmocka_unit_test(a_delay_that_is_not_said_yields_to_the_other),
         cmocka_unit_test(a_tree_is_known_by_its_keys),
         cmocka_unit_test(memory_that_runs_out_is_a_problem_like_others),
         cmocka_unit_test(every_block_that_is_not_there_is_a_problem),

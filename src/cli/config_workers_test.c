@@ -117,7 +117,7 @@ static void what_is_wrong_is_told_where_it_is(void **state)
         { WORKERS "  limits: {tck: 1s}\n", 3, 12, "did you mean 'tick'?" },
         { WORKERS "  limits: {heartbeat: 0}\n", 3, 23, "'heartbeat' is 1 to" },
         { WORKERS "  limits: {action_threads: 5000}\n", 3, 28, "action_threads" },
-        { WORKERS "  limits: {action_backoff: {first: 9s, max: 1s}}\n", 3, 11, "first" },
+        { WORKERS "  limits: {action_backoff: {first: 9s, max: 1s}}\n", 3, 12, "first" },
         { WORKERS "  limits:\n    observe_timeout: 15s\n", 4, 5, "observe_timeout" },
         { WORKERS "  children: {}\n", 3, 13, "list" },
         { WORKERS "  children:\n    - kind: noop\n", 4, 6, "name" },

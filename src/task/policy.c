@@ -109,12 +109,15 @@ int det_policy_resolve(
     const struct det_policy *policy, const struct det_policy *defaults, struct det_policy *ret,
     struct det_error *reterr)
 {
-    struct det_policy resolved = *policy;
+    struct det_policy resolved = *policy, above = built_in;
     int r;
 
-    if (defaults)
-        inherit(&resolved, defaults);
-    inherit(&resolved, &built_in);
+    if (defaults) {
+        above = *defaults;
+        inherit(&above, &built_in);
+        fit_backoff(&defaults->backoff, &above.backoff);
+    }
+    inherit(&resolved, &above);
     fit_backoff(&policy->backoff, &resolved.backoff);
     if (resolved.interval == DET_NO_DELAY)
         resolved.interval = 0;
