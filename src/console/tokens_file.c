@@ -414,7 +414,7 @@ static int rename_in(struct det_world *world, int folder)
 static int replace_file(
     struct det_world *world, int folder, const struct det_buffer *text, struct det_error *reterr)
 {
-    int descriptor, r;
+    int descriptor = -1, r;
 
     r = make_private(folder, &descriptor, reterr);
     if (r < 0)

@@ -217,9 +217,9 @@ int det_task_journal_scan(
         .capacity = capacity,
         .line = 1,
     };
-    struct det_view line;
-    size_t size;
-    bool is_ended;
+    struct det_view line = { 0 };
+    bool is_ended = false;
+    size_t size = 0;
     int r;
 
     det_assert(capacity >= LOOK_MAX);
