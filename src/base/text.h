@@ -47,6 +47,9 @@ char *det_format_duration(det_time span, char *target, size_t capacity);
 /* RFC 3339 in UTC with as many fraction digits as needed ("2026-01-31T10:00:00.25Z"). */
 #define DET_TIME_TEXT 40
 char *det_format_time(det_time wall, char *target, size_t capacity);
+/* The basic form of ISO 8601 ("20260131T100000.25Z"), for names and ids; different times have
+ * different texts. */
+char *det_format_time_basic(det_time wall, char *target, size_t capacity);
 /* Reads RFC 3339 with `Z` or an offset. DET_ERR_MALFORMED or DET_ERR_RANGE. */
 int det_parse_time(struct det_view text, det_time *ret);
 

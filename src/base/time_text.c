@@ -63,6 +63,20 @@ char *det_format_time(det_time wall, char *target, size_t capacity)
     return target;
 }
 
+char *det_format_time_basic(det_time wall, char *target, size_t capacity)
+{
+    char text[DET_TIME_TEXT];
+    size_t size = 0;
+
+    (void)det_format_time(wall, text, sizeof text);
+    for (const char *from = text; *from; from++)
+        if (*from != '-' && *from != ':')
+            text[size++] = *from;
+    text[size] = '\0';
+    (void)det_text_copy(target, capacity, text);
+    return target;
+}
+
 /* Exactly `count` digits. */
 static bool take_number(struct det_view *text, size_t count, int *ret)
 {

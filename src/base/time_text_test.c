@@ -37,6 +37,20 @@ static void known_instants_are_written_and_read(void **state)
     }
 }
 
+static void the_basic_form_has_no_separators(void **state)
+{
+    char text[DET_TIME_TEXT];
+    det_time wall = 1769853600 * DET_SECOND;
+
+    (void)state;
+    assert_string_equal(det_format_time_basic(wall, text, sizeof text), "20260131T100000Z");
+    assert_string_equal(
+        det_format_time_basic(wall + 250 * DET_MILLISECOND, text, sizeof text),
+        "20260131T100000.25Z");
+    assert_string_equal(
+        det_format_time_basic(INT64_MAX, text, sizeof text), "22620411T234716.854775807Z");
+}
+
 /* A calendar that only knows how to go to the next day. */
 static void next_day(int *year, int *month, int *day)
 {
@@ -199,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_instants_are_written_and_read),
+        cmocka_unit_test(the_basic_form_has_no_separators),
         cmocka_unit_test(every_day_of_the_range_has_its_date),
         cmocka_unit_test(random_instants_come_back),
         cmocka_unit_test(offsets_are_taken_off),

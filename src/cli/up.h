@@ -187,6 +187,7 @@ struct up {
     struct det_mutex *listener_lock;
     const char *submitting; /* the name of the one that is being added; NULL: none is */
     uint64_t job_count;     /* jobs that were given a name */
+    uint32_t job_tag;       /* of this process, in the names of durable jobs; 0: not drawn yet */
 
     enum up_state state;
     bool has_news;               /* something has happened since it was looked at */

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* up_submit.c - the verb submit: a job for a slot. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,8 @@
 
 /* Names that are tried for "did you mean". */
 #define NEAR_MAX 512
+/* Bytes of a program that its jobs are named after. */
+#define PROGRAM_MAX 64
 
 /* A job while it is read; its texts are the request's or the arena's. */
 struct job {
@@ -119,12 +122,45 @@ static int read_folder(
     return 0;
 }
 
+/* "sleep" of "/bin/sleep"; what no name can have becomes '_'. */
+static void name_program(const struct job *job, char target[PROGRAM_MAX + 1])
+{
+    const char *program = strrchr(job->process.argv[0], '/');
+    size_t size = 0;
+
+    program = program ? program + 1 : job->process.argv[0];
+    program += strspn(program, "._-");
+    for (; *program && size < PROGRAM_MAX; program++)
+        target[size++] =
+            isalnum((unsigned char)*program) || strchr("._-", *program) ? *program : '_';
+    target[size] = '\0';
+    if (!config_is_name(target))
+        snprintf(target, PROGRAM_MAX + 1, "job");
+}
+
+/* "import-20260131T100000Z-7413a9c2-1". A store takes a name once, so no two submissions may share
+ * one, also of several processes and before and after a restart: the number is drawn by chance for
+ * this process, and the last one counts in it (read_name() has counted this job). */
+static void name_durable(const struct job *job, char id[DET_ID_MAX + 1])
+{
+    det_time now = det_world_now(job->up->cli->world, DET_CLOCK_WALL);
+    char program[PROGRAM_MAX + 1], time[DET_TIME_TEXT];
+
+    while (!job->up->job_tag)
+        job->up->job_tag = (uint32_t)det_world_random_u64(job->up->cli->world);
+    name_program(job, program);
+    snprintf(
+        id, DET_ID_MAX + 1, "%s-%s-%08x-%llu", program,
+        det_format_time_basic(now - now % DET_SECOND, time, sizeof time),
+        (unsigned)job->up->job_tag, (unsigned long long)job->up->job_count);
+}
+
 /* "sleep-1" of "/bin/sleep". */
 static int read_name(
     struct job *job, const struct socket_request *request, struct det_error *reterr)
 {
-    const char *program = strrchr(job->process.argv[0], '/');
     char *name = det_arena_array(&job->arena, DET_TASK_NAME_MAX + 1, 1);
+    char program[PROGRAM_MAX + 1];
 
     job->spec.name = up_argument_text(request, "name");
     if (job->spec.name && !config_is_name(job->spec.name))
@@ -133,10 +169,10 @@ static int read_name(
         return 0;
     if (!name)
         return no_memory(reterr);
-    program = program && program[1] ? program + 1 : job->process.argv[0];
+    name_program(job, program);
     do {
         snprintf(
-            name, DET_TASK_NAME_MAX + 1, "%.96s-%llu", program,
+            name, DET_TASK_NAME_MAX + 1, "%s-%llu", program,
             (unsigned long long)++job->up->job_count);
     } while (det_tasks_find(job->up->tasks, name) != 0);
     job->spec.name = name;
@@ -240,18 +276,17 @@ static const char *not_durable(const struct job *job)
     return NULL;
 }
 
-/* A job with a name is submitted once, however often; one without gets a name of its own, or has
- * its idempotency key as that. */
+/* A job with a name is submitted once, however often; one without gets a name that is
+ * made from its program, or has its idempotency key as that. */
 static void submit_durable(
     struct job *job, const struct socket_request *request, struct socket_call *call)
 {
     const char *name = up_argument_text(request, "name"), *why = not_durable(job);
     const char *key = up_argument_text(request, "key");
-    char id[32];
+    char id[DET_ID_MAX + 1];
 
-    snprintf(
-        id, sizeof id, "job-%016llx",
-        (unsigned long long)det_world_random_u64(job->up->cli->world));
+    if (!name && !key)
+        name_durable(job, id);
     if (key && name && strcmp(key, name) != 0)
         why = "the name of a job is its key; leave one of the two out";
     if (why) {

@@ -7,7 +7,13 @@
  *                     ^      \---- it is due: row and submission, in one transaction
  *                     +------ somebody else was faster: read again
  *
- * The last time stands for when the schedule was added, so that its times go on over restarts. */
+ * The last time stands for when the schedule was added, so that its times go on over restarts.
+ *
+ * Invariants:
+ *   1  the times of a row only grow, and the token of the row moves with them: of all that see a
+ *      time due, one puts its submission
+ *   2  the id of a submission depends on nothing but the schedule and its time: one that came from
+ *      elsewhere, by an import, is not put again */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +21,7 @@
 #include "task/durable.h"
 
 #define SCHEDULE_NAME_MAX 100
+#define ID_SIZE           (SCHEDULE_NAME_MAX + 1 + DET_TIME_TEXT)
 /* As many of what was missed are put in one go. */
 #define FIRINGS_MAX 64
 
@@ -49,18 +56,53 @@ int det_durable_schedules_check(const struct det_durable_options *options, struc
     return r;
 }
 
+static int see_row(void *context, const struct det_job_row *job)
+{
+    bool *is_there = context;
+
+    (void)job;
+    *is_there = true;
+    return 0;
+}
+
+/* The id of what is due. Up to 0.1 its time was in nanoseconds: a submission with such an id, say
+ * of an export that was made then, is the one of this time. The row itself needs no such care, as
+ * its token moves for both forms (invariant 1). */
+static int make_id(
+    struct det_durable *durable, const struct det_durable_schedule *schedule, det_time due,
+    char id[ID_SIZE])
+{
+    char time[DET_TIME_TEXT];
+    bool is_there = false;
+    int r;
+
+    (void)snprintf(id, ID_SIZE, "%s:%lld", schedule->name, (long long)due);
+    r = durable->ops->list(
+        durable->options.store,
+        &(struct det_job_query){ .queue = durable->options.queue, .id = id, .limit = 1 }, see_row,
+        &is_there);
+    if (r < 0)
+        return r;
+    if (!is_there)
+        (void)snprintf(
+            id, ID_SIZE, "%s:%s", schedule->name, det_format_time_basic(due, time, sizeof time));
+    return 0;
+}
+
 /* Moves on, and puts the submission of `due` (0: none). 1: look again; 0: wait; or an error. */
 static int fire(
     struct det_durable *durable, const struct det_durable_schedule *schedule,
     const struct det_job_firing *move, det_time due)
 {
-    char id[SCHEDULE_NAME_MAX + 32];
+    char id[ID_SIZE];
     struct det_job_put put = { durable->options.queue, id, schedule->work, schedule->body,
                                schedule->size,         0 };
     struct det_job_firing firing = *move;
     int r;
 
-    (void)snprintf(id, sizeof id, "%s:%lld", schedule->name, (long long)due);
+    r = due ? make_id(durable, schedule, due, id) : 0;
+    if (r < 0)
+        return r;
     firing.name = schedule->name;
     firing.job = due ? &put : NULL;
     r = durable->ops->fire(durable->options.store, &firing);

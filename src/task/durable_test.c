@@ -3,6 +3,7 @@
 
 /* durable_test.c - durable queues in the simulator: several processes on one shared store. */
 #include "task/durable_test.h"
+#include "base/text.h"
 
 static void what_is_submitted_is_done_once_and_in_order(void **state)
 {
@@ -326,6 +327,69 @@ static void a_schedule_puts_each_of_its_times_once(void **state)
     close_world(&world);
 }
 
+/* By the clock of the store, each minute; the n-th of its times that are to come. */
+static det_time minute_to_come(struct world *world, int n)
+{
+    det_time now = det_world_now(world->world, DET_CLOCK_WALL);
+
+    return (now / DET_MINUTE + n) * DET_MINUTE;
+}
+
+static void the_id_of_a_scheduled_job_says_when_it_was_due(void **state)
+{
+    static const struct det_durable_schedule schedule = { .name = "tick",
+                                                          .schedule = { .cron = "* * * * *" },
+                                                          .work = "unknown" };
+    char first[64], second[64], time[DET_TIME_TEXT];
+    struct world world;
+
+    (void)state;
+    open_world(&world, 8, 1);
+    world.schedules = &schedule;
+    world.schedule_count = 1;
+    for (int i = 1; i <= 2; i++)
+        snprintf(
+            i == 1 ? first : second, sizeof first, "tick:%s",
+            det_format_time_basic(minute_to_come(&world, i), time, sizeof time));
+    start(&world, 0);
+    pass(&world, 2 * DET_MINUTE + DET_SECOND);
+    assert_int_equal(find(&world, NULL).count, 2);
+    assert_int_equal(find(&world, first).count, 1);
+    assert_int_equal(find(&world, second).count, 1);
+    assert_int_equal(strlen(first), strlen("tick:20260131T100000Z"));
+    close_world(&world);
+}
+
+/* Before, the time was in nanoseconds; such a job may have been imported. */
+static void a_time_that_has_a_job_with_an_id_of_before_is_not_put_again(void **state)
+{
+    static const struct det_durable_schedule schedule = { .name = "tick",
+                                                          .schedule = { .cron = "* * * * *" },
+                                                          .work = "unknown" };
+    struct det_job_place place;
+    struct det_store *store;
+    struct world world;
+    char id[64];
+
+    (void)state;
+    open_world(&world, 8, 1);
+    world.schedules = &schedule;
+    world.schedule_count = 1;
+    snprintf(id, sizeof id, "tick:%lld", (long long)minute_to_come(&world, 1));
+    start(&world, 0);
+    store = world.processes[0].store;
+    assert_int_equal(
+        store->ops->jobs->put(
+            store, &(struct det_job_put){ .queue = "q", .id = id, .task = "unknown" }, 1, &place),
+        0);
+    assert_true(place.result == 0 && place.is_new);
+    pass(&world, DET_MINUTE + DET_SECOND);
+    assert_int_equal(find(&world, NULL).count, 1);
+    pass(&world, DET_MINUTE);
+    assert_int_equal(find(&world, NULL).count, 2);
+    close_world(&world);
+}
+
 /* Down from half a minute after the first time to half a minute after the sixth. */
 static unsigned put_after_a_gap(enum det_missed missed)
 {
@@ -450,6 +514,8 @@ int main(void)
         cmocka_unit_test(one_that_is_cancelled_by_hand_has_failed),
         cmocka_unit_test(work_can_be_made_for_each_job_and_what_cannot_has_failed),
         cmocka_unit_test(a_schedule_puts_each_of_its_times_once),
+        cmocka_unit_test(the_id_of_a_scheduled_job_says_when_it_was_due),
+        cmocka_unit_test(a_time_that_has_a_job_with_an_id_of_before_is_not_put_again),
         cmocka_unit_test(times_that_passed_while_nobody_was_there_are_as_the_schedule_says),
         cmocka_unit_test(what_is_not_a_queue_is_refused),
         cmocka_unit_test(without_memory_there_is_no_queue),

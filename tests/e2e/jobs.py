@@ -12,6 +12,8 @@ import contextlib
 import fcntl
 import json
 import os
+import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -70,6 +72,27 @@ def submit(name, *command):
 
 def ledger(path="ledger"):
     return Path(path).read_text().split("\n")[:-1] if Path(path).exists() else []
+
+
+def submitted(*command):
+    done = detent("submit", "batch", "--", *command)
+    return done.stderr.split(":")[0]
+
+
+def test_a_job_without_a_name_is_called_after_its_program_and_the_time():
+    project()
+    one = begin()
+    names = [submitted("/bin/true") for _ in range(3)]
+    one.stop()
+    one = begin()
+    names.append(submitted("/bin/true"))
+    for name in names:
+        check(re.fullmatch(r"true-20\d{6}T\d{6}Z-[0-9a-f]{8}-\d+", name), name)
+    equal(len(set(names)), 4)
+    odd = submitted(shutil.copy("/bin/true", os.path.abspath("g++ 1")))
+    check(odd.startswith("g___1-20"), odd)
+    wait_until(lambda: set(states().values()) == {"done"} and len(states()) == 5, "all are done")
+    one.stop()
 
 
 def test_a_durable_slot_is_enough_for_a_project():
@@ -320,7 +343,8 @@ def count_after_a_gap(missed):
     wait_until(lambda: states().get("last") == "done", "the last one is done")
     found = [job for job in jobs() if job["id"] != "last"]
     wait_until(lambda: len(ledger()) == len(found), "all have run")
-    check(all(job["id"].startswith("batch.daily:") for job in found), str(found))
+    daily = re.compile(r"batch\.daily:20\d{6}T000000Z")
+    check(all(daily.fullmatch(job["id"]) for job in found), str(found))
     one.stop()
     return len(found)
 
