@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "cli/config_parts.h"
 #include "cli/input.h"
+#include "cli/trust.h"
 #include "os/os.h"
 
 #define ZONES         "/usr/share/zoneinfo"
@@ -220,23 +221,26 @@ static size_t count_lines(const char *data, size_t size)
 static int check_rights(const char *path, int descriptor, uid_t owner, struct det_error *reterr)
 {
     struct stat status;
-    bool is_shared;
+    enum trust trust;
 
     if (fstat(descriptor, &status) < 0)
         return det_error_set(reterr, DET_ERR_IO, "%.200s: cannot be read", path);
-    if (status.st_uid != 0 && status.st_uid != geteuid() && status.st_uid != owner)
+    /* Whoever owns detent.yaml decides what runs here anyway. */
+    if (status.st_uid == owner)
+        status.st_uid = geteuid();
+    trust = trust_of(&status, geteuid());
+    if (trust == TRUST_GIVEN)
+        return 0;
+    if (trust == TRUST_OWNER)
         return det_error_set(
             reterr, DET_ERR_REFUSED,
             "%.200s: the file belongs to another user, whose variables would decide what runs "
             "here; chown makes it yours",
             path);
-    is_shared = geteuid() == 0 && status.st_gid != 0 && (status.st_mode & 020);
-    if (is_shared || (status.st_mode & 002))
-        return det_error_set(
-            reterr, DET_ERR_REFUSED,
-            "%.200s: %s may change the file, and with its variables what runs here; chmod %s-w",
-            path, is_shared ? "its group" : "everybody", is_shared ? "go" : "o");
-    return 0;
+    return det_error_set(
+        reterr, DET_ERR_REFUSED,
+        "%.200s: %s may change the file, and with its variables what runs here; %s", path,
+        trust_who(trust), trust_chmod(trust));
 }
 
 /* The file that was checked is the one that is read, whatever takes its place meanwhile. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/module_parts.h"
+#include "cli/trust.h"
 #include "os/os.h"
 
 int module_fail(struct det_error *reterr, const char *path)
@@ -21,14 +22,16 @@ int module_fail(struct det_error *reterr, const char *path)
 
 static int check_rights(const struct stat *status, const char *path, struct det_error *reterr)
 {
-    if (status->st_uid != geteuid() && status->st_uid != 0)
+    enum trust trust = trust_of_sticky(status, geteuid());
+
+    if (trust == TRUST_GIVEN)
+        return 0;
+    if (trust == TRUST_OWNER)
         return det_error_set(
             reterr, DET_ERR_REFUSED, "%.200s is another user's, and a module runs as us", path);
-    if ((status->st_mode & 022) && !(S_ISDIR(status->st_mode) && (status->st_mode & S_ISVTX)))
-        return det_error_set(
-            reterr, DET_ERR_REFUSED,
-            "%.200s: others may write to it, and a module runs as us; chmod go-w", path);
-    return 0;
+    return det_error_set(
+        reterr, DET_ERR_REFUSED, "%.200s: %s may write to it, and a module runs as us; %s", path,
+        trust_who(trust), trust_chmod(trust));
 }
 
 int module_open_file(const char *path, int *ret, struct stat *ret_status, struct det_error *reterr)

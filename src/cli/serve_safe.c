@@ -12,6 +12,7 @@
 #include "cli/remote.h"
 #include "cli/serve.h"
 #include "cli/socket.h"
+#include "cli/trust.h"
 #include "console/tokens.h"
 #include "os/os.h"
 
@@ -119,55 +120,83 @@ static void look_at_key(const struct look *look, const struct http_tls *tls)
             tls->key);
 }
 
-static void look_at_folder(const struct look *look, const char *path)
-{
-    struct stat status;
-
-    if (stat(path, &status) == 0 && status.st_mode & 002)
-        tell(
-            look, CLI_REFUSED,
-            "%s: everybody may write to this folder, and so replace what is kept there; chmod o-w",
-            path);
-}
-
-/* Whether the owner of a file that says what runs is root or the user who will run it. */
-static bool is_trusted(const struct serve_wish *wish, uid_t owner)
+/* Who will run what the file says. */
+static uid_t runner_of(const struct serve_wish *wish)
 {
     uid_t runner = geteuid();
 
+    /* serve_become() says that there is no such user. */
     if (wish->user && serve_find_user(wish->user, &runner) < 0)
-        return true; /* serve_become() says that there is no such user */
-    return owner == 0 || owner == runner;
+        return geteuid();
+    return runner;
 }
 
-/* Who may change the file decides what runs here, as our user. Where everybody may write to its
- * folder the file can be replaced, unless the folder is sticky, as /tmp is. */
+/* A user may run at a terminal what somebody else has written; root and a daemon do not. */
+static bool is_owner_told(const struct serve_wish *wish)
+{
+    return wish->is_serving || geteuid() == 0;
+}
+
+static void tell_owner(const struct look *look, const char *path, const struct stat *status)
+{
+    tell(
+        look, CLI_REFUSED,
+        "%s: its owner is user %u, who could change what is run here; chown it to root or to the "
+        "user who runs it",
+        path, (unsigned)status->st_uid);
+}
+
+/* Who may change the file decides what runs here, as our user. */
 static void look_at_file(const struct look *look, const struct serve_wish *wish)
 {
-    char folder[DET_PATH_MAX];
     struct stat status;
+    enum trust trust;
 
     if (!wish->path || stat(wish->path, &status) < 0)
         return;
-    if (status.st_mode & 002)
+    trust = trust_of(&status, runner_of(wish));
+    if (trust == TRUST_OWNER && is_owner_told(wish))
+        tell_owner(look, wish->path, &status);
+    else if (trust == TRUST_GROUP || trust == TRUST_EVERYBODY)
         tell(
-            look, CLI_REFUSED,
-            "%s: everybody may change it, and so what is run here; chmod o-w makes it yours",
-            wish->path);
-    else if (wish->is_serving && !is_trusted(wish, status.st_uid))
-        tell(
-            look, CLI_REFUSED,
-            "%s: its owner is user %u, who could change what is run here; chown it to root or to "
-            "the user who runs it",
-            wish->path, (unsigned)status.st_uid);
-    if (det_file_folder(wish->path, folder) < 0 || stat(folder, &status) < 0)
+            look, CLI_REFUSED, "%s: %s may change it, and so what is run here; %s makes it yours",
+            wish->path, trust_who(trust), trust_chmod(trust));
+}
+
+/* Who may write to a folder can replace what is there: `kept`. In one that is sticky, as /tmp is,
+ * nobody replaces the file of another user, which is enough at a terminal. */
+static void look_at_folder(
+    const struct look *look, const struct serve_wish *wish, const char *path, const char *kept)
+{
+    struct stat status;
+    enum trust trust;
+
+    if (stat(path, &status) < 0)
         return;
-    if ((status.st_mode & 002) && !(status.st_mode & S_ISVTX))
+    trust = wish->is_serving ? trust_of(&status, runner_of(wish))
+                             : trust_of_sticky(&status, runner_of(wish));
+    if (trust == TRUST_OWNER && is_owner_told(wish))
+        tell_owner(look, path, &status);
+    else if (trust == TRUST_GROUP || trust == TRUST_EVERYBODY)
         tell(
             look, CLI_REFUSED,
-            "%s: everybody may write to this folder, and so replace " CONFIG_FILE_NAME
-            "; chmod o-w makes it yours",
-            folder);
+            "%s: %s may write to this folder, and so replace %s; %s makes it yours", path,
+            trust_who(trust), kept, trust_chmod(trust));
+}
+
+static void look_at_folders(const struct look *look, const struct serve_wish *wish)
+{
+    char state[DET_PATH_MAX + 16], folder[DET_PATH_MAX];
+    bool has_file =
+        wish->path && access(wish->path, F_OK) == 0 && det_file_folder(wish->path, folder) == 0;
+
+    snprintf(state, sizeof state, "%s/" SOCKET_FOLDER, wish->project);
+    if (has_file)
+        look_at_folder(look, wish, folder, CONFIG_FILE_NAME);
+    else if (wish->is_serving)
+        look_at_folder(look, wish, wish->project, "what is kept there");
+    if (wish->is_serving)
+        look_at_folder(look, wish, state, "what is kept there");
 }
 
 void serve_examine(
@@ -175,18 +204,13 @@ void serve_examine(
     const struct serve_sockets *sockets, serve_found_fn *found, void *user)
 {
     const struct look look = { cli, found, user };
-    char state[DET_PATH_MAX + 16];
 
-    snprintf(state, sizeof state, "%s/" SOCKET_FOLDER, wish->project);
     look_at_root(&look, wish);
     look_at_file(&look, wish);
+    look_at_folders(&look, wish);
     look_at_key(&look, &http->tls);
     look_at_open(
         &look, serve_open_address(http, sockets), http, look_at_tokens(&look, wish->project));
-    if (wish->is_serving) {
-        look_at_folder(&look, wish->project);
-        look_at_folder(&look, state);
-    }
 }
 
 /* The first one is enough not to run. */

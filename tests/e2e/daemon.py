@@ -275,6 +275,59 @@ def test_a_file_that_everybody_may_change_is_not_run():
     os.chmod(".", 0o755)
 
 
+def finding(word):
+    return [(level, word in text) for level, text in findings(6)]
+
+
+def test_root_runs_no_file_that_others_may_change():
+    """A group or an owner other than root could have root run anything."""
+    if os.geteuid() != 0:
+        print("skipped: only root can give a file to another group")
+        return
+    commands = ("up",), ("serve", "--allow-root")
+    project("version: 1\ntasks:\n  a: {run: 'true', restart: never}\n")
+    for path, what in (("detent.yaml", "detent.yaml: its group may change it"),
+                       (".", "its group may write to this folder, and so replace detent.yaml")):
+        os.chmod(path, 0o775)
+        os.chown(path, 0, 12345)
+        for command in commands:
+            detent(*command, code=6, err=[what, "chmod g-w"])
+        check(("unsafe", True) in finding(what), what)
+        os.chown(path, 0, 0)
+        detent("up")
+        os.chmod(path, 0o755)
+    for path in "detent.yaml", ".":
+        os.chown(path, 12345, 0)
+        for command in commands:
+            detent(*command, code=6, err="its owner is user 12345, who could change what is run")
+        check(("unsafe", True) in finding("its owner is user 12345"), path)
+        os.chown(path, 0, 0)
+    # As a stranger's in /tmp.
+    os.chmod(".", 0o1777)
+    detent("up")
+    os.chown("detent.yaml", 12345, 12345)
+    detent("up", code=6, err="its owner is user 12345")
+
+
+def test_others_than_root_share_files_with_their_own_group():
+    """Debian's umask of 002 makes all files so."""
+    if os.geteuid() != 0:
+        print("skipped: only root can become another user")
+        return
+    project("version: 1\ntasks:\n  a: {run: id -u, restart: never}\n")
+    shutil.copy(DETENT, "program")  # that of the build may be in a closed folder
+    command = {"args": ["./program", "up"], "user": 65534, "group": 65534, "extra_groups": [],
+               "check": False, "capture_output": True, "text": True}
+    for path in ".", "detent.yaml":
+        os.chown(path, 65534, 65534)
+        os.chmod(path, 0o775)
+    done = subprocess.run(**command)
+    check(done.returncode == 0 and "65534" in done.stdout, done)
+    os.chown("detent.yaml", 65534, 12345)
+    done = subprocess.run(**command)
+    check(done.returncode == 6 and "its group may change it" in done.stderr, done)
+
+
 def test_tokens_are_not_put_where_a_link_leads():
     project(TASK)
     Path("elsewhere").mkdir(0o700)
