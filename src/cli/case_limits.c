@@ -59,7 +59,8 @@ static void limit_text(const struct det_field *field, char *target, size_t capac
         break;
     case DET_KIND_TEXT:
     case DET_KIND_BYTES:
-        snprintf(target, capacity, "; at most %u bytes", field->capacity);
+        snprintf(
+            target, capacity, "; at most %u byte%s", field->capacity, det_plural(field->capacity));
         break;
     case DET_KIND_ENUM:
         values_text(det_enum_of(field->enumeration), target, capacity);

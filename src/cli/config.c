@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/config_parts.h"
 
 enum {
@@ -160,8 +161,8 @@ static int take_tasks(struct cli_reader *reader, const struct cli_yaml *node, st
     if (config->limits.tasks_max && config->task_count > config->limits.tasks_max)
         r = reader_both(
             r, reader_fail_key(
-                   reader, node, "there are %zu tasks, and 'limits' has room for %u",
-                   config->task_count, config->limits.tasks_max));
+                   reader, node, "there are %zu task%s, and 'limits' has room for %u",
+                   config->task_count, det_plural(config->task_count), config->limits.tasks_max));
     return r;
 }
 

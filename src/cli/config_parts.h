@@ -86,9 +86,8 @@ config_take_fn config_take_limits;   /* struct det_process_spec */
 config_take_fn config_take_paths;    /* const char *const *, NULL at the end */
 config_take_fn config_take_log_file; /* struct config_log_file */
 /* The variables of a file of lines "NAME=value", NULL at the end. A variable such as LD_PRELOAD
- * decides what runs: DET_ERR_REFUSED where trust.h does not trust the file; `owner` may have it, too.
- * DET_ERR_NOT_FOUND, DET_ERR_MALFORMED,
- * DET_ERR_NO_MEMORY, ... */
+ * decides what runs: DET_ERR_REFUSED where trust.h does not trust the file; it may be of `owner`,
+ * too. DET_ERR_NOT_FOUND, DET_ERR_MALFORMED, DET_ERR_NO_MEMORY, ... */
 DET_MUST_CHECK int config_read_variables(
     const char *path, uid_t owner, struct det_arena *arena, const char *const **ret,
     struct det_error *reterr);

@@ -5,6 +5,7 @@
 #include "cli/coverage.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli/input.h"
 #include "cli/ways.h"
 
@@ -111,9 +112,10 @@ static void print_text(
 
     cli_print_in(cli, CLI_BOLD, "coverage of %s: ", machine->name);
     cli_print(
-        cli, "%zu of %zu states (%u %%), %zu of %zu transitions (%u %%)\n", counts.states_visited,
-        counts.states, percent(counts.states_visited, counts.states), counts.transitions_taken,
-        counts.transitions, percent(counts.transitions_taken, counts.transitions));
+        cli, "%zu of %zu state%s (%u %%), %zu of %zu transition%s (%u %%)\n", counts.states_visited,
+        counts.states, det_plural(counts.states), percent(counts.states_visited, counts.states),
+        counts.transitions_taken, counts.transitions, det_plural(counts.transitions),
+        percent(counts.transitions_taken, counts.transitions));
     for (size_t i = 0; i < machine->state_count; i++) {
         if (!coverage->states[i] && missed++ < SHOWN_MAX)
             cli_print(cli, "  not visited: %s\n", machine->states[i].name);

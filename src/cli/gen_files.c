@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli/gen.h"
 #include "cli/input.h"
 #include "cli/report.h"
@@ -137,8 +138,8 @@ static void say_missing(struct gen *gen, const char *path, size_t missing)
         cli_say(gen->cli, "%s is kept: it has all functions that the spec names\n", path);
     else
         cli_say(
-            gen->cli, "%s is kept: it lacks %zu of %zu functions; %s\n", path, missing,
-            gen->stub_count,
+            gen->cli, "%s is kept: it lacks %zu of %zu function%s; %s\n", path, missing,
+            gen->stub_count, det_plural(gen->stub_count),
             gen->is_appended ? "their stubs were added at its end"
                              : "these are their stubs, and --append adds them");
 }

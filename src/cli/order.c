@@ -29,7 +29,9 @@ static void tell(const struct giving *giving, const char *name, const json_t *do
     else if (count <= 1)
         cli_say(giving->remote.cli, "%s: %s\n", name, word);
     else
-        cli_say(giving->remote.cli, "%s: %lld tasks %s\n", name, (long long)count, word);
+        cli_say(
+            giving->remote.cli, "%s: %lld task%s %s\n", name, (long long)count,
+            det_plural((uint64_t)count), word);
 }
 
 static void tell_all(const struct giving *giving, const json_t *done)

@@ -202,7 +202,9 @@ static void tell_end(const struct job *job, const json_t *end)
     char tries[48] = "";
 
     if (attempts > 1)
-        snprintf(tries, sizeof tries, " after %lld attempts", (long long)attempts);
+        snprintf(
+            tries, sizeof tries, " after %lld attempt%s", (long long)attempts,
+            det_plural((uint64_t)attempts));
     cli_say(
         job->remote.cli, "%s: %s%s%s%s\n", job->label,
         strcmp(outcome, "force_aborted") == 0 ? "forced to end" : outcome, tries,

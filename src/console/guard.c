@@ -217,8 +217,8 @@ static void check_rate(struct guard *guard, det_time now, struct guard_verdict *
     ret->wait = (det_time)((1 - bucket->left) / guard->rate * (double)DET_SECOND);
     refuse(
         ret, 429, "LIMIT",
-        "more than %u requests a second with this token: wait, or raise http.rate of detent.yaml",
-        guard->rate);
+        "more than %u request%s a second with this token: wait, or raise http.rate of detent.yaml",
+        guard->rate, det_plural(guard->rate));
 }
 
 /* The map gets all the slots that it will need, by being filled once. */

@@ -131,7 +131,7 @@ static void one_that_ends_too_soon_backs_off_and_recovers(void **state)
     lab_apply(&lab, SERVER "]}}]");
     lab_run(&lab, 2 * DET_SECOND);
     lab_assert_log(&lab, "state_transition lab/server starting backing_off");
-    lab_assert_log(&lab, "ended with code 9, 1 times too soon");
+    lab_assert_log(&lab, "ended with code 9, 1 time too soon");
     lab_run(&lab, DET_MINUTE);
     /* 1, 2, 4, 8, 16 s, and what an observation takes. */
     assert_true(lab_count(&lab, "starting backing_off") >= 5);

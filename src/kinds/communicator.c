@@ -78,9 +78,10 @@ static struct communicator_next communicator_in_syncing(const struct communicato
             COMMUNICATOR_AUTHENTICATING, "the token ends in less than 10 minutes");
     if (observed->consecutive_errors >= COMMUNICATOR_ERRORS_MAX)
         return communicator_goto(
-            COMMUNICATOR_DEGRADED, det_reason(
-                                       view->all, "%u errors in a row: %s",
-                                       observed->consecutive_errors, observed->last_error_text));
+            COMMUNICATOR_DEGRADED,
+            det_reason(
+                view->all, "%u error%s in a row: %s", observed->consecutive_errors,
+                det_plural(observed->consecutive_errors), observed->last_error_text));
     left = observed->retry_after_ms ? left_to_wait(view, observed->last_attempt) : 0;
     if (left)
         return wait_for(view, left);

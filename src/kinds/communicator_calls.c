@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "kinds/communicator.h"
 #include "kinds/relay_token.h"
 #include "kinds/relay_url.h"
@@ -199,8 +200,8 @@ static void note_useless(struct attempt *attempt, const struct relay_pulled *pul
     char because[CHANNEL_REASON_MAX + 1];
 
     snprintf(
-        because, sizeof because, "pull: %u of %u messages are none, or too large", pulled->useless,
-        pulled->count);
+        because, sizeof because, "pull: %u of %u message%s %s none, or too large", pulled->useless,
+        pulled->count, det_plural(pulled->count), det_is_or_are(pulled->useless));
     channel_refuse(attempt->deps->channel, pulled->useless, because);
     det_worker_count(attempt->context, "messages_dropped", pulled->useless);
 }

@@ -234,7 +234,7 @@ static void test_what_is_no_message_is_told(void **state)
     assert_int_equal(bench_look(&bench)->messages_pulled, 1);
     assert_int_equal(bench.observed.messages_dropped, 1);
     assert_string_equal(
-        bench.observed.dropped_because, "pull: 1 of 2 messages are none, or too large");
+        bench.observed.dropped_because, "pull: 1 of 2 messages is none, or too large");
     bench_close(&bench);
 }
 

@@ -3,6 +3,7 @@
 
 /* examplefailing.c - a connection that fails max_failures times in each of failure_cycles cycles;
  * it asks to be made anew after restart_after_failures of them, if that is not 0. */
+#include "base/text.h"
 #include "kinds/kinds.h"
 
 #define WORKER_SPEC "kinds/examplefailing.worker"
@@ -34,14 +35,17 @@ static struct examplefailing_next examplefailing_in_trying_to_connect(
 
     if (view->observed->is_connected)
         return examplefailing_goto(
-            EXAMPLEFAILING_CONNECTED,
-            det_reason(view->all, "connected after %u failures", (unsigned)failures));
+            EXAMPLEFAILING_CONNECTED, det_reason(
+                                          view->all, "connected after %u failure%s",
+                                          (unsigned)failures, det_plural(failures)));
     if (most > 0 && failures >= most)
-        return examplefailing_restart(
-            det_reason(view->all, "%u failures are enough", (unsigned)failures));
+        return examplefailing_restart(det_reason(
+            view->all, "%u failure%s %s enough", (unsigned)failures, det_plural(failures),
+            det_is_or_are(failures)));
     return examplefailing_do(
         EXAMPLEFAILING_CONNECT,
-        det_reason(view->all, "not connected, %u failures", (unsigned)failures));
+        det_reason(
+            view->all, "not connected, %u failure%s", (unsigned)failures, det_plural(failures)));
 }
 
 static struct examplefailing_next examplefailing_in_connected(

@@ -103,8 +103,9 @@ static const char *say_fault(const struct file_view *view, enum fault fault)
         return "it is a symbolic link";
     case FAULT_CONTENT:
         return det_reason(
-            view->all, "its content is another one: %llu bytes, sha256 %.12s",
-            (unsigned long long)seen->size, *seen->sha256 ? seen->sha256 : "not known");
+            view->all, "its content is another one: %llu byte%s, sha256 %.12s",
+            (unsigned long long)seen->size, det_plural(seen->size),
+            *seen->sha256 ? seen->sha256 : "not known");
     case FAULT_MODE:
         return det_reason(view->all, "its mode is %s, not %s", seen->mode, view->desired->mode);
     case FAULT_OWNER:

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "kinds/curl_shortage.h"
+#include "base/text.h"
 #include "kinds/http_get.h"
 #include "kinds/kinds.h"
 
@@ -74,17 +75,17 @@ static const char *say(const struct http_check_view *view)
             view->all, "status %u in %u ms is not wanted", seen->status, seen->latency_ms);
     case FAULT_TEXT:
         return det_reason(
-            view->all, "status %u in %u ms, but \"%.60s\" is not in its body of %llu bytes",
+            view->all, "status %u in %u ms, but \"%.60s\" is not in its body of %llu byte%s",
             seen->status, seen->latency_ms, view->desired->text,
-            (unsigned long long)seen->body_size);
+            (unsigned long long)seen->body_size, det_plural(seen->body_size));
     case FAULT_SLOW:
         return det_reason(
             view->all, "status %u took %u ms, more than %u", seen->status, seen->latency_ms,
             view->desired->latency_max_ms);
     case FAULT_CERTIFICATE:
         return det_reason(
-            view->all, "its certificate ends in %d days, less than %u", seen->tls_days,
-            view->desired->tls_days_min);
+            view->all, "its certificate ends in %d day%s, less than %u", seen->tls_days,
+            seen->tls_days == 1 ? "" : "s", view->desired->tls_days_min);
     case FAULT_NONE:
         break;
     }

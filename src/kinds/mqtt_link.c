@@ -273,9 +273,9 @@ static int mqtt_link_do_subscribe(
     det_worker_unlock(context);
     if (refused)
         return det_worker_fail(
-            context, DET_ERR_REFUSED,
-            "the broker refused %u of %u topics: may this user read them?", refused,
-            desired->subscribe_count);
+            context, DET_ERR_REFUSED, "the broker refused %u of %u topic%s: may this user read %s?",
+            refused, desired->subscribe_count, det_plural(desired->subscribe_count),
+            refused == 1 ? "it" : "them");
     return 0;
 }
 

@@ -78,10 +78,11 @@ static const char *say_end(const struct process_view *view)
         return det_reason(view->all, "it cannot be started: %s", last->text);
     if (seen->has_exit_signal)
         return det_reason(
-            view->all, "ended by signal %s, %u times too soon", seen->exit_signal,
-            seen->early_exits);
+            view->all, "ended by signal %s, %u time%s too soon", seen->exit_signal,
+            seen->early_exits, det_plural(seen->early_exits));
     return det_reason(
-        view->all, "ended with code %d, %u times too soon", seen->exit_code, seen->early_exits);
+        view->all, "ended with code %d, %u time%s too soon", seen->exit_code, seen->early_exits,
+        det_plural(seen->early_exits));
 }
 
 /* Doubles with every end that came too soon. */
@@ -114,7 +115,8 @@ static struct process_next process_in_starting(const struct process_view *view)
             PROCESS_RUNNING, det_reason(view->all, "runs as %lld", (long long)seen->pid));
     if (seen->is_running)
         return process_hold(det_reason(
-            view->all, "runs again; is watched, as it ended too soon %u times", seen->early_exits));
+            view->all, "runs again; is watched, as it ended too soon %u time%s", seen->early_exits,
+            det_plural(seen->early_exits)));
     if (has_done(view, "start", "start"))
         return process_goto(PROCESS_BACKING_OFF, say_end(view));
     return process_do(PROCESS_START, det_reason(view->all, "starts %s", view->desired->argv[0]));

@@ -190,7 +190,7 @@ static void one_that_ends_too_soon_is_started_later_each_time(void **state)
     bench_open(&bench, &process_kind, sim, &desired);
     bench_run(&bench, 500 * DET_MILLISECOND);
     assert_state(&bench, "backing_off");
-    assert_reason(&bench, "ended with code 3, 1 times too soon");
+    assert_reason(&bench, "ended with code 3, 1 time too soon");
     /* 1 + 2 + 4 + 8 + 16 s and a little each: the sixth comes after 31 s. */
     bench_run(&bench, 30 * DET_SECOND);
     assert_int_equal(seen_of(&bench)->starts, 5);

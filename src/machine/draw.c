@@ -4,6 +4,7 @@
 /* draw.c - checks what is to be drawn, looks once over the machine and the trace, and draws. */
 #include "machine/draw.h"
 #include "base/assert.h"
+#include "base/text.h"
 
 static bool needs_trace(enum det_drawing drawing)
 {
@@ -41,7 +42,8 @@ static int check_trace(
             machine->name);
     if (trace->step_count > 0 && !trace->steps)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "the trace counts %zu steps and has none", trace->step_count);
+            reterr, DET_ERR_INVALID, "the trace counts %zu step%s and has none", trace->step_count,
+            det_plural(trace->step_count));
     for (size_t i = 0; i < trace->step_count; i++) {
         r = check_step(machine, trace, i, reterr);
         if (r < 0)

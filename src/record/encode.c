@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "base/unset.h"
 #include "record/binary.h"
 #include "record/nest.h"
@@ -262,7 +263,8 @@ static int fail_limit(
     const struct det_record *record, size_t needed, size_t capacity, struct det_error *reterr)
 {
     int r = det_error_set(
-        reterr, DET_ERR_LIMIT, "%s: needs %zu bytes and has %zu", record->name, needed, capacity);
+        reterr, DET_ERR_LIMIT, "%s: needs %zu byte%s and has %zu", record->name, needed,
+        det_plural(needed), capacity);
 
     if (reterr)
         reterr->actual = needed;

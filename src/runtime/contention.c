@@ -91,6 +91,6 @@ int det_contention_end(struct det_contention *contention, int r)
         return r;
     return det_error_set(
         turn->error, DET_ERR_CONTENTION,
-        "%s %s: other processes changed it during each of %u attempts; try again",
+        "%s %s: other processes changed it during each attempt (%u); try again",
         turn->served->machine->name, turn->resident->id, contention->attempts + 1);
 }

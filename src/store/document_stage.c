@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "record/json.h"
 
 #define ROLE_COUNT (DET_DOCUMENT_SPEC + 1)
@@ -112,8 +113,8 @@ static int check_save(const struct det_document_save *save, struct det_error *re
             (unsigned)save->role);
     if (!save->is_drop && (!save->text || save->size > DET_DOCUMENT_MAX))
         return det_error_set(
-            reterr, DET_ERR_INVALID, "%s %s: the document has %zu bytes, and may have 2 to %d",
-            save->kind, save->id, save->size, DET_DOCUMENT_MAX);
+            reterr, DET_ERR_INVALID, "%s %s: the document has %zu byte%s, and may have 2 to %d",
+            save->kind, save->id, save->size, det_plural(save->size), DET_DOCUMENT_MAX);
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "os/os.h"
 #include "store/document.h"
 #include "store/postgres.h"
@@ -375,9 +376,12 @@ static int check_orphans(struct checking *checking)
 
     r = det_postgres_session_ask(&checking->session, POSTGRES_CHECK_ORPHANS, NULL, &rows);
     for (int i = 0; r == 0 && i < PQntuples(rows); i++) {
+        int64_t count = det_postgres_number(rows, i, 1);
+
         snprintf(
-            text, sizeof text, "%lld rows of the table %s belong to no instance",
-            (long long)det_postgres_number(rows, i, 1), det_postgres_text(rows, i, 0));
+            text, sizeof text, "%lld row%s of the table %s %s to no instance", (long long)count,
+            det_plural((uint64_t)count), det_postgres_text(rows, i, 0),
+            count == 1 ? "belongs" : "belong");
         r = find(checking, -1, 0, text);
     }
     PQclear(rows);

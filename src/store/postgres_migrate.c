@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "os/os.h"
 #include "store/postgres_batch.h"
 #include "store/renames.h"
@@ -225,8 +226,9 @@ static int check_damage(struct migration *migration)
         return r;
     return det_error_set(
         migration->reterr, DET_ERR_CORRUPT,
-        "%lld rows of %s are damaged; look with \"detent store verify\", nothing was changed",
-        (long long)damaged, migration->definition.machine->name);
+        "%lld row%s of %s %s damaged; look with \"detent store verify\", nothing was changed",
+        (long long)damaged, det_plural((uint64_t)damaged), migration->definition.machine->name,
+        det_is_or_are((uint64_t)damaged));
 }
 
 /* The new name by this batch; the same where it has none. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "os/os.h"
 #include "store/sqlite.h"
 
@@ -241,14 +242,14 @@ int det_sqlite_mark_refuse(
 
     if (lost > 0)
         (void)snprintf(
-            what, sizeof what, "the last %lld of %lld positions of its log", (long long)lost,
-            (long long)mark->position);
+            what, sizeof what, "the last %lld of %lld position%s of its log", (long long)lost,
+            (long long)mark->position, det_plural((uint64_t)mark->position));
     return det_error_set(
         reterr, DET_ERR_CORRUPT,
-        "%s has lost what it had acknowledged: %s are missing; its log (-wal) is damaged or gone, "
+        "%s has lost what it had acknowledged: %s %s missing; its log (-wal) is damaged or gone, "
         "or an older copy is in its place; take the newest backup, or remove its .mark file to go "
         "on without them; nothing was changed",
-        store->path, what);
+        store->path, what, lost == 1 ? "is" : "are");
 }
 
 /* Without the file, because it cannot be made, there is no mark: the store is as good without. */

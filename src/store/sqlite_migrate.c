@@ -12,6 +12,7 @@
  * EVENT_LAST. */
 #include <string.h>
 
+#include "base/text.h"
 #include "os/os.h"
 #include "store/sqlite.h"
 
@@ -220,8 +221,9 @@ static int check_damage(struct sqlite_store *store, struct migration *migration)
         return r < 0 ? r : 0;
     return det_error_set(
         migration->reterr, DET_ERR_CORRUPT,
-        "%s: %lld rows of %s are damaged; look with \"detent store verify\", nothing was changed",
-        store->path, (long long)damaged, migration->definition.machine->name);
+        "%s: %lld row%s of %s %s damaged; look with \"detent store verify\", nothing was changed",
+        store->path, (long long)damaged, det_plural((uint64_t)damaged),
+        migration->definition.machine->name, det_is_or_are((uint64_t)damaged));
 }
 
 static int set_state(

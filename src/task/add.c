@@ -77,7 +77,7 @@ static int add_call(
     r = det_tasks_call(tasks, may_wait, add_one, &add);
     if (r == DET_ERR_BUSY)
         det_error_set(
-            reterr, r, "task %s: %u calls wait already, which is intake_max; try again",
+            reterr, r, "task %s: as many calls as intake_max (%u) wait already; try again",
             spec->name ? spec->name : "", (unsigned)tasks->options.intake_max);
     return release_refused(spec, 1, r);
 }

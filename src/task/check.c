@@ -172,8 +172,8 @@ static void miss(struct checks *checks)
     if (checks->fails < fails_max)
         return;
     snprintf(
-        reason, sizeof reason, "unhealthy: the check failed %u times, the last time: %.120s",
-        (unsigned)checks->fails, checks->text);
+        reason, sizeof reason, "unhealthy: the check failed %u time%s, the last time: %.120s",
+        (unsigned)checks->fails, det_plural(checks->fails), checks->text);
     end_attempt(checks, reason);
 }
 

@@ -268,7 +268,7 @@ static void slow(bool is_process)
     stage_pass(&stage, 1);
     stage_expect(&stage, "u:a !a");
     assert_string_equal(
-        stage.reason, "unhealthy: the check failed 1 times, the last time: timed out after 5s");
+        stage.reason, "unhealthy: the check failed 1 time, the last time: timed out after 5s");
     assert_int_equal(asked, 1);
     stage_close(&stage);
 }

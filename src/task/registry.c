@@ -149,7 +149,7 @@ int det_task_make(
         return r;
     if (tasks->ids.count >= tasks->options.tasks_max)
         return det_error_set(
-            reterr, DET_ERR_LIMIT, "task %s: there are %u tasks already, which is tasks_max",
+            reterr, DET_ERR_LIMIT, "task %s: there are as many tasks as tasks_max (%u) already",
             spec->name, (unsigned)tasks->options.tasks_max);
     task = new_task(tasks, spec->name);
     if (!task)

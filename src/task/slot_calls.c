@@ -97,7 +97,7 @@ static int submit_call(struct det_tasks *tasks, bool may_wait, struct submit *su
     r = pressed < 0 ? pressed : det_tasks_call(tasks, may_wait, submit_one, submit);
     if (r == DET_ERR_BUSY && pressed == 0)
         det_error_set(
-            submit->reterr, r, "%u calls wait already, which is intake_max; try again",
+            submit->reterr, r, "as many calls as intake_max (%u) wait already; try again",
             (unsigned)tasks->options.intake_max);
     /* As with det_tasks_add(): whoever calls has nothing to clean up. */
     if (r < 0 && submit->what.task->release)

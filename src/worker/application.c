@@ -3,6 +3,7 @@
 
 /* application.c - the kind of the root. It has nothing to observe and nothing to do: it says how
  * those below are. */
+#include "base/text.h"
 #include "worker/tree.h"
 
 #define WORKER_LOCAL
@@ -37,7 +38,9 @@ static const char *well(const struct application_view *view)
 {
     const struct det_children_view *children = view->all->children;
 
-    return det_reason(view->all, "%u of %u are healthy", children->healthy, children->count);
+    return det_reason(
+        view->all, "%u of %u %s healthy", children->healthy, children->count,
+        det_is_or_are(children->healthy));
 }
 
 static struct application_next application_in_stopped(const struct application_view *view)

@@ -193,8 +193,8 @@ static void judge(void *argument)
             DET_WORKER_DEPTH_MAX, DET_WORKER_PATH_MAX);
     else if (is_one_too_many(workers, parent, putting->spec->name))
         putting->r = det_error_set(
-            putting->reterr, DET_ERR_LIMIT,
-            "there are %u workers, as many as may be: see workers_max", workers->count);
+            putting->reterr, DET_ERR_LIMIT, "there are as many workers as workers_max (%u) already",
+            workers->count);
     else if (!det_wish_can_run(putting->wish, parent->kind, putting->reterr))
         putting->r = DET_ERR_INVALID;
     else if (det_wish_name_states(workers, putting->wish, parent->kind) < 0)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/text.h"
 #include "record/output.h"
 #include "record/value.h"
 #include "record/walk.h"
@@ -168,8 +169,8 @@ static int store_text(
 
     if (size > field->capacity)
         return fail(
-            reader, DET_ERR_RANGE, datum, "at most %u bytes are wanted, and these are %zu",
-            field->capacity, size);
+            reader, DET_ERR_RANGE, datum, "at most %u byte%s can be kept, and these are %zu",
+            field->capacity, det_plural(field->capacity), size);
     memcpy(value, datum->as.text, size + 1);
     return 0;
 }
@@ -199,7 +200,9 @@ static int store_bytes(
     r = det_base64_decode(
         det_view_text(datum->as.text), value + sizeof short_size, field->capacity, &size);
     if (r == DET_ERR_RANGE)
-        return fail(reader, r, datum, "at most %u bytes are wanted", field->capacity);
+        return fail(
+            reader, r, datum, "at most %u byte%s can be kept", field->capacity,
+            det_plural(field->capacity));
     if (r < 0)
         return fail(reader, r, datum, "bytes as base64 are wanted");
     short_size = (uint32_t)size;
@@ -336,8 +339,8 @@ static int begin_array(struct reader *reader, const struct det_datum *list)
         return fail_kind(reader, list, "a list");
     if (list->count > field->count_max)
         return fail(
-            reader, DET_ERR_RANGE, list, "at most %u elements are wanted, and these are %u",
-            field->count_max, list->count);
+            reader, DET_ERR_RANGE, list, "at most %u element%s can be kept, and these are %u",
+            field->count_max, det_plural(field->count_max), list->count);
     det_field_set_count(field, reader->value + frame->base, list->count);
     frame->item = list->as.first;
     frame->place.index = 0;

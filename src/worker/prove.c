@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 
 #define VIEWS     200
 #define STEPS_MAX 64
@@ -246,8 +247,8 @@ static int prove_stop(struct det_prove *prove, uint16_t from)
     if (prove->options->follow == NULL)
         return 0;
     return fail(
-        prove, "from %s a stop does not come to STOPPED in %u steps; it is in %s",
-        prove->kind->states[from].name, most, prove->kind->states[state].name);
+        prove, "from %s a stop does not come to STOPPED in %u step%s; it is in %s",
+        prove->kind->states[from].name, most, det_plural(most), prove->kind->states[state].name);
 }
 
 /* A state that runs is not asked when a stop is wanted, and one that has stopped rests then. */

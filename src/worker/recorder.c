@@ -22,6 +22,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "os/os.h"
 
 /* One block of memory: this, the saves, what became of them, the texts. Freed when it was told. */
@@ -203,8 +204,8 @@ static int save(
     det_assert(r <= 0);
     if (r < 0 && reterr->code != r)
         (void)det_error_set(
-            reterr, r, "the store did not save %zu documents, the first is \"%s\": %s", count,
-            saves[0].id ? saves[0].id : "", det_error_text(r));
+            reterr, r, "the store did not save %zu document%s, the first is \"%s\": %s", count,
+            det_plural(count), saves[0].id ? saves[0].id : "", det_error_text(r));
     return r;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/text.h"
 #include "worker/datum_text.h"
 #include "worker/template_program.h"
 
@@ -208,8 +209,8 @@ static int element_at(
             det_datum_kind_text(index->kind));
     if (index->as.number < 0 || index->as.number >= at->count)
         return refuse(
-            call, DET_ERR_RANGE, "the list has %u elements, counted from 0, and none at %lld",
-            at->count, (long long)index->as.number);
+            call, DET_ERR_RANGE, "the list has %u element%s, counted from 0, and none at %lld",
+            at->count, det_plural(at->count), (long long)index->as.number);
     for (int64_t i = 0; i < index->as.number; i++)
         item = item->next;
     *at = *item;

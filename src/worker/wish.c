@@ -126,8 +126,8 @@ bool det_wish_can_run(
         return true;
     det_error_set(
         reterr, DET_ERR_INVALID,
-        "worker %s is to run in a state that its parent, of the kind %s with %u states, has not",
-        wish->name, parent->name, parent->state_count);
+        "worker %s is to run in a state that its parent, of the kind %s with %u state%s, has not",
+        wish->name, parent->name, parent->state_count, det_plural(parent->state_count));
     return false;
 }
 

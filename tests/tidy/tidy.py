@@ -29,6 +29,7 @@ RULES = {
     "one-place": "fsync and rename in one file of src/os, where their order is kept",
     "single-gateway": "who steps a machine and runs its effects is the machine's own folder, the "
     "runtime, the workers, the program, and for components supervise/gateway.c alone",
+    "plural": "what is counted takes its plural from det_plural() and the like: '1 tasks' is none",
     "spdx": "two lines of SPDX head, then a sentence on what the file is",
     "extern-c": "a public header with functions has DET_BEGIN and DET_END",
     "tab": "no tab",
@@ -55,6 +56,17 @@ GATEWAY_FILE = Path("src/supervise/gateway.c")
 SYSTEM = re.compile(
     r"(sys|linux|asm|net|netinet|arpa)/.*|(pthread|threads|unistd|time|fcntl|signal|poll|dirent|"
     r"dlfcn|spawn|sched|semaphore|netdb|pwd|grp|termios|ucontext|syslog|uv)\.h"
+)
+# In a message: a number, perhaps that of all, and then what is always a plural. A word that ends in
+# an s need not be one.
+COUNT = r"%[0-9]*(?:hh?|ll?|z|j)?[ud] "
+PLURAL = re.compile(
+    rf"{COUNT}(?:of {COUNT})?(?!(?:is|was|has|does|as|its|ms|us|ns|process|(?:follow|fit)s)\b)"
+    r"(?:[a-z]+s|are|have|were)\b[^;]*(?:;(?!\n)[^;]*)*"
+)
+# Limits are more than one, and so is what is over them.
+MANY = re.compile(
+    r"\b[A-Z]+_[A-Z_]*(?:MAX|DEADLINE|PENDING)\b|\b(?:at most|more than|up to|1 to)\b|== 1 \?"
 )
 HEAD = "/* SPDX-License-Identifier: MIT\n * Copyright the detent authors */\n\n/* "
 CODE = {".c", ".h", ".def", ".fsm"}
@@ -172,6 +184,7 @@ class Check:
             if re.match(r"\s*(/\*|\*|//)\s?[*=#/-]{4,}\s*(\*/)?$", line):
                 self.report("banner", path, number, RULES["banner"])
         self.check_functions(path, code)
+        self.check_plurals(path, text)
         self.check_calls(path, code)
         self.check_includes(path, text)
         if path.parts[0] == "include" and re.search(r"^(?!#).*\bDET_API\b", code, re.M):
@@ -188,6 +201,16 @@ class Check:
                 if number - start + 1 > FUNCTION_MAX:
                     self.report("function-length", path, start, f"{number - start + 1} lines")
                 start = None
+
+    def check_plurals(self, path, text):
+        """What a call says may be that of the line before: its statement begins there."""
+        if path.parts[0] != "src" or is_test(path):
+            return
+        for match in PLURAL.finditer(text):
+            start = max(text.rfind(end, 0, match.start()) for end in (";", "{", "}"))
+            if not MANY.search(text, start + 1, match.end()):
+                number = text.count("\n", 0, match.start()) + 1
+                self.report("plural", path, number, match.group().split('"')[0])
 
     def check_calls(self, path, code):
         test = is_test(path)
