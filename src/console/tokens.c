@@ -514,6 +514,7 @@ int tokens_open(const struct tokens_options *options, struct tokens **ret, struc
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     tokens->allocator = options->allocator;
     tokens->world = det_world_or_real(options->world);
+    tokens->peers.key = det_world_random_u64(tokens->world);
     tokens->patience = options->patience;
     tokens->trouble = options->trouble;
     tokens->changed = options->changed;

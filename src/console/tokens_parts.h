@@ -64,7 +64,9 @@ DET_MUST_CHECK int tokens_file_lock(
 void tokens_file_unlock(int lock);
 
 /* Those who gave wrong ones: a small table, in which each address has four places that it may be
- * in; one that is new there takes the place of who was silent the longest. */
+ * in, by a hash whose key others do not know. One that is new there takes the place of one that is
+ * forgotten anyway, else of the one that waits the shortest, of those the one that was silent the
+ * longest: so nobody shakes off a long wait by failing from other addresses. */
 #define TOKENS_PEERS 256
 #define TOKENS_WAYS  4
 struct tokens_peer {
@@ -73,6 +75,7 @@ struct tokens_peer {
     det_time at;       /* monotonic: of the last one */
 };
 struct tokens_peers {
+    uint64_t key; /* by chance */
     struct tokens_peer items[TOKENS_PEERS];
 };
 /* One more; how long it waits. */

@@ -17,7 +17,7 @@
 
 /* Of the address without its port, and of IPv6 of the network of 64 bits that one host may have:
  * "127.0.0.1:41000", "[::1]:9", "unix". */
-static uint64_t hash_of(const char *peer)
+static uint64_t hash_of(const struct tokens_peers *peers, const char *peer)
 {
     union http_address address;
     char origin[INET6_ADDRSTRLEN];
@@ -28,13 +28,19 @@ static uint64_t hash_of(const char *peer)
         http_address_print_origin(&address, origin, sizeof origin);
         peer = origin;
     }
-    hash = det_hash64(peer, strlen(peer), 0);
+    hash = det_hash64(peer, strlen(peer), peers->key);
     return hash ? hash : 1;
 }
 
 static struct tokens_peer *ways_of(struct tokens_peers *peers, uint64_t hash)
 {
     return &peers->items[hash % (TOKENS_PEERS / TOKENS_WAYS) * TOKENS_WAYS];
+}
+
+/* In a row, as long as they are remembered; 0 of a place that is free. */
+static unsigned failures_of(const struct tokens_peer *peer, det_time now)
+{
+    return now - peer->at <= FORGET_AFTER ? peer->failures : 0;
 }
 
 static struct tokens_peer *find(struct tokens_peers *peers, uint64_t hash)
@@ -48,29 +54,35 @@ static struct tokens_peer *find(struct tokens_peers *peers, uint64_t hash)
     return NULL;
 }
 
-/* A place for a new one. */
-static struct tokens_peer *make_room(struct tokens_peers *peers, uint64_t hash)
+/* Whether `one` is to be kept rather than `other`. */
+static bool outranks(const struct tokens_peer *one, const struct tokens_peer *other, det_time now)
 {
-    struct tokens_peer *ways = ways_of(peers, hash), *oldest = ways;
+    unsigned ours = failures_of(one, now), others = failures_of(other, now);
 
-    for (size_t i = 0; i < TOKENS_WAYS; i++) {
-        if (!ways[i].hash)
-            return &ways[i];
-        if (ways[i].at < oldest->at)
-            oldest = &ways[i];
+    return ours != others ? ours > others : one->at > other->at;
+}
+
+/* A place for a new one. */
+static struct tokens_peer *make_room(struct tokens_peers *peers, uint64_t hash, det_time now)
+{
+    struct tokens_peer *ways = ways_of(peers, hash), *least = ways;
+
+    for (size_t i = 1; i < TOKENS_WAYS; i++) {
+        if (outranks(least, &ways[i], now))
+            least = &ways[i];
     }
-    return oldest;
+    return least;
 }
 
 det_time tokens_peer_failed(struct tokens_peers *peers, const char *peer, det_time now)
 {
-    uint64_t hash = hash_of(peer);
+    uint64_t hash = hash_of(peers, peer);
     struct tokens_peer *found = find(peers, hash);
-    unsigned before = found && now - found->at <= FORGET_AFTER ? found->failures : 0;
+    unsigned before = found ? failures_of(found, now) : 0;
     det_time wait = WAIT_FIRST << (before < DOUBLE_MAX ? before : DOUBLE_MAX);
 
     if (!found)
-        found = make_room(peers, hash);
+        found = make_room(peers, hash, now);
     *found = (struct tokens_peer){ .hash = hash, .failures = before + 1, .at = now };
     return wait < WAIT_MAX ? wait : WAIT_MAX;
 }

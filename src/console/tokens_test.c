@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "console/tokens_parts.h"
+
 static void a_token_is_known_again_with_its_scopes(void **state)
 {
     struct fixture *fixture = *state;
@@ -450,6 +452,42 @@ static void many_peers_are_forgotten_rather_than_remembered(void **state)
     assert_int_equal(answer.wait, 2 * DET_MILLISECOND);
 }
 
+static void who_guesses_is_not_forgotten_for_those_who_failed_once(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tokens_answer answer;
+
+    for (int i = 0; i < 12; i++)
+        tokens_check(fixture->tokens, "wrong", "10.9.9.9:1", &answer);
+    assert_int_equal(answer.wait, DET_SECOND);
+    for (int i = 0; i < 20000; i++) {
+        char peer[40];
+
+        here.monotonic++;
+        snprintf(peer, sizeof peer, "10.%d.%d.%d:1", i >> 16, i >> 8 & 255, i & 255);
+        tokens_check(fixture->tokens, "wrong", peer, &answer);
+    }
+    tokens_check(fixture->tokens, "wrong", "10.9.9.9:1", &answer);
+    assert_int_equal(answer.wait, DET_SECOND);
+    /* Once it was silent for long its place is free. */
+    here.monotonic += DET_MINUTE + 1;
+    tokens_check(fixture->tokens, "wrong", "10.9.9.9:1", &answer);
+    assert_int_equal(answer.wait, DET_MILLISECOND);
+}
+
+/* Else anybody could find addresses that share their places. */
+static void which_places_an_address_has_is_not_known_to_others(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tokens_options options = options_of(fixture);
+    struct tokens *other;
+    struct det_error error;
+
+    assert_int_equal(tokens_open(&options, &other, &error), 0);
+    assert_true(other->peers.key != fixture->tokens->peers.key);
+    tokens_close(other);
+}
+
 static void the_folder_is_made_and_one_that_cannot_be_is_told(void **state)
 {
     struct fixture *fixture = *state;
@@ -531,6 +569,8 @@ int main(void)
         TEST(there_is_a_largest_number_of_tokens),
         TEST(who_gives_wrong_ones_waits_longer_and_longer),
         TEST(many_peers_are_forgotten_rather_than_remembered),
+        TEST(who_guesses_is_not_forgotten_for_those_who_failed_once),
+        TEST(which_places_an_address_has_is_not_known_to_others),
         TEST(the_folder_is_made_and_one_that_cannot_be_is_told),
         TEST(every_lack_of_memory_is_survived),
     };
