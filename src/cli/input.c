@@ -138,16 +138,19 @@ static mode_t mode_of(const char *path)
     return 0666 & ~mask;
 }
 
-/* What is not there when a file is written is its folder. */
-static void say_write_error(struct det_error *error, int code, const char *path)
+/* What is not there when a file is written is its folder; or that is one, such as /proc, in which
+ * nobody can make files. */
+static int say_write_error(struct det_error *error, int code, const char *path)
 {
-    const char *slash = strrchr(path, '/');
+    char folder[DET_PATH_MAX];
+    struct stat status;
 
-    if (code == DET_ERR_NOT_FOUND && slash && slash != path)
-        (void)det_error_set(
-            error, code, "%s: there is no folder %.*s", path, (int)(slash - path), path);
-    else
-        (void)say_error(error, code, path, 0);
+    if (code != DET_ERR_NOT_FOUND || det_file_folder(path, folder) < 0)
+        return say_error(error, code, path, 0);
+    if (stat(folder, &status) < 0)
+        return det_error_set(error, code, "%s: there is no folder %s", path, folder);
+    return det_error_set(
+        error, DET_ERR_IO, "%s: the folder %s does not accept new files", path, folder);
 }
 
 int cli_file_write(struct cli *cli, const char *path, const char *data, size_t size)
@@ -170,7 +173,7 @@ int cli_file_write(struct cli *cli, const char *path, const char *data, size_t s
     free(target);
     if (r == 0)
         return CLI_OK;
-    say_write_error(&error, r, path);
+    r = say_write_error(&error, r, path);
     cli_complain(cli, "cannot write %s", error.text);
     return cli_exit_of(r);
 }

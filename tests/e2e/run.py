@@ -692,6 +692,10 @@ def test_diagrams_that_cannot_be_drawn():
            env={"PATH": os.path.abspath("bin") + ":/usr/bin:/bin"})
     detent("diagram", "light.fsm", "-o", "nowhere/x", code=3,
            err="cannot write nowhere/x: there is no folder nowhere\n")
+    # A folder that is there is not said to be missing.
+    detent("diagram", "light.fsm", "-o", "/proc/x", code=1,
+           err="cannot write /proc/x: the folder /proc does not accept new files\n")
+    detent("diagram", "light.fsm", "-o", "light.fsm/x", code=1, err="Not a directory")
     write("broken.fsm", LIGHT + "ON(RED, GO, RED)\n")
     detent("diagram", "broken.fsm", code=2,
            err=["[duplicate-transition]", "not a valid definition"])
