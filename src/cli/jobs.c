@@ -21,6 +21,7 @@
 #define PAGE_SIZE 256
 #define WORDS     "retry cancel"
 #define PATIENCE  (60 * DET_SECOND)
+#define MADE_BY   "a 'detent up' with a durable slot"
 
 enum {
     OPTION_QUEUE,
@@ -185,7 +186,7 @@ static int needs_jobs(const struct cli_store *store)
 
 static int list(struct cli *cli, const struct cli_args *args)
 {
-    const struct store_wish wish = { .url = args->values[OPTION_STORE] };
+    const struct store_wish wish = { .url = args->values[OPTION_STORE], .made_by = MADE_BY };
     struct listing listing = { .count = 0 };
     int code;
 
@@ -341,7 +342,9 @@ static int change_one(struct cli *cli, const struct cli_args *args)
                     .id = args->operands[1],
                     .reason = args->values[OPTION_REASON] },
     };
-    struct store_wish wish = { .url = args->values[OPTION_STORE], .is_writing = true };
+    struct store_wish wish = { .url = args->values[OPTION_STORE],
+                               .is_writing = true,
+                               .made_by = MADE_BY };
     char identity[33];
     int code;
 

@@ -243,7 +243,13 @@ static int complain_of_url(struct cli_store *store, int r, const struct det_erro
     else if (!strchr(url, ':'))
         cli_complain(
             store->cli, "'%s' is no URL of a store; sqlite:%s or postgres://... is one", url, url);
-    else {
+    else if (r == DET_ERR_NOT_FOUND && store->wish.made_by) {
+        store->error = r;
+        cli_complain(
+            store->cli, "%s: there is no such store; check its URL (%s makes it)", url,
+            store->wish.made_by);
+        return CLI_NOT_FOUND;
+    } else {
         int code = cli_store_complain(store, r, error);
 
         if (r == DET_ERR_BUSY)

@@ -47,6 +47,7 @@ struct store_wish {
     bool is_writing;     /* else it is opened for reading, and disturbs nobody */
     bool is_alone;       /* it cannot be done through a `detent up` that has the store */
     bool may_make;       /* it is made if it is not there */
+    const char *made_by; /* what makes one that has what is looked for; NULL: `detent start` */
     bool may_be_damaged; /* the machines that it has need not be readable */
     /* The identity of the store that the `detent up` of this project serves; NULL: none. If it is
      * this one, it is not opened for writing, and `is_served` says so. */

@@ -145,7 +145,11 @@ def test_jobs_are_listed_by_slot_and_state_and_page_by_page():
     detent("jobs", "retri", "x", code=2, err="did you mean 'retry'?")
     detent("jobs", "retry", code=2, err="needs the id of a job")
     detent("jobs", "retry", "good-0", code=4, err="say which by --queue")
-    detent("jobs", "--store", "sqlite:none.db", code=3)
+    for words in ((), ("cancel", "a")):
+        done = detent("jobs", *words, "--store", "sqlite:none.db", code=3,
+                      err=["sqlite:none.db: there is no such store; check its URL",
+                           "a 'detent up' with a durable slot makes it"])
+        check("detent start" not in done.stderr, done.stderr)
 
 
 def test_slots_and_the_log_know_the_jobs():
