@@ -250,34 +250,41 @@ static int take_sections(
     return r;
 }
 
-static const struct reader_example examples[] = {
-    { "'tasks'", "tasks: {web: {run: ./server}}" },
-    { "a task", "web: {run: ./server}" },
-    { "'machines'", "machines: {order: {}}" },
-    { "a machine", "order: {spec: order.fsm}" },
-    { "'effects'", "effects: {charge: {command: ./charge}}" },
-    { "an effect", "charge: {command: ./charge}" },
-    { "'exits'", "exits: {3: declined}" },
-    { "'statuses'", "statuses: {402: declined}" },
-    { "'headers'", "headers: {Accept: application/json}" },
-    { "'environment'", "environment: {PORT: 8080}" },
-    { "'backoff'", "backoff: {first: 1s, max: 1m}" },
-    { "'health'", "health: {check: ./is-well}" },
-    { "'schedule'", "schedule: {every: 1h}" },
-    { "'groups'", "groups: {web: {strategy: all-for-one}}" },
-    { "a group", "web: {strategy: all-for-one}" },
-    { "'intensity'", "intensity: {count: 5, window: 10s}" },
-    { "'slots'", "slots: {builds: {width: 2}}" },
-    { "a slot", "builds: {width: 2}" },
-    { "'schedules'", "schedules: {nightly: {cron: '0 3 * * *', run: ./job}}" },
-    { "a schedule", "nightly: {cron: '0 3 * * *', run: ./job}" },
-    { "'workers'", "workers: {children: [{name: pump, kind: process}]}" },
-    { "'globals'", "globals: {site: north}" },
-    { "'http'", "http: {listen: '127.0.0.1:7788'}" },
-    { "'tls'", "tls: {certificate: a.pem, key: a.key}" },
-    { "'log'", "log: {level: info}" },
-    { "'traces'", "traces: {endpoint: 'http://localhost:4318'}" },
-    { "'limits'", "limits: {shutdown: 30s}" },
+const struct reader_example config_examples[] = {
+    { "'defaults'", "{restart: on-failure, timeout: 1h}" },
+    { "'limits'", "{shutdown: 30s}" },
+    { "'tasks'", "{web: {run: ./server}}" },
+    { "a task", "{run: ./server}" },
+    { "'environment'", "{PORT: 8080}" },
+    { "'backoff'", "{first: 1s, max: 1m}" },
+    { "'health'", "{check: ./is-well}" },
+    { "'schedule'", "{every: 1h}" },
+    { "'limits' of a task", "{memory: 1GiB, open_files: 1024}" },
+    { "'log' of a task", "{path: web.log}" },
+    { "'machines'", "{order: {}}" },
+    { "a machine", "{spec: order.fsm}" },
+    { "'effects'", "{charge: {command: ./charge}}" },
+    { "an effect", "{command: ./charge}" },
+    { "'exits'", "{3: declined}" },
+    { "'statuses'", "{402: declined}" },
+    { "'headers'", "{Accept: application/json}" },
+    { "'secret'", "{Authorization: file:token}" },
+    { "'groups'", "{web: {strategy: all-for-one}}" },
+    { "a group", "{strategy: all-for-one}" },
+    { "'intensity'", "{count: 5, window: 10s}" },
+    { "'slots'", "{builds: {width: 2}}" },
+    { "a slot", "{width: 2}" },
+    { "'schedules'", "{nightly: {cron: '0 3 * * *', run: ./job}}" },
+    { "a schedule", "{cron: '0 3 * * *', run: ./job}" },
+    { "'workers'", "{children: [{name: pump, kind: process}]}" },
+    { "'variables'", "{port: 8080}" },
+    { "'globals'", "{site: north}" },
+    { "'limits' of 'workers'", "{tick: 100ms}" },
+    { "'http'", "{listen: '127.0.0.1:7788'}" },
+    { "'tls'", "{certificate: a.pem, key: a.key}" },
+    { "'limits' of 'http'", "{connections_max: 1024}" },
+    { "'log'", "{level: info}" },
+    { "'traces'", "{endpoint: 'http://localhost:4318'}" },
     { NULL, NULL },
 };
 
@@ -335,7 +342,7 @@ int config_read(
     struct cli_problems *reterr)
 {
     struct cli_reader reader = {
-        .arena = arena, .problems = reterr, .synonyms = synonyms, .examples = examples
+        .arena = arena, .problems = reterr, .synonyms = synonyms, .examples = config_examples
     };
     const struct cli_yaml *nodes[FILE_KEYS];
     struct config config = { .may_be_bare = ret->may_be_bare, .owner = ret->owner };

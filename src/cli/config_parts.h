@@ -51,6 +51,8 @@ config_take_fn config_take_choice;    /* an enum */
 config_take_fn config_take_bool;      /* bool */
 config_take_fn config_take_backoff;   /* struct det_backoff: config_policy.c */
 config_take_fn config_take_intensity; /* struct det_intensity: config.c */
+/* Of every mapping of detent.yaml, by what the messages call it; ends with a NULL. In config.c. */
+extern const struct reader_example config_examples[];
 config_take_fn config_take_argv;      /* const char *const *, NULL at the end: config_words.c */
 
 /* 0 or DET_ERR_MALFORMED, at the key of the node. */

@@ -4,6 +4,7 @@
 /* config_test.c - detent.yaml as data: what each key becomes; tests/corpus/yaml is judged as it
  * says itself. */
 #include "cli/config_test.h"
+#include "cli/config_parts.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -387,6 +388,90 @@ static void a_delay_that_is_not_said_yields_to_the_other(void **state)
     }
 }
 
+#define TASK    "version: 1\ntasks:\n  a:\n    run: sh\n"
+#define MACHINE "version: 1\nmachines:\n  order:\n"
+#define EFFECT  MACHINE "    effects:\n      charge:\n"
+
+/* A file whose last line is a key that is called so, but for its value. */
+static const struct {
+    const char *what, *head, *key;
+} places[] = {
+    { "'defaults'", TASK, "defaults" },
+    { "'limits'", TASK, "limits" },
+    { "'tasks'", "version: 1\n", "tasks" },
+    { "a task", "version: 1\ntasks:\n", "  shop" },
+    { "'environment'", TASK, "    environment" },
+    { "'backoff'", TASK, "    backoff" },
+    { "'backoff'", TASK "workers:\n  limits:\n", "    action_backoff" },
+    { "'health'", TASK, "    health" },
+    { "'schedule'", TASK, "    schedule" },
+    { "'limits' of a task", TASK, "    limits" },
+    { "'log' of a task", TASK, "    log" },
+    { "'machines'", "version: 1\n", "machines" },
+    { "a machine", "version: 1\nmachines:\n", "  order" },
+    { "'effects'", MACHINE, "    effects" },
+    { "an effect", MACHINE "    effects:\n", "      charge" },
+    { "'exits'", EFFECT "        command: ./charge\n", "        exits" },
+    { "'statuses'", EFFECT "        http: 'http://localhost/'\n", "        statuses" },
+    { "'headers'", EFFECT "        http: 'http://localhost/'\n", "        headers" },
+    { "'secret'", EFFECT "        http: 'http://localhost/'\n", "        secret" },
+    { "'groups'", TASK, "groups" },
+    { "a group", TASK "groups:\n", "  all" },
+    { "'intensity'", TASK "groups:\n  all:\n", "    intensity" },
+    { "'intensity'", TASK "workers:\n  limits:\n", "    restarts" },
+    { "'slots'", TASK, "slots" },
+    { "a slot", TASK "slots:\n", "  batch" },
+    { "'schedules'", "version: 1\nstore: sqlite:a.db\nslots:\n  b:\n    durable: yes\n",
+      "    schedules" },
+    { "a schedule",
+      "version: 1\nstore: sqlite:a.db\nslots:\n  b:\n    durable: yes\n    schedules:\n",
+      "      nightly" },
+    { "'workers'", "version: 1\n", "workers" },
+    { "'variables'", TASK "workers:\n", "  variables" },
+    { "'globals'", TASK "workers:\n", "  globals" },
+    { "'limits' of 'workers'", TASK "workers:\n", "  limits" },
+    { "'http'", TASK, "http" },
+    { "'tls'", TASK "http:\n", "  tls" },
+    { "'limits' of 'http'", TASK "http:\n", "  limits" },
+    { "'log'", TASK, "log" },
+    { "'traces'", TASK, "traces" },
+};
+
+/* What is said of a list in its place ends with the example, and that is right there. */
+static void check_example(const char *head, const char *key, const struct reader_example *example)
+{
+    char text[1024], hint[256];
+    struct project project;
+
+    (void)snprintf(text, sizeof text, "%s%s: %s\n", head, key, example->text);
+    open_right(&project, text);
+    close_project(&project);
+    (void)snprintf(text, sizeof text, "%s%s: [[5]]\n", head, key);
+    (void)snprintf(
+        hint, sizeof hint, "%s is a mapping, not a sequence; write %s: %s", example->what,
+        key + strspn(key, " "), example->text);
+    assert_int_equal(open_project(&project, NULL, text), DET_ERR_MALFORMED);
+    assert_string_equal(project.problems.items[0].text, hint);
+    close_project(&project);
+}
+
+static void every_example_is_right_where_it_is_given(void **state)
+{
+    (void)state;
+    for (const struct reader_example *example = config_examples; example->what; example++) {
+        size_t count = 0;
+
+        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+            if (strcmp(places[i].what, example->what) != 0)
+                continue;
+            check_example(places[i].head, places[i].key, example);
+            count++;
+        }
+        if (count == 0)
+            fail_msg("where does %s stand?", example->what);
+    }
+}
+
 static void a_tree_is_known_by_its_keys(void **state)
 {
     struct cli_yaml_error error;
@@ -468,6 +553,7 @@ int main(void)
         cmocka_unit_test(a_long_chain_and_a_long_circle_need_no_deep_stack),
         cmocka_unit_test(bad_files_are_told_all_that_is_wrong_with_them),
         cmocka_unit_test(a_delay_that_is_not_said_yields_to_the_other),
+        cmocka_unit_test(every_example_is_right_where_it_is_given),
         cmocka_unit_test(a_tree_is_known_by_its_keys),
         cmocka_unit_test(memory_that_runs_out_is_a_problem_like_others),
         cmocka_unit_test(every_block_that_is_not_there_is_a_problem),

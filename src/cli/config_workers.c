@@ -95,7 +95,8 @@ static int take_limits(
     struct det_error error = { 0 };
     int r;
 
-    r = config_take_mapping(reader, node, CONFIG_TABLE("'limits'", keys), limits, NULL);
+    r = config_take_mapping(
+        reader, node, CONFIG_TABLE("'limits' of 'workers'", keys), limits, NULL);
     if (r == 0 && det_worker_limits_resolve(limits, &resolved, &error) < 0)
         r = reader_fail(reader, node, "%s", error.text);
     return r;
@@ -244,6 +245,10 @@ int config_take_workers(
         r = reader_both(r, take_modules(reader, nodes[KEY_MODULES], workers));
     if (nodes[KEY_GLOBALS])
         r = reader_both(r, take_globals(reader, nodes[KEY_GLOBALS], workers));
+    /* The library says the same in its own words. */
+    if (nodes[KEY_VARIABLES] && nodes[KEY_VARIABLES]->kind != CLI_YAML_MAPPING)
+        return reader_both(
+            r, reader_want(reader, nodes[KEY_VARIABLES], CLI_YAML_MAPPING, "'variables'"));
     return r == DET_ERR_NO_MEMORY ? r : reader_both(r, take_spec(reader, node, workers));
 }
 

@@ -111,8 +111,8 @@ int reader_want(
         return 0;
     if (example)
         return reader_fail(
-            reader, node, "%s is %s, not %s; write %s", what, kinds[kind], kinds[node->kind],
-            example);
+            reader, node, "%s is %s, not %s; write %.64s%s%s", what, kinds[kind], kinds[node->kind],
+            node->key ? node->key : "", node->key ? ": " : "", example);
     return reader_fail(reader, node, "%s is %s, not %s", what, kinds[kind], kinds[node->kind]);
 }
 

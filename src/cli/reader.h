@@ -26,7 +26,7 @@ struct reader_synonym {
     const char *word, *key;
 };
 
-/* How a mapping is written, by what the messages call it. */
+/* How a mapping is written, behind its key, by what the messages call it. */
 struct reader_example {
     const char *what, *text;
 };
