@@ -53,7 +53,7 @@ config_take_fn config_take_backoff;   /* struct det_backoff: config_policy.c */
 config_take_fn config_take_intensity; /* struct det_intensity: config.c */
 /* Of every mapping of detent.yaml, by what the messages call it; ends with a NULL. In config.c. */
 extern const struct reader_example config_examples[];
-config_take_fn config_take_argv;      /* const char *const *, NULL at the end: config_words.c */
+config_take_fn config_take_argv; /* const char *const *, NULL at the end: config_words.c */
 
 /* 0 or DET_ERR_MALFORMED, at the key of the node. */
 DET_MUST_CHECK int config_check_name(struct cli_reader *reader, const struct cli_yaml *node);
