@@ -374,7 +374,7 @@ def test_modules_without_kinds_are_refused():
     Path("detent.yaml").write_text(PLANT.format(module="[./valve.so]", kind="valve"))
     detent("up", code=4, err="valve")
     os.chmod("valve.so", 0o777)
-    detent("check", "detent.yaml", code=2, err="chmod go-w")
+    detent("check", "detent.yaml", code=2, err="everybody may write to it")
 
 
 # What its functions do is said by the place of the worker: `crash WHERE HOW` in a file there.

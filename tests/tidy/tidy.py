@@ -66,7 +66,7 @@ PLURAL = re.compile(
 )
 # Limits are more than one, and so is what is over them.
 MANY = re.compile(
-    r"\b[A-Z]+_[A-Z_]*(?:MAX|DEADLINE|PENDING)\b|\b(?:at most|more than|up to|1 to)\b|== 1 \?"
+    r"\b[A-Z]+_[A-Z_]*(?:MAX|DEADLINE|PENDING)\b|\b(?:about|at most|more than|up to|1 to)\b|== 1 \?"
 )
 HEAD = "/* SPDX-License-Identifier: MIT\n * Copyright the detent authors */\n\n/* "
 CODE = {".c", ".h", ".def", ".fsm"}
