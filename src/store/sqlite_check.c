@@ -352,8 +352,8 @@ static int check_orphans(const struct checking *checking)
             r = tell(checking, NULL, 0, text);
         } else if (r == 0 && found) {
             (void)snprintf(
-                text, sizeof text, "%llu %s belong to no instance", (unsigned long long)found,
-                tables[i].name);
+                text, sizeof text, "%llu %.*s belong%s to no instance", (unsigned long long)found,
+                (int)strlen(tables[i].name) - (found == 1), tables[i].name, found == 1 ? "s" : "");
             r = tell(checking, NULL, 0, text);
         }
     }

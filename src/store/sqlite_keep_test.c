@@ -158,7 +158,7 @@ static void every_change_behind_its_back_is_found(void **state)
         "DELETE FROM instances; INSERT INTO answers VALUES (77, 'x', 'goto', 'A', 1, 1, 1, NULL, "
         "0, 0)",
         "5 events belong to no instance");
-    assert_found(shelf, "1 answers belong to no instance");
+    assert_found(shelf, "1 answer belongs to no instance");
     shelf_free(shelf);
 }
 

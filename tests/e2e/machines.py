@@ -595,7 +595,7 @@ def test_what_cannot_be_proven_is_not_repaired():
     detent("store", "repair", "o-9", *STORE, code=3, err="there is no 'o-9'")
     detent("store", "verify", "--dry-run", *STORE, code=2, err="verify has no --dry-run")
     damage("UPDATE timers SET instance = 77 WHERE instance = 4")
-    detent("store", "repair", *STORE, code=1, out="1 timers belong to no instance")
+    detent("store", "repair", *STORE, code=1, out="1 timer belongs to no instance")
 
 
 def test_repair_takes_the_definition_of_the_store():
