@@ -10,7 +10,7 @@
 #include "cli/seal.h"
 
 /* The format that is written, docs/formats/export.md; older ones are read too. */
-#define EXPORT_FORMAT 5
+#define EXPORT_FORMAT 6
 
 struct exporter {
     struct cli_store *store;

@@ -447,7 +447,7 @@ static void an_export_says_that_its_format_has_jobs(void **state)
     open_shop(&shop, 1);
     assert_int_equal(store_export(&shop.store, path), CLI_OK);
     text = det_test_read_file(path, &size);
-    assert_ptr_equal(strstr(text, "{\"kind\":\"store\",\"format\":5,"), text);
+    assert_ptr_equal(strstr(text, "{\"kind\":\"store\",\"format\":6,"), text);
     free(text);
     close_shop(&shop);
 }
@@ -457,10 +457,10 @@ static void formats_and_kinds_that_are_not_known_are_refused(void **state)
     static const struct {
         const char *head, *line, *text;
     } cases[] = {
-        { "\"kind\":\"store\",\"format\":6,\"program\":\"9.8\"", "\"kind\":\"job\"",
-          ":1: the export is of format 6, and this program reads those up to 5; import it with the "
+        { "\"kind\":\"store\",\"format\":7,\"program\":\"9.8\"", "\"kind\":\"job\"",
+          ":1: the export is of format 7, and this program reads those up to 6; import it with the "
           "program that wrote it, detent 9.8, or a newer one\n" },
-        { "\"kind\":\"store\",\"format\":6", "\"kind\":\"job\"",
+        { "\"kind\":\"store\",\"format\":7", "\"kind\":\"job\"",
           "with the program that wrote it, or a newer one\n" },
         { "\"kind\":\"store\"", "\"kind\":\"job\"", ":1: this is no export of a store\n" },
         { "\"kind\":\"store\",\"format\":3", "\"kind\":\"dream\"",

@@ -60,7 +60,8 @@ struct incoming {
 
 struct import {
     struct cli_store *store;
-    struct det_machine *machine; /* of the next instances */
+    char origin[DET_ORIGIN_SIZE]; /* the store that was exported; "": it says none */
+    struct det_machine *machine;  /* of the next instances */
     struct incoming *group[IMPORT_GROUP_MAX];
     size_t group_count;
     size_t waiting;           /* events in the group */
@@ -73,6 +74,8 @@ struct import {
 
 void import_init(struct import *import, struct cli_store *store);
 void import_deinit(struct import *import);
+/* The first line, which says which store was exported. */
+void import_head(struct import *import, struct members *members);
 /* The line of an instance, or of an event of it: 0; DET_ERR_MALFORMED and `wrong` says why;
  * DET_ERR_EXISTS when another instance is in the way; or an error of the store. */
 DET_MUST_CHECK int import_instance(struct import *import, struct det_view line);

@@ -7,6 +7,7 @@
 
 #include "cli/import.h"
 #include "cli/instance.h"
+#include "store/effect_key.h"
 #include "store/row.h"
 
 /* What is wrong with an object, as a result. */
@@ -173,6 +174,32 @@ static int read_timer(void *context, struct det_view element)
     return verdict(reading->import, &members);
 }
 
+void import_head(struct import *import, struct members *members)
+{
+    const char *identity = members_text_or_null(members, "identity");
+
+    snprintf(import->origin, sizeof import->origin, "%s", identity ? identity : "");
+}
+
+/* An attempt may have reached the other side under the key that the effect has had. It keeps it,
+ * with the store that it names: the one in the row, or the one that was exported. */
+static void read_origin(
+    const struct import *import, struct members *members, struct det_store_effect *row)
+{
+    const char *origin = members_text_or_null(members, "origin");
+
+    if (!(row->index & DET_KEY_HAS_STORE))
+        return;
+    if (!origin)
+        origin = import->origin;
+    if (strspn(origin, "0123456789abcdef") != DET_KEY_STORE || origin[DET_KEY_STORE])
+        members_fail(members, "origin");
+    det_row_origin(row, origin);
+    /* It comes back. */
+    if (strncmp(row->origin, import->store->store->identity, DET_KEY_STORE) == 0)
+        det_row_origin(row, NULL);
+}
+
 static int read_effect(void *context, struct det_view element)
 {
     const struct reading *reading = context;
@@ -207,6 +234,7 @@ static int read_effect(void *context, struct det_view element)
         },
     };
     incoming->effect_count++;
+    read_origin(reading->import, &members, &change->effect);
     if (change->effect.reason && strlen(change->effect.reason) > DET_REASON_MAX)
         members_fail(&members, "reason");
     return verdict(reading->import, &members);

@@ -156,6 +156,8 @@ static void write_effect(struct exporter *exporter, const struct det_store_effec
     line_text(line, "event", machine->events[det_event_kind(row->event)].name);
     write_payload(exporter, row->event);
     write_trace(line, row->trace);
+    if (row->origin[0])
+        line_text(line, "origin", row->origin);
     line_close(line, '}');
 }
 

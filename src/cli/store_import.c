@@ -273,7 +273,9 @@ static int take_line(struct importing *importing, struct members *members)
 
     if (members->has_failed)
         return cli_no_memory(importing->store->cli);
-    if (kind == KIND_EVENT)
+    if (kind == KIND_STORE)
+        import_head(import, members);
+    else if (kind == KIND_EVENT)
         r = import->machine ? import_event(import, importing->text) : DET_ERR_MALFORMED;
     else
         r = import_finish(import);

@@ -5,9 +5,12 @@
  *
  *     <store>/<machine>/<instance>/<sequence>/<index>
  *
- * <store> are the first 16 digits of the store's identity. Rows from before keys had it do not have
- * it, so that an effect which was attempted then keeps its key: the highest bit of the index, as it
- * is stored, tells the two apart. */
+ * <store> are the first 16 digits of the identity of the store that the effect was asked for in.
+ * An effect that was attempted keeps its key:
+ *
+ * - Rows from before keys had <store> do not have it. The highest bit of the index, as it is
+ *   stored, tells the two apart.
+ * - A row that was imported has the digits of the other store in `origin`. */
 #ifndef DET_STORE_EFFECT_KEY_H
 #define DET_STORE_EFFECT_KEY_H
 
@@ -16,7 +19,7 @@
 #include <detent/driver/store.h>
 
 #define DET_KEY_HAS_STORE 0x8000u
-#define DET_KEY_STORE     16 /* digits */
+#define DET_KEY_STORE     (DET_ORIGIN_SIZE - 1) /* digits */
 
 /* As stored: that of an effect which is asked for now. */
 static inline uint16_t det_effect_index(const struct det_store *store, uint16_t index)
@@ -24,17 +27,25 @@ static inline uint16_t det_effect_index(const struct det_store *store, uint16_t 
     return (uint16_t)(store->identity[0] ? index | DET_KEY_HAS_STORE : index);
 }
 
+/* The store that the key of a row names: 16 digits, and more if it is this one; "": none. */
+static inline const char *det_effect_store(
+    const struct det_store *store, const struct det_store_effect *row)
+{
+    if (!(row->index & DET_KEY_HAS_STORE))
+        return "";
+    return row->origin[0] ? row->origin : store->identity;
+}
+
 /* As snprintf() does. */
 static inline int det_effect_key(
     char *target, size_t capacity, const struct det_store *store, const char *machine,
     const char *id, const struct det_store_effect *row)
 {
-    bool has_store = row->index & DET_KEY_HAS_STORE;
+    const char *origin = det_effect_store(store, row);
 
     return snprintf(
-        target, capacity, "%.*s%s%s/%s/%llu/%u", has_store ? DET_KEY_STORE : 0, store->identity,
-        has_store ? "/" : "", machine, id, (unsigned long long)row->sequence,
-        row->index & ~DET_KEY_HAS_STORE);
+        target, capacity, "%.*s%s%s/%s/%llu/%u", DET_KEY_STORE, origin, origin[0] ? "/" : "",
+        machine, id, (unsigned long long)row->sequence, row->index & ~DET_KEY_HAS_STORE);
 }
 
 #endif

@@ -37,7 +37,7 @@
 #include "store/chain.h"
 #include "store/group.h"
 
-#define POSTGRES_SCHEMA      6  /* the version of the tables */
+#define POSTGRES_SCHEMA      7  /* the version of the tables */
 #define POSTGRES_NAME_MAX    63 /* bytes of a name in PostgreSQL */
 #define POSTGRES_RESULTS_MAX 40 /* statements in one pipeline */
 #define POSTGRES_OPTIONS_MAX 64 /* of a connection */

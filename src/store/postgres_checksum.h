@@ -28,7 +28,7 @@
         "to_state, " from "visit, " from "asked, " from "at, " tried "attempts, " tried \
         "last_error, " tried                                                            \
         "next_at, " POSTGRES_HEX(from "data") ", " from "event, " POSTGRES_HEX(         \
-            from "payload") ", " tried "reason, " POSTGRES_HEX(from "trace")
+            from "payload") ", " tried "reason, " POSTGRES_HEX(from "trace") ", " from "origin"
 #define POSTGRES_SUM_OUTBOX(key, from, tried) \
     POSTGRES_SUM("'outbox', " POSTGRES_EFFECT_COLUMNS(key, from, tried))
 #define POSTGRES_SUM_DEAD(key, from, tried, dead_at) \

@@ -249,6 +249,7 @@ static int fill_effect_set(
     NUMBER(o_next_at, effect->next);
     TEXT(o_reason, effect->reason);
     BYTES(o_trace, det_trace_context_bytes(effect->trace));
+    TEXT(o_origin, effect->origin[0] ? effect->origin : NULL);
     FLAG(o_dead, effect->is_dead);
     return 0;
 }

@@ -65,6 +65,7 @@ enum {
     ROW_OWNER,
     ROW_REASON,
     ROW_TRACE,
+    ROW_ORIGIN,
     ROW_WHOLE,
 };
 
@@ -227,6 +228,7 @@ static int give_effect(struct loading *loading, int row, void *event, void *data
     effect.is_foreign = !effect.is_dead && is_foreign(loading, row);
     if (det_trace_context_read(det_postgres_bytes(rows, row, ROW_TRACE), &trace))
         effect.trace = &trace;
+    det_row_origin(&effect, det_postgres_text(rows, row, ROW_ORIGIN));
     r = det_row_effect_find(machine, det_postgres_text(rows, row, ROW_NAME), &effect.effect);
     if (r == 0)
         r = det_row_state_find(machine, det_postgres_text(rows, row, ROW_FROM), &effect.from);

@@ -76,7 +76,7 @@ static void every_older_store_is_upgraded_and_nothing_is_lost(void **state)
     for (int schema = 1; schema < POSTGRES_SCHEMA; schema++) {
         old_init_of(&old, schema);
         old_open(&old);
-        assert_old_schema(&old, "6");
+        assert_old_schema(&old, "7");
         check_old_store(&old.pad);
         check_old_log(&old.pad, schema);
         go_on_with_old_store(&old.pad);
@@ -129,6 +129,8 @@ static void a_store_of_schema_1_that_has_the_tables_is_upgraded_too(void **state
                   "ALTER TABLE @dead_letters DROP COLUMN reason; "
                   "ALTER TABLE @events DROP COLUMN trace; ALTER TABLE @outbox DROP COLUMN trace; "
                   "ALTER TABLE @dead_letters DROP COLUMN trace; "
+                  "ALTER TABLE @outbox DROP COLUMN origin; "
+                  "ALTER TABLE @dead_letters DROP COLUMN origin; "
                   "ALTER TABLE @store DROP COLUMN sync; DROP TABLE @documents; DROP TABLE @deltas; "
                   "ALTER TABLE @definitions DROP COLUMN checksum; "
                   "ALTER TABLE @timers DROP COLUMN checksum; "
@@ -163,7 +165,7 @@ static void who_only_reads_does_not_upgrade_and_is_told_who_does(void **state)
     old_init(&old);
     assert_int_equal(det_store_open_with(old.url, &options, &store, &error), DET_ERR_VERSION);
     assert_non_null(strstr(error.text, "detent store upgrade"));
-    assert_true(error.expected == 6 && error.actual == 1);
+    assert_true(error.expected == 7 && error.actual == 1);
     options = (struct det_store_options){ .identity = "ffeeddccbbaa99887766554433221100" };
     assert_int_equal(det_store_open_with(old.url, &options, &store, &error), DET_ERR_FOREIGN);
     assert_old_schema(&old, "1");
@@ -203,7 +205,7 @@ static void an_older_store_that_lacks_more_than_the_upgrade_brings_stays_as_it_w
     assert_null(found);
     free(ask(&old, "ALTER TABLE @elsewhere RENAME TO leases"));
     old_open(&old);
-    assert_old_schema(&old, "6");
+    assert_old_schema(&old, "7");
     check_old_store(&old.pad);
     old.pad.store->ops->release(old.pad.store, old.pad.instance);
     old_deinit(&old);

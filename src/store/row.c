@@ -5,6 +5,7 @@
  * not there is zero, and that is what it is. */
 #include "store/row.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -386,4 +387,9 @@ bool det_row_may_be_dead(
     const struct det_store_commit *commit, const struct det_store_effect *effect)
 {
     return !commit->is_new && (!commit->event_count || effect->sequence <= commit->expected);
+}
+
+void det_row_origin(struct det_store_effect *effect, const char *origin)
+{
+    (void)snprintf(effect->origin, sizeof effect->origin, "%s", origin ? origin : "");
 }

@@ -86,5 +86,7 @@ DET_MUST_CHECK int det_row_history_read(
  * so are the names of what they ask for; anything else may be there. */
 bool det_row_may_be_dead(
     const struct det_store_commit *commit, const struct det_store_effect *effect);
+/* The column `origin` of an effect; NULL: its key names this store, or none. */
+void det_row_origin(struct det_store_effect *effect, const char *origin);
 
 #endif

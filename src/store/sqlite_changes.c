@@ -379,6 +379,7 @@ static int insert_effect(const struct sqlite_write *write, const struct det_stor
     det_sqlite_bytes(&call, det_sqlite_next_value(scratch));
     det_sqlite_text(&call, row->reason);
     det_sqlite_bytes(&call, det_trace_context_bytes(row->trace));
+    det_sqlite_text(&call, row->origin[0] ? row->origin : NULL);
     det_sqlite_text(&call, machine->name);
     return det_sqlite_run(&call);
 }

@@ -187,6 +187,7 @@ static int load_effect(
 
     if (det_trace_context_read(det_sqlite_get_bytes(call, 16), &trace))
         row.trace = &trace;
+    det_row_origin(&row, det_sqlite_get_text(call, 18, true));
     r = det_sqlite_get_whole(call, 17);
     if (r < 0)
         return r;

@@ -49,9 +49,9 @@ static void a_new_store_has_its_marks_and_keeps_its_identity(void **state)
     assert_int_equal(shelf_reopen(shelf, &found), 0);
     assert_string_equal(det_store_identity(shelf->pad.store), identity);
     assert_int_equal(shelf_ask(shelf, "PRAGMA application_id"), 0x64657465);
-    assert_int_equal(shelf_ask(shelf, "PRAGMA user_version"), 6);
-    assert_int_equal(shelf_ask(shelf, "SELECT schema FROM store"), 6);
-    assert_int_equal(shelf->pad.store->schema, 6);
+    assert_int_equal(shelf_ask(shelf, "PRAGMA user_version"), 7);
+    assert_int_equal(shelf_ask(shelf, "SELECT schema FROM store"), 7);
+    assert_int_equal(shelf->pad.store->schema, 7);
     shelf_close(shelf);
     assert_int_equal(
         shelf_open_with(shelf, &(struct det_store_options){ .identity = identity }), 0);
@@ -198,10 +198,10 @@ static void a_newer_schema_is_refused_and_one_that_never_was(void **state)
 
     (void)state;
     shelf_close(shelf);
-    shelf_exec(shelf, "PRAGMA user_version = 7");
+    shelf_exec(shelf, "PRAGMA user_version = 8");
     assert_refused(shelf, DET_ERR_VERSION, "newer detent");
-    assert_int_equal(shelf->error.expected, 6);
-    assert_int_equal(shelf->error.actual, 7);
+    assert_int_equal(shelf->error.expected, 7);
+    assert_int_equal(shelf->error.actual, 8);
     shelf_exec(shelf, "PRAGMA user_version = 0");
     assert_refused(shelf, DET_ERR_CORRUPT, "never was");
     shelf_free(shelf);

@@ -103,6 +103,20 @@ static const char *const upgrades[DET_SQLITE_SCHEMA] = {
           "CREATE INDEX jobs_queued ON jobs (queue) WHERE state = 'queued';"
           "CREATE INDEX jobs_delayed ON jobs (queue, due_at) WHERE state = 'delayed';"
           "CREATE INDEX jobs_running ON jobs (queue, due_at) WHERE state = 'running';",
+    /* What is damaged must not get a checksum that is right. */
+    [6] = "ALTER TABLE outbox ADD COLUMN origin TEXT;"
+          "ALTER TABLE dead_letters ADD COLUMN origin TEXT;"
+          "UPDATE outbox SET checksum = row_checksum('outbox', instance, sequence, number, effect,"
+          " from_state, to_state, visit, asked, at, attempts, last_error, next_at, data, event,"
+          " payload, reason, trace, origin) WHERE checksum = row_checksum('outbox', instance,"
+          " sequence, number, effect, from_state, to_state, visit, asked, at, attempts, last_error,"
+          " next_at, data, event, payload, reason, trace);"
+          "UPDATE dead_letters SET checksum = row_checksum('dead_letters', instance, sequence,"
+          " number, effect, from_state, to_state, visit, asked, at, attempts, last_error, next_at,"
+          " data, event, payload, reason, trace, origin, dead_at) WHERE checksum ="
+          " row_checksum('dead_letters', instance, sequence, number, effect, from_state, to_state,"
+          " visit, asked, at, attempts, last_error, next_at, data, event, payload, reason, trace,"
+          " dead_at);",
 };
 
 int det_sqlite_upgrade(

@@ -67,8 +67,8 @@ static void upgrade_from(int schema)
     shelf_init(&shelf);
     put_old_of(&shelf, schema);
     assert_int_equal(shelf_open(&shelf), 0);
-    assert_int_equal(shelf_ask(&shelf, "PRAGMA user_version"), 6);
-    assert_int_equal(shelf_ask(&shelf, "SELECT schema FROM store"), 6);
+    assert_int_equal(shelf_ask(&shelf, "PRAGMA user_version"), 7);
+    assert_int_equal(shelf_ask(&shelf, "SELECT schema FROM store"), 7);
     check_old_store(&shelf.pad);
     check_old_log(&shelf.pad, schema);
     go_on_with_old_store(&shelf.pad);
@@ -77,7 +77,7 @@ static void upgrade_from(int schema)
     /* Once is enough. */
     assert_int_equal(
         shelf_open_with(&shelf, &(struct det_store_options){ .is_read_only = true }), 0);
-    assert_int_equal(shelf.pad.store->schema, 6);
+    assert_int_equal(shelf.pad.store->schema, 7);
     shelf_deinit(&shelf);
 }
 
@@ -126,6 +126,7 @@ static void a_store_of_schema_1_that_has_the_tables_is_upgraded_too(void **state
         "DROP TABLE starts; ALTER TABLE jobs DROP COLUMN lost; DROP INDEX instances_locked;"
         "ALTER TABLE outbox DROP COLUMN reason; ALTER TABLE dead_letters DROP COLUMN reason;"
         "ALTER TABLE outbox DROP COLUMN trace; ALTER TABLE dead_letters DROP COLUMN trace;"
+        "ALTER TABLE outbox DROP COLUMN origin; ALTER TABLE dead_letters DROP COLUMN origin;"
         "ALTER TABLE events DROP COLUMN trace; ALTER TABLE store DROP COLUMN position;"
         "ALTER TABLE store DROP COLUMN sync; DROP TABLE documents; DROP TABLE deltas;"
         "DROP INDEX timers_due; DROP INDEX timers_dead; CREATE INDEX timers_due ON timers "
@@ -165,7 +166,7 @@ static void who_only_reads_does_not_upgrade_and_is_told_who_does(void **state)
     before = det_test_read_file(shelf.path, &before_size);
     assert_int_equal(shelf_open_with(&shelf, &options), DET_ERR_VERSION);
     assert_says(&shelf, "detent store upgrade");
-    assert_int_equal(shelf.error.expected, 6);
+    assert_int_equal(shelf.error.expected, 7);
     assert_int_equal(shelf.error.actual, 1);
     /* Nor does who wants another one. */
     options = (struct det_store_options){ .identity = "ffeeddccbbaa99887766554433221100" };
@@ -192,6 +193,30 @@ static void an_older_store_that_lacks_more_than_its_schema_does_is_damaged(void 
     shelf_deinit(&shelf);
 }
 
+/* Schema 7 has other checksums of effects: what did not match its old one does not match the new
+ * one. */
+static void a_damaged_effect_of_an_older_store_is_damaged_after_an_upgrade(void **state)
+{
+    static const char *const damages[] = {
+        "UPDATE outbox SET attempts = 9 WHERE instance = 2",
+        "UPDATE dead_letters SET attempts = 9 WHERE instance = 2",
+    };
+    struct found found;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+        struct shelf shelf;
+
+        shelf_init(&shelf);
+        put_old_of(&shelf, 6);
+        shelf_exec(&shelf, damages[i]);
+        assert_int_equal(shelf_open(&shelf), 0);
+        assert_int_equal(load_old(&shelf.pad, "p", &found), DET_ERR_CORRUPT);
+        assert_int_equal(shelf_check(&shelf)->count, 1);
+        shelf_deinit(&shelf);
+    }
+}
+
 static int upgrade(struct det_test_memory *memory, void *argument)
 {
     struct det_store_options options = { .allocator = &memory->allocator };
@@ -203,7 +228,7 @@ static int upgrade(struct det_test_memory *memory, void *argument)
     r = shelf_open_with(shelf, &options);
     shelf_close(shelf);
     schema = shelf_ask(shelf, "PRAGMA user_version");
-    assert_true(schema == 6 || (r < 0 && schema == 1));
+    assert_true(schema == 7 || (r < 0 && schema == 1));
     assert_int_equal(shelf_open(shelf), 0);
     check_old_store(&shelf->pad);
     shelf_close(shelf);
@@ -266,6 +291,7 @@ int main(void)
         cmocka_unit_test(a_store_of_schema_1_that_has_the_tables_is_upgraded_too),
         cmocka_unit_test(who_only_reads_does_not_upgrade_and_is_told_who_does),
         cmocka_unit_test(an_older_store_that_lacks_more_than_its_schema_does_is_damaged),
+        cmocka_unit_test(a_damaged_effect_of_an_older_store_is_damaged_after_an_upgrade),
         cmocka_unit_test(without_memory_a_store_stays_what_it_was),
         cmocka_unit_test(an_upgrade_that_fails_leaves_a_whole_store_of_either_schema),
     };

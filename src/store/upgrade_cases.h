@@ -89,7 +89,7 @@ static inline void check_old_store(struct pad *pad)
     uint64_t data;
 
     assert_string_equal(det_store_identity(store), OLD_IDENTITY);
-    assert_int_equal(store->schema, 6);
+    assert_int_equal(store->schema, 7);
     assert_int_equal(store->ops->check(store, must_not_find, NULL, NULL), 0);
     assert_int_equal(load_old(pad, "q", &found), 0);
     assert_int_equal(found.data, 9);

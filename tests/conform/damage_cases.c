@@ -208,6 +208,7 @@ static void a_row_that_was_changed_is_found_and_does_not_act(void **state)
         { "UPDATE @timers SET dead_at = 5", "UPDATE @timers SET dead_at = 0" },
         { "UPDATE @outbox SET attempts = 3", "UPDATE @outbox SET attempts = 0" },
         { "UPDATE @outbox SET visit = visit + 1", "UPDATE @outbox SET visit = visit - 1" },
+        { "UPDATE @outbox SET origin = '0011223344556677'", "UPDATE @outbox SET origin = NULL" },
         { "UPDATE @dead_letters SET asked = asked + 1",
           "UPDATE @dead_letters SET asked = asked - 1" },
         { "UPDATE @deferred SET sequence = sequence + 100",

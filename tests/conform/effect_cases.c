@@ -4,6 +4,8 @@
 /* effect_cases.c - the outbox in a commit: effects set, tried again, dead, alive again, taken; and
  * deferred events. */
 #include "conform/conform.h"
+#include "store/effect_key.h"
+#include "store/row.h"
 
 static int take_effect(struct subject *subject, uint64_t sequence, uint16_t index)
 {
@@ -65,6 +67,62 @@ static void an_effect_is_given_back_as_it_was_set(void **state)
     assert_int_equal(image->effects[1].row.index, 1);
     assert_int_equal(image->effects[1].row.attempts, 4000000000);
     free(image);
+}
+
+/* An import writes it: the key names the store that the effect was asked for in. */
+static void an_effect_keeps_its_origin_alive_dead_and_alive_again(void **state)
+{
+    static const char origin[] = "00112233445566ff";
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct draft draft;
+    struct image *image;
+
+    draft_init(&draft, subject);
+    draft_event(&draft, PARCEL_PACK, DET_GOTO, PARCEL_PACKED);
+    det_row_origin(draft_effect(&draft, DET_STORE_SET, 1, 0), origin);
+    draft_effect(&draft, DET_STORE_SET, 1, 1);
+    assert_int_equal(draft_commit(&draft), 0);
+    for (uint32_t i = 0; i < 5; i++) {
+        image = image_read(box, "p");
+        assert_int_equal(image->effect_count, 2);
+        assert_string_equal(image->effects[0].row.origin, origin);
+        assert_string_equal(image->effects[1].row.origin, "");
+        free(image);
+        /* Tried, dead, tried again, alive. */
+        assert_int_equal(update_effect(subject, 1, i + 1, i == 1 || i == 2), 0);
+    }
+    draft_init(&draft, subject);
+    det_row_origin(draft_effect(&draft, DET_STORE_SET, 1, 0), origin);
+    draft.effects[0].effect.is_dead = true;
+    assert_int_equal(draft_commit(&draft), 0);
+    image = image_read(box, "p");
+    assert_true(image->effects[0].row.is_dead);
+    assert_string_equal(image->effects[0].row.origin, origin);
+    free(image);
+}
+
+static void effects_of_two_stores_have_different_keys(void **state)
+{
+    struct box *box = *state;
+    struct det_store *other;
+    struct det_store_effect row = { .sequence = 1, .index = det_effect_index(box->store, 0) };
+    char keys[2][300];
+
+    /* The stand-in for a shared store has none. */
+    if (!box->store->identity[0])
+        return;
+    assert_int_equal(det_store_open("memory:", &other, NULL), 0);
+    det_effect_key(keys[0], sizeof keys[0], box->store, "parcel", "p", &row);
+    det_effect_key(keys[1], sizeof keys[1], other, "parcel", "p", &row);
+    assert_string_not_equal(keys[0], keys[1]);
+    assert_string_equal(keys[0] + 16, "/parcel/p/1/0");
+    assert_string_equal(keys[1] + 16, "/parcel/p/1/0");
+    /* Unless one has it from the other. */
+    (void)snprintf(row.origin, sizeof row.origin, "%.16s", other->identity);
+    det_effect_key(keys[0], sizeof keys[0], box->store, "parcel", "p", &row);
+    assert_string_equal(keys[0], keys[1]);
+    det_store_close(other);
 }
 
 static void effects_come_oldest_first(void **state)
@@ -410,6 +468,8 @@ static void an_event_is_deferred_in_place_of_the_one_of_the_same_name(void **sta
 
 static const struct CMUnitTest effects[] = {
     CASE(an_effect_is_given_back_as_it_was_set),
+    CASE(an_effect_keeps_its_origin_alive_dead_and_alive_again),
+    CASE(effects_of_two_stores_have_different_keys),
     CASE(effects_come_oldest_first),
     CASE(an_effect_keeps_the_data_of_its_commit),
     CASE(an_effect_is_taken_once),

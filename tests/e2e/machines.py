@@ -616,9 +616,9 @@ def test_a_store_of_an_older_schema_is_upgraded_by_who_writes():
     data.close()
     place = ("--store", "sqlite:old.db")
     detent("store", "info", *place, code=1, err="detent store upgrade")
-    equal(one("store", "upgrade", *place)["schema"], 6)
+    equal(one("store", "upgrade", *place)["schema"], 7)
     equal(one("store", "info", *place)["instances"], 2)
-    detent("store", "info", *place, out="schema 6, 2 instances")
+    detent("store", "info", *place, out="schema 7, 2 instances")
     detent("store", "verify", *place)
     detent("get", "p", *place, out="pad p is")
 

@@ -4,7 +4,7 @@
 import sqlite3
 
 EFFECT = ("instance, sequence, number, effect, from_state, to_state, visit, asked, at, attempts, "
-          "last_error, next_at, data, event, payload, reason, trace")
+          "last_error, next_at, data, event, payload, reason, trace, origin")
 COLUMNS = {
     "timers": "instance, name, machine, visit, due, event, payload, attempts, last_error, next_at, "
               "reason, dead_at",

@@ -104,6 +104,7 @@ struct det_store_timer {
 };
 
 /* An effect that has not ended; (sequence, index) names it within the instance. */
+#define DET_ORIGIN_SIZE 17
 struct det_store_effect {
     uint64_t sequence;
     uint16_t index, effect;
@@ -122,6 +123,9 @@ struct det_store_effect {
     const void *data, *event;              /* as of its commit */
     const struct det_trace_context *trace; /* of the event that asked for it; NULL: none */
     bool is_foreign; /* written by load: it is another node's, which runs it */
+    /* The store that its key names, 16 hexadecimal digits, if it was imported from another one; "":
+     * this store. */
+    char origin[DET_ORIGIN_SIZE];
 };
 
 struct det_store_deferred {
