@@ -211,27 +211,56 @@ static void an_older_store_that_lacks_more_than_the_upgrade_brings_stays_as_it_w
     old_deinit(&old);
 }
 
-/* It would leave rows without checksums. */
-static void an_older_store_is_not_upgraded_while_others_are_at_work_on_it(void **state)
+/* They would leave rows without checksums, or with wrong ones. */
+static void refuse_beside_others(int schema)
 {
     struct det_error error = { 0 };
     struct det_store *store = NULL;
     struct old old;
+    char found[8];
 
-    (void)state;
-    old_init(&old);
+    snprintf(found, sizeof found, "%d", schema);
+    old_init_of(&old, schema);
     free(
         ask(&old, "INSERT INTO @leases (name, token, owner, expires_at) VALUES "
                   "('node/00112233445566778899aabbccddeeff', 1, 'x', 9223372036854775807)"));
     assert_int_equal(det_store_open(old.url, &store, &error), DET_ERR_LOCKED);
     assert_non_null(strstr(error.text, "until the lease of a killed one has lapsed"));
     assert_non_null(strstr(error.text, "stop them first"));
-    assert_old_schema(&old, "1");
+    assert_old_schema(&old, found);
     free(ask(&old, "UPDATE @leases SET expires_at = 0"));
     old_open(&old);
     check_old_store(&old.pad);
     old.pad.store->ops->release(old.pad.store, old.pad.instance);
     old_deinit(&old);
+}
+
+static void an_older_store_is_not_upgraded_while_others_are_at_work_on_it(void **state)
+{
+    (void)state;
+    for (int schema = 1; schema < POSTGRES_SCHEMA; schema++)
+        refuse_beside_others(schema);
+}
+
+/* Schema 7 has other checksums of effects: what did not match its old one does not match the new
+ * one. */
+static void a_damaged_effect_of_an_older_store_is_damaged_after_an_upgrade(void **state)
+{
+    static const char *const damages[] = {
+        "UPDATE @outbox SET attempts = 9",
+        "UPDATE @dead_letters SET attempts = 9",
+    };
+    struct found found;
+    struct old old;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+        old_init_of(&old, 6);
+        free(ask(&old, damages[i]));
+        old_open(&old);
+        assert_int_equal(load_old(&old.pad, "p", &found), DET_ERR_CORRUPT);
+        old_deinit(&old);
+    }
 }
 
 /* The last statement of it fails. */
@@ -381,6 +410,7 @@ int main(void)
         cmocka_unit_test(a_table_that_an_older_store_lacks_is_named),
         cmocka_unit_test(an_older_store_that_lacks_more_than_the_upgrade_brings_stays_as_it_was),
         cmocka_unit_test(an_older_store_is_not_upgraded_while_others_are_at_work_on_it),
+        cmocka_unit_test(a_damaged_effect_of_an_older_store_is_damaged_after_an_upgrade),
         cmocka_unit_test(an_upgrade_that_fails_changes_nothing),
         cmocka_unit_test(the_start_behind_which_an_older_program_pruned_is_not_told),
         cmocka_unit_test(an_upgrade_that_is_not_answered_ends_when_its_time_is_over),
