@@ -39,7 +39,9 @@ struct det_store_options {
     uint32_t event_ids_kept;
     /* sqlite, postgres: how long an event id is remembered at least; 0: 7 days. */
     det_time event_ids_span;
-    bool is_read_only;    /* sqlite, postgres: changes nothing, and needs nobody's leave */
+    bool is_read_only; /* sqlite, postgres: changes nothing, and needs nobody's leave */
+    /* sqlite, read only: also back up a store that has lost what it had acknowledged, as it is. */
+    bool accepts_loss;
     bool must_exist;      /* sqlite: do not create it; postgres: do not create the tables */
     uint32_t connections; /* sqlite: for reading, 0: 2; postgres: in all, 0: 4; at most 64 */
     det_time timeout;     /* postgres: for one statement and for connecting; 0: 10 s */

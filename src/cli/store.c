@@ -7,12 +7,14 @@
 #include "cli/args.h"
 #include "cli/store_verbs.h"
 
-enum { OPTION_STORE, OPTION_MACHINE, OPTION_DRY_RUN };
+enum { OPTION_STORE, OPTION_MACHINE, OPTION_DRY_RUN, OPTION_ACCEPT_LOSS };
 
 static const struct cli_option option_table[] = {
     [OPTION_STORE] = STORE_OPTION_URL,
     [OPTION_MACHINE] = { "machine", 'm', "NAME", NULL, "export or repair only this one" },
     [OPTION_DRY_RUN] = { "dry-run", 'n', NULL, NULL, "only say what repair would do" },
+    [OPTION_ACCEPT_LOSS] = { "accept-loss", 0, NULL, NULL,
+                             "backup, export: copy a store that has lost data, too" },
     { NULL, 0, NULL, NULL, NULL },
 };
 
@@ -22,16 +24,16 @@ static const struct verb {
     const char *word;
     int (*run)(struct cli_store *store, const char *path);
     size_t least, most; /* operands behind it */
-    bool is_writing, may_make, may_be_dry;
+    bool is_writing, may_make, may_be_dry, is_copying;
 } verbs[] = {
-    { "info", store_info, 0, 0, false, false, false },
-    { "verify", store_verify, 0, 0, false, false, false },
-    { "repair", store_repair, 0, 1, true, false, true },
-    { "upgrade", store_info, 0, 0, true, false, false },
-    { "compact", store_compact, 0, 0, true, false, false },
-    { "backup", store_backup, 1, 1, false, false, false },
-    { "export", store_export, 0, 1, false, false, false },
-    { "import", store_import, 1, 1, true, true, false },
+    { "info", store_info, 0, 0, false, false, false, false },
+    { "verify", store_verify, 0, 0, false, false, false, false },
+    { "repair", store_repair, 0, 1, true, false, true, false },
+    { "upgrade", store_info, 0, 0, true, false, false, false },
+    { "compact", store_compact, 0, 0, true, false, false, false },
+    { "backup", store_backup, 1, 1, false, false, false, true },
+    { "export", store_export, 0, 1, false, false, false, true },
+    { "import", store_import, 1, 1, true, true, false, false },
 };
 #define VERBS (sizeof verbs / sizeof verbs[0])
 
@@ -64,6 +66,8 @@ static const struct verb *read_verb(struct cli *cli, const struct cli_args *args
         cli_complain(cli, "store %s takes no '%s'", verb->word, args->operands[verb->most + 1]);
     else if (args->values[OPTION_DRY_RUN] && !verb->may_be_dry)
         cli_complain(cli, "store %s has no --dry-run", verb->word);
+    else if (args->values[OPTION_ACCEPT_LOSS] && !verb->is_copying)
+        cli_complain(cli, "store %s has no --accept-loss", verb->word);
     else
         return verb;
     return NULL;
@@ -75,6 +79,15 @@ static int judge(void *context, struct cli_store *store)
     const char *const *path = context;
 
     return store_import_judge(store, *path);
+}
+
+/* A copy of a store that has lost something says nothing of that any more. */
+static int check_loss(const struct cli_store *store, const struct verb *verb)
+{
+    if (!verb->is_copying || !store->has_loss || store->wish.accepts_loss)
+        return CLI_OK;
+    cli_say(store->cli, "'store %s --accept-loss' copies what is there.\n", verb->word);
+    return CLI_FAILURE;
 }
 
 static int run_command(struct cli *cli, const struct cli_args *args)
@@ -92,9 +105,12 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     wish.is_alone = true;
     wish.may_make = verb->may_make;
     wish.may_be_damaged = verb->run == store_verify;
+    wish.accepts_loss = args->values[OPTION_ACCEPT_LOSS] != NULL;
     wish.judge = judge;
     wish.judge_context = &path;
     code = cli_store_open(cli, &wish, &store);
+    if (code == CLI_OK)
+        code = check_loss(&store, verb);
     if (code == CLI_OK)
         code = verb->run(&store, path);
     cli_store_close(&store);
@@ -114,7 +130,9 @@ const struct cli_command cli_command_store = {
         "belongs\n"
         "together is there; each finding is a line, and the exit code then is 1. 'store backup' "
         "makes a\n"
-        "consistent copy while others work on it. 'store upgrade' brings the tables of an older "
+        "consistent copy while others work on it. It refuses a store that has lost what it had\n"
+        "acknowledged, and so does 'store export', unless --accept-loss is given. 'store "
+        "upgrade' brings the tables of an older "
         "detent\n"
         "up to date, as every command does that writes to it. 'store compact' gives back what is "
         "not used; "

@@ -322,10 +322,21 @@ static int open_in_turn(struct cli_store *store, bool must_exist, struct det_err
         .world = store->cli->world,
         .allocator = store->cli->allocator,
         .is_read_only = !store->wish.is_writing,
+        .accepts_loss = store->wish.accepts_loss,
         .must_exist = must_exist,
     };
 
     return cli_store_open_in_turn(store->cli, store->address, &options, &store->store, reterr);
+}
+
+/* What is shown is older than what was acknowledged; `store verify` has it among its findings. */
+static void warn_of_loss(struct cli_store *store)
+{
+    struct det_error error = { 0 };
+
+    store->has_loss = store->ops->check_loss && store->ops->check_loss(store->store, &error) < 0;
+    if (store->has_loss && !store->wish.may_be_damaged)
+        cli_complain(store->cli, "%s", error.text);
 }
 
 static int open_url(struct cli_store *store)
@@ -348,6 +359,7 @@ static int open_url(struct cli_store *store)
     if (r < 0)
         return complain_of_url(store, r, &error);
     store->ops = store->store->ops;
+    warn_of_loss(store);
     return CLI_OK;
 }
 

@@ -49,6 +49,7 @@ struct store_wish {
     bool may_make;       /* it is made if it is not there */
     const char *made_by; /* what makes one that has what is looked for; NULL: `detent start` */
     bool may_be_damaged; /* the machines that it has need not be readable */
+    bool accepts_loss;   /* it may be copied though it has lost what it had acknowledged */
     /* The identity of the store that the `detent up` of this project serves; NULL: none. If it is
      * this one, it is not opened for writing, and `is_served` says so. */
     const char *served;
@@ -82,6 +83,7 @@ struct cli_store {
     struct store_machine *machines; /* in the order of their names */
     int error;                      /* that was complained about last; 0: none of the store's */
     bool is_served;                 /* by a `detent up`, who is to be asked to write */
+    bool has_loss;                  /* it has lost what it had acknowledged, and that was said */
     struct config_file project;
     char folder[DET_PATH_MAX]; /* of the project; "": there is none */
 };

@@ -218,6 +218,8 @@ static int open_readers(
     struct sqlite_store *store, const struct det_store_options *options, struct det_error *reterr)
 {
     unsigned count = options->connections ? options->connections : READERS_DEFAULT;
+    struct sqlite_mark mark;
+    bool has_mark = options->is_read_only && det_sqlite_mark_find(store, &mark);
     int r;
 
     r = det_mutex_open(options->world, &store->mutex);
@@ -235,6 +237,8 @@ static int open_readers(
         r = det_sqlite_connect(store, false, false, reader, reterr);
         if (r == 0 && i == 0 && options->is_read_only)
             r = det_sqlite_schema(store, reader, options, reterr);
+        if (r == 0 && i == 0 && has_mark)
+            r = det_sqlite_mark_compare(store, reader, &mark, reterr);
         if (r < 0)
             return r;
         reader->next = store->free;
@@ -312,6 +316,7 @@ static const struct det_store_ops sqlite_ops = {
     .count = det_sqlite_count,
     .migrate = det_sqlite_migrate,
     .repair = det_sqlite_repair,
+    .check_loss = det_sqlite_check_loss,
     .backup = det_sqlite_backup,
     .compact = det_sqlite_compact,
     .jobs = &det_sqlite_jobs,
@@ -324,6 +329,7 @@ static int open_parts(
 {
     int r;
 
+    store->accepts_loss = options->accepts_loss;
     r = read_url(store, rest, reterr);
     if (r == 0)
         r = det_sqlite_place(store, options, reterr);

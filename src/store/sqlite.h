@@ -152,7 +152,10 @@ struct sqlite_store {
     struct sqlite_connection writer;     /* database NULL: for reading only */
     struct sqlite_scratch scratch;
     struct sqlite_append append;
-    bool was_there;     /* the file, before it was opened for writing */
+    bool was_there;    /* the file, before it was opened for writing */
+    bool accepts_loss; /* what a store has lost does not keep it from being copied */
+    int64_t loss;      /* for reading only: against `lost_mark`, as det_sqlite_mark_lost() says */
+    struct sqlite_mark lost_mark;
     char job_owner[17]; /* which opening this is: what runs under another one runs no more */
     det_time job_epoch; /* the wall clock when BOOT was 0, as it was when the owner was made */
     int64_t next_position;
@@ -327,6 +330,11 @@ int64_t det_sqlite_mark_lost(const struct sqlite_mark *mark, sqlite3 *database, 
 /* DET_ERR_CORRUPT, with what is lost and what to do. */
 int det_sqlite_mark_refuse(
     const struct sqlite_store *store, const struct sqlite_mark *mark, int64_t lost,
+    struct det_error *reterr);
+/* Of a store that is being opened for reading: keeps what it has lost against `mark` in `loss`. The
+ * mark was read before anything else. */
+DET_MUST_CHECK int det_sqlite_mark_compare(
+    struct sqlite_store *store, struct sqlite_connection *reader, const struct sqlite_mark *mark,
     struct det_error *reterr);
 /* DET_ERR_CORRUPT when something is lost. */
 DET_MUST_CHECK int det_sqlite_mark_open(struct sqlite_store *store, struct det_error *reterr);
@@ -539,6 +547,7 @@ int det_sqlite_lock(
 /* SQLite's checks tell what they could not read, or had no memory for, among the damage: that
  * error; 0: it is damage. */
 int det_sqlite_complaint(const char *text);
+int det_sqlite_check_loss(struct det_store *base, struct det_error *reterr);
 int det_sqlite_backup(struct det_store *base, const char *path, struct det_error *reterr);
 int det_sqlite_compact(struct det_store *base, struct det_error *reterr);
 /* Brings the log into the file if there is much of it. After a commit, outside the group. */

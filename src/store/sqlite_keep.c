@@ -117,6 +117,9 @@ int det_sqlite_backup(struct det_store *base, const char *path, struct det_error
     if (path_exists(store, path))
         return det_error_set(
             reterr, DET_ERR_EXISTS, "%s is already there; a copy goes into a new file", path);
+    /* The copy has no mark: nobody would find out any more. */
+    if (store->loss && !store->accepts_loss)
+        return det_sqlite_check_loss(base, reterr);
     r = det_sqlite_reader(store, &reader);
     if (r < 0)
         return det_error_set(reterr, r, "%s: cannot read it: %s", store->path, det_error_text(r));

@@ -2,7 +2,8 @@
  * Copyright the detent authors */
 
 /* sqlite_mark.c - how far a store was acknowledged, in a file beside it: docs/formats/mark.md. The
- * writer's only: inside the group, or while it is opened and closed. */
+ * writer writes it, inside the group, or while it is opened and closed. A reader compares it once,
+ * when it is opened. */
 #include <stdio.h>
 #include <string.h>
 
@@ -250,6 +251,50 @@ int det_sqlite_mark_refuse(
         "or an older copy is in its place; take the newest backup, or remove its .mark file to go "
         "on without them; nothing was changed",
         store->path, what, lost == 1 ? "is" : "are");
+}
+
+/* The last position that a reader finds; below 0: an error. */
+static int64_t read_position(struct sqlite_connection *reader)
+{
+    struct sqlite_call call;
+    int64_t position = 0;
+    int r;
+
+    det_sqlite_call(reader, STATEMENT_EVENT_LAST, &call);
+    r = det_sqlite_step(&call);
+    if (r > 0)
+        position = det_sqlite_get_number(&call, 0);
+    det_sqlite_end(&call);
+    return r < 0 ? r : position;
+}
+
+int det_sqlite_mark_compare(
+    struct sqlite_store *store, struct sqlite_connection *reader, const struct sqlite_mark *mark,
+    struct det_error *reterr)
+{
+    int64_t position = read_position(reader), lost;
+    struct sqlite_mark now;
+
+    if (position == DET_ERR_NO_MEMORY)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a store");
+    /* What cannot be read is damaged otherwise, and can be looked at all the same. */
+    if (position < 0)
+        return 0;
+    lost = det_sqlite_mark_lost(mark, reader->database, position);
+    /* It must be the mark of this store, whose identity is known by now. A writer may have
+     * checkpointed the log of the mark meanwhile, and begun another. */
+    if (lost == 0 || !det_sqlite_mark_find(store, &now) || now.generation != mark->generation)
+        return 0;
+    store->loss = lost;
+    store->lost_mark = *mark;
+    return 0;
+}
+
+int det_sqlite_check_loss(struct det_store *base, struct det_error *reterr)
+{
+    const struct sqlite_store *store = sqlite_store_of(base);
+
+    return store->loss ? det_sqlite_mark_refuse(store, &store->lost_mark, store->loss, reterr) : 0;
 }
 
 /* Without the file, because it cannot be made, there is no mark: the store is as good without. */

@@ -391,6 +391,97 @@ static void a_mark_of_an_older_program_is_read(void **state)
     shelf_free(shelf);
 }
 
+/* As it is opened for reading, and copied. */
+static int copy_of(struct shelf *shelf, bool accepts_loss, const char *copy)
+{
+    const struct det_store_options options = { .is_read_only = true, .accepts_loss = accepts_loss };
+    struct det_store *store = NULL;
+    int r;
+
+    assert_int_equal(det_store_open_with(shelf->url, &options, &store, &shelf->error), 0);
+    shelf->error.text[0] = 0;
+    r = store->ops->check_loss(store, &shelf->error);
+    assert_int_equal(r == 0, shelf->error.text[0] == 0);
+    r = store->ops->backup(store, copy, &shelf->error);
+    det_store_close(store);
+    return r;
+}
+
+static void a_store_that_has_lost_something_is_copied_only_if_that_is_accepted(void **state)
+{
+    static const char *const suffixes[] = { "", "-wal", ".mark" };
+    struct det_store *store = NULL;
+    struct shelf shelf;
+    char path[400], copy[300], refused[sizeof shelf.error.text];
+
+    (void)state;
+    shelf_of_killed(&shelf);
+    flip_in(path_of(&shelf, "-wal", path, sizeof path), 0.3);
+    assert_lost(&shelf, "positions of its log are missing");
+    snprintf(refused, sizeof refused, "%s", shelf.error.text);
+    snprintf(copy, sizeof copy, "%s/copy.db", shelf.folder);
+    assert_int_equal(copy_of(&shelf, false, copy), DET_ERR_CORRUPT);
+    /* In the words of the writer. */
+    assert_string_equal(shelf.error.text, refused);
+    assert_int_equal(access(copy, F_OK), -1);
+    assert_int_equal(copy_of(&shelf, true, copy), 0);
+    assert_string_equal(shelf.error.text, refused);
+    assert_int_equal(access(copy, F_OK), 0);
+    /* Nothing of it was changed. */
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
+        assert_int_equal(access(path_of(&shelf, suffixes[i], path, sizeof path), F_OK), 0);
+    assert_lost(&shelf, "positions of its log are missing");
+    snprintf(path, sizeof path, "sqlite:%s", copy);
+    assert_int_equal(det_store_open(path, &store, NULL), 0);
+    det_store_close(store);
+    shelf_deinit(&shelf);
+}
+
+static void a_store_that_has_lost_nothing_is_copied(void **state)
+{
+    struct shelf shelf, *open = shelf_new();
+    char copy[300];
+
+    (void)state;
+    shelf_of_killed(&shelf);
+    snprintf(copy, sizeof copy, "%s/copy.db", shelf.folder);
+    assert_int_equal(copy_of(&shelf, false, copy), 0);
+    assert_string_equal(shelf.error.text, "");
+    shelf_deinit(&shelf);
+    /* Also beside a writer, whatever is in its log. */
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(send(&open->pad, BARE, NULL), 0);
+        if (i % 7 == 6) {
+            atomic_store(&sqlite_store_of(open->pad.store)->checkpoint_wanted, true);
+            det_sqlite_checkpoint(sqlite_store_of(open->pad.store));
+        }
+        snprintf(copy, sizeof copy, "%s/copy%d.db", open->folder, i);
+        assert_int_equal(copy_of(open, false, copy), 0);
+        assert_string_equal(open->error.text, "");
+    }
+    shelf_free(open);
+}
+
+/* Of the file of another store nothing is said. */
+static void a_reader_passes_over_the_mark_of_another_store(void **state)
+{
+    struct shelf *shelf = shelf_new(), *other = shelf_new();
+    char path[300], theirs[300], copy[300];
+
+    (void)state;
+    for (int i = 0; i < 9; i++)
+        assert_int_equal(send(&other->pad, BARE, NULL), 0);
+    shelf_close(other);
+    shelf_close(shelf);
+    path_of(shelf, ".mark", path, sizeof path);
+    assert_int_equal(rename(path_of(other, ".mark", theirs, sizeof theirs), path), 0);
+    snprintf(copy, sizeof copy, "%s/copy.db", shelf->folder);
+    assert_int_equal(copy_of(shelf, false, copy), 0);
+    assert_string_equal(shelf->error.text, "");
+    shelf_free(shelf);
+    shelf_free(other);
+}
+
 static void assert_private(const char *path)
 {
     struct stat status;
@@ -432,6 +523,9 @@ int main(void)
         cmocka_unit_test(a_log_that_another_program_brought_into_the_file_is_not_missed),
         cmocka_unit_test(a_store_may_be_changed_by_another_program),
         cmocka_unit_test(a_mark_of_an_older_program_is_read),
+        cmocka_unit_test(a_store_that_has_lost_something_is_copied_only_if_that_is_accepted),
+        cmocka_unit_test(a_store_that_has_lost_nothing_is_copied),
+        cmocka_unit_test(a_reader_passes_over_the_mark_of_another_store),
         cmocka_unit_test(whatever_the_umask_nobody_else_may_read_a_store),
     };
 

@@ -882,6 +882,30 @@ def test_a_full_disk_is_told_and_nothing_is_lost():
     check(not Path("all.jsonl").exists())
 
 
+def test_a_store_that_is_behind_its_mark_is_read_with_a_warning_and_not_copied():
+    shop()
+    lost = "orders.db has lost what it had acknowledged: the last 1 of 2 positions"
+    shutil.copy("orders.db", "old.db")
+    detent("send", "o-1", "ping", *STORE)
+    shutil.copy("old.db", "orders.db")
+    detent("send", "o-1", "ping", *STORE, code=1, err=lost)
+    for command in (["get", "o-1"], ["list"], ["history", "o-1"], ["store", "info"]):
+        detent(*command, *STORE, err=lost)
+    detent("store", "backup", "copy.db", *STORE, code=1, err=[lost, "--accept-loss"])
+    detent("store", "export", "all.jsonl", *STORE, code=1, err=[lost, "--accept-loss"])
+    detent("store", "export", *STORE, code=1, err=lost)
+    check(not Path("copy.db").exists() and not Path("all.jsonl").exists())
+    detent("store", "verify", *STORE, code=1)
+    detent("store", "backup", "copy.db", "--accept-loss", *STORE, err=[lost, "copied to copy.db"])
+    detent("store", "export", "all.jsonl", "--accept-loss", *STORE, err=[lost, "1 instance"])
+    detent("store", "verify", "--accept-loss", *STORE, code=2, err="verify has no --accept-loss")
+    detent("send", "o-1", "ping", "--store", "sqlite:copy.db")
+    # Once it is accepted for good, nothing is said any more.
+    os.unlink("orders.db.mark")
+    check("lost" not in run("get", "o-1", *STORE).stderr)
+    detent("store", "backup", "whole.db", *STORE, err="copied to whole.db")
+
+
 def test_a_limit_on_the_size_of_files_is_told_and_ends_nothing():
     shop()
     detent("send", "o-1", "ping", *STORE, code=1, strace=["prlimit", "--fsize=8192"],

@@ -460,7 +460,12 @@ struct det_store_ops {
         int (*derive)(
             void *context, struct det_store_instance *instance, struct det_store_loaded *loaded),
         void *context);
-    /* A consistent copy into a file that does not exist yet. */
+    /* Whether the store, open for reading, has less than it had acknowledged: 0, or DET_ERR_CORRUPT
+     * with the sentence that opening it for writing is refused with. It is known since it was
+     * opened. NULL: not supported. */
+    int (*check_loss)(struct det_store *store, struct det_error *reterr);
+    /* A consistent copy into a file that does not exist yet. A store that has lost something is not
+     * copied (DET_ERR_CORRUPT), unless it was opened with `accepts_loss`. */
     int (*backup)(struct det_store *store, const char *path, struct det_error *reterr);
     /* Gives back what is not used to the file system. */
     int (*compact)(struct det_store *store, struct det_error *reterr);
