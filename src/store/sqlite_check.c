@@ -422,6 +422,11 @@ static int check_rows(const struct checking *checking)
         { STATEMENT_DAMAGED_LOCKS, NULL, "its lock does not match its checksum" },
         { STATEMENT_MISCOUNTED, NULL,
           "timers, effects, deferred events or answers are missing, or are not its own" },
+        { STATEMENT_MISSING_INSTANCES, NULL, "instances are missing: their keys have gaps" },
+        { STATEMENT_MISSING_RENAMES, NULL, "renames are missing: their numbers have gaps" },
+        { STATEMENT_MISSING_DEFINITIONS, NULL,
+          "the definition of some of its instances is missing" },
+        { STATEMENT_MISSING_DOCUMENTS, NULL, "documents are missing, or older than their deltas" },
     };
     int r = 0;
 

@@ -7,6 +7,8 @@
 
 #include <fcntl.h>
 
+#include <detent/documents.h>
+
 /* Four events with ids, a snapshot of the second, the first of which is gone. */
 static struct shelf *shelf_of_events(void)
 {
@@ -228,6 +230,77 @@ static void a_rename_of_something_unknown_opens_no_store(void **state)
     shelf_free(shelf);
 }
 
+/* Whole instances: no row is left that would tell. */
+static void an_instance_that_is_gone_with_all_its_rows_is_missed(void **state)
+{
+    static const char *const tables[] = { "events",  "starts", "snapshots",    "timers",
+                                          "answers", "outbox", "dead_letters", "deferred" };
+    struct shelf *shelf = shelf_new();
+    struct pad *pad = &shelf->pad;
+    char text[100];
+
+    (void)state;
+    assert_int_equal(send(&shelf->pad, BARE, "a"), 0);
+    pad->store->ops->release(pad->store, pad->instance);
+    pad->head = (struct det_store_head){ .visit = 1, .started_at = 100, .last_transition_at = 100 };
+    begin(pad);
+    pad->commit.id = "second";
+    pad->commit.is_new = true;
+    pad->commit.data = &pad->data;
+    assert_int_equal(commit(pad), 0);
+    pad->instance = pad->commit.instance;
+    assert_int_equal(shelf_check(shelf)->count, 0);
+    shelf_exec(shelf, "DELETE FROM instances WHERE key = 1");
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        snprintf(text, sizeof text, "DELETE FROM %s WHERE instance = 1", tables[i]);
+        shelf_exec(shelf, text);
+    }
+    assert_non_null(strstr(shelf_check(shelf)->texts, "instances are missing"));
+    shelf_free(shelf);
+}
+
+static void definitions_renames_and_documents_that_are_gone_are_missed(void **state)
+{
+    static const struct {
+        const char *damage, *words;
+    } cases[] = {
+        { "DELETE FROM definitions", "the definition of some of its instances is missing" },
+        { "DELETE FROM renames WHERE number = 1", "renames are missing" },
+        { "DELETE FROM documents WHERE id = 'b'", "documents are missing" },
+        { "UPDATE documents SET sync = 1, version = 1 WHERE id = 'a'", "documents are missing" },
+    };
+    static const struct det_rename swap[] = { { DET_NAME_STATE, "A", "B" },
+                                              { DET_NAME_STATE, "B", "A" } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct shelf *shelf = shelf_new();
+        struct det_document_save saves[] = {
+            { .kind = "k", .id = "a", .role = DET_DOCUMENT_SPEC, .text = "{}", .size = 2 },
+            { .kind = "k", .id = "b", .role = DET_DOCUMENT_SPEC, .text = "{}", .size = 2 },
+            { .kind = "k", .id = "c", .role = DET_DOCUMENT_SPEC, .text = "{}", .size = 2 },
+            { .kind = "k", .id = "a", .role = DET_DOCUMENT_SPEC, .text = "{\"n\":1}", .size = 7 },
+            { .kind = "k", .id = "c", .role = DET_DOCUMENT_SPEC, .is_drop = true },
+        };
+        uint64_t changed;
+
+        shelf_close(shelf);
+        assert_int_equal(shelf_open_unserved(shelf), 0);
+        assert_int_equal(
+            shelf->pad.store->ops->migrate(
+                shelf->pad.store, shelf->machine, swap, 2, &changed, NULL),
+            0);
+        for (size_t j = 0; j < sizeof saves / sizeof saves[0]; j++)
+            assert_int_equal(
+                det_store_documents_save(shelf->pad.store, &saves[j], 1, NULL, NULL), 0);
+        assert_int_equal(shelf_check(shelf)->count, 0);
+        shelf_exec(shelf, cases[i].damage);
+        if (!strstr(shelf_check(shelf)->texts, cases[i].words))
+            fail_msg("%s: %s", cases[i].damage, shelf_check(shelf)->texts);
+        shelf_free(shelf);
+    }
+}
+
 static void a_lease_without_a_name_is_none(void **state)
 {
     struct shelf *shelf = shelf_new();
@@ -255,6 +328,8 @@ int main(void)
         cmocka_unit_test(a_reason_that_nobody_can_have_given_is_damage),
         cmocka_unit_test(a_page_that_is_torn_is_told_and_the_rest_is_checked),
         cmocka_unit_test(a_rename_of_something_unknown_opens_no_store),
+        cmocka_unit_test(an_instance_that_is_gone_with_all_its_rows_is_missed),
+        cmocka_unit_test(definitions_renames_and_documents_that_are_gone_are_missed),
         cmocka_unit_test(a_lease_without_a_name_is_none),
     };
 

