@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "kinds/curl_shortage.h"
 #include "base/text.h"
+#include "kinds/curl_shortage.h"
 #include "kinds/http_get.h"
 #include "kinds/kinds.h"
 

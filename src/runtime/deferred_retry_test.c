@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* deferred_retry_test.c - a deferred event that is not taken when its state has come stays deferred,
+/* deferred_retry_test.c - a deferred event that is not taken when its state has come stays so,
  * has attempts, which the store counts, and is recorded as a dead letter after the last; in every
  * store.
  *

@@ -223,7 +223,7 @@ void det_armed_fail(
 /* The loop's: a turn is about it from now on; its end is told. */
 void det_armed_fire(struct det_armed *armed);
 void det_armed_told(struct det_armed *armed);
-/* The slot of a timer, by DET_STATE_TIMER, DET_DEFERRED_TIMER or its number; NULL when there is none
+/* The slot of a timer, by DET_STATE_TIMER, DET_DEFERRED_TIMER or its number; NULL: there is none
  * yet. */
 static inline struct det_armed *det_resident_timer(struct det_resident *resident, uint16_t timer)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* stores_test.h - one machine with one instance, o-1, in each kind of store, and its first timer. */
+/* stores_test.h - one machine with the instance o-1 in each kind of store, and its first timer. */
 #ifndef DET_RUNTIME_STORES_TEST_H
 #define DET_RUNTIME_STORES_TEST_H
 
