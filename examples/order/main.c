@@ -46,6 +46,7 @@ static void hear_trouble(void *user, const struct det_trouble *trouble)
     case DET_TROUBLE_EVENT_DEAD:
     case DET_TROUBLE_EVENT_FAILED:
     case DET_TROUBLE_NOT_LOADED:
+    case DET_TROUBLE_EFFECTS_QUEUED:
         screen_say(demo, TONE_TROUBLE, "%s", trouble->text);
         return;
     }

@@ -95,6 +95,10 @@ enum det_trouble_kind {
                                      reached; it stays deferred and is tried again */
     DET_TROUBLE_NOT_LOADED,       /* an instance that has something due is damaged, or does not fit
                                      the definition: nothing of it is done */
+    DET_TROUBLE_EFFECTS_QUEUED,   /* effects have been waiting for a thread for a second: all
+                                     pool_threads are in use. Reported once, until none waits.
+                                     `machine` and `name` are of the effect that has most of the
+                                     threads, `instance` is "", `code` DET_ERR_LIMIT */
 };
 
 /* Borrowed for the call. */
@@ -180,13 +184,18 @@ struct det_node_options {
     det_time sweep_backoff;        /* added while nothing is found; 0: none */
 };
 
+#define DET_EFFECT_THREADS     16
+#define DET_EFFECT_THREADS_MAX 1024
 struct det_runtime_options {
     struct det_world *world; /* must be the store's; NULL: the real one */
     const struct det_allocator *allocator;
-    struct det_loop *loop;  /* timers and products are sent from this loop, which you turn; open,
+    struct det_loop *loop; /* timers and products are sent from this loop, which you turn; open,
                                settle and close are then for its owner. NULL: a thread of the
                                runtime's own. In a simulated world both work. */
-    uint32_t pool_threads;  /* threads for effects; 0: 2 */
+    /* Effects that run at the same time, each on a thread; 0: DET_EFFECT_THREADS; at most
+     * DET_EFFECT_THREADS_MAX. Threads are started as they are needed, and stay. One more effect
+     * waits for a thread, and says so: DET_TROUBLE_EFFECTS_QUEUED, DET_EFFECT_QUEUED. */
+    uint32_t pool_threads;
     uint32_t shards;        /* parts that do not wait for each other; 0: 64; a power of two */
     uint32_t history_kept;  /* states in an instance's history; 0: 16; at most DET_HISTORY_MAX */
     det_time hook_deadline; /* all guards and hooks of one send together, by the monotonic clock,
@@ -443,7 +452,8 @@ DET_API int det_runtime_timers(
 enum det_effect_state {
     DET_EFFECT_WAITING, /* for its first or next attempt */
     DET_EFFECT_RUNNING,
-    DET_EFFECT_DEAD, /* given up */
+    DET_EFFECT_DEAD,   /* given up */
+    DET_EFFECT_QUEUED, /* due, and waits for a thread: all pool_threads are in use */
 };
 struct det_pending_effect {
     const char *name;
@@ -453,6 +463,7 @@ struct det_pending_effect {
     det_time next; /* wall; of the next attempt */
     int last_error;
     const char *reason; /* what the last attempt said of that; NULL: nothing */
+    det_time began;     /* wall; of the attempt that is RUNNING; else 0 */
 };
 DET_API int det_runtime_effects(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
@@ -539,11 +550,12 @@ DET_API int det_runtime_repair(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     struct det_error *reterr) DET_MUST_CHECK;
 
-/* Since the runtime was opened; `instances` are those in memory. */
+/* Since the runtime was opened; but `instances` are those in memory, `effects_running` those that
+ * have a thread and `effects_queued` those that wait for one, now. */
 struct det_runtime_counts {
     uint64_t instances, transitions, unhandled, refused, timeouts_fired, timeouts_rejected,
         effects_done, effects_failed, effects_dead, products_rejected, duplicates, conflicts, loads,
-        evictions, sweeps, adopted;
+        evictions, sweeps, adopted, effects_running, effects_queued;
 };
 DET_API void det_runtime_counts(struct det_runtime *runtime, struct det_runtime_counts *ret);
 

@@ -35,6 +35,7 @@ static void hear_trouble(void *context, const struct det_trouble *trouble)
         [DET_TROUBLE_EVENT_DEAD] = { "event", "became a dead letter" },
         [DET_TROUBLE_EVENT_FAILED] = { "the deferred event", "was not taken" },
         [DET_TROUBLE_NOT_LOADED] = { "the instance", "cannot be loaded" },
+        [DET_TROUBLE_EFFECTS_QUEUED] = { "effects wait for a thread that effect", "holds" },
     };
     const char *const *sentence = sentences[trouble->kind];
     struct play *play = context;

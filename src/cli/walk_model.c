@@ -232,7 +232,9 @@ static int hash_effect(void *context, const struct det_pending_effect *row)
     uint64_t *hash = context;
 
     *hash = det_hash_mix(*hash, det_hash64(row->key, strlen(row->key), row->attempts));
-    *hash = det_hash_mix(*hash, (uint64_t)row->state);
+    /* Whether it has a thread yet is a matter of the moment. */
+    *hash = det_hash_mix(
+        *hash, (uint64_t)(row->state == DET_EFFECT_QUEUED ? DET_EFFECT_RUNNING : row->state));
     return 0;
 }
 

@@ -35,6 +35,7 @@ static const char *const trouble_names[] = {
     [DET_TROUBLE_EVENT_DEAD] = "event_dead",
     [DET_TROUBLE_EVENT_FAILED] = "event_failed",
     [DET_TROUBLE_NOT_LOADED] = "not_loaded",
+    [DET_TROUBLE_EFFECTS_QUEUED] = "effects_queued",
 };
 
 typedef _Atomic(struct det_series *) place;

@@ -9,7 +9,9 @@
  *   3. Once `is_closing` is true no job starts.
  *   4. While there are jobs in the queue and idle threads, a thread is being woken (`is_waking`),
  *      or the warm one is about to look. Each that takes a job and leaves others wakes the next
- *      thread. So a burst of short jobs does not wake all threads. */
+ *      thread. So a burst of short jobs does not wake all threads.
+ *   5. There are not more jobs in the queue than threads that are idle or starting, unless there
+ *      are `threads_most`, or the system provides no more. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -26,10 +28,13 @@ struct det_pool {
     struct det_condition *submitted;
     struct det_job *first;
     struct det_job **last; /* where the next one is hung */
+    unsigned queued;       /* jobs from `first` on */
+    unsigned starting;     /* threads that have not looked for a job yet */
     unsigned idle;         /* threads that wait for a job, those being woken too */
     bool is_waking;        /* a signal was sent that no thread has acted upon yet */
     atomic_bool is_closing;
     _Atomic(const void *) warm; /* the thread that calls a `done`, and will look for a job then */
+    unsigned threads_most;      /* it grows up to that by itself */
     unsigned threads_capacity;
     unsigned threads_count;
     struct det_thread **threads;
@@ -92,12 +97,13 @@ static bool wants_thread(struct det_pool *pool)
 }
 
 /* The next job to start, or NULL when the pool closes. */
-static struct det_job *take_job(struct det_pool *pool)
+static struct det_job *take_job(struct det_pool *pool, bool is_starting)
 {
     struct det_job *job = NULL;
     bool has_more = false;
 
     det_mutex_lock(pool->world, pool->mutex);
+    pool->starting -= is_starting;
     while (!pool->first && !atomic_load(&pool->is_closing)) {
         pool->idle++;
         (void)det_condition_wait(pool->world, pool->submitted, pool->mutex, DET_NEVER);
@@ -107,6 +113,7 @@ static struct det_job *take_job(struct det_pool *pool)
     if (!atomic_load(&pool->is_closing)) {
         job = pool->first;
         pool->first = job->next;
+        pool->queued--;
         if (!pool->first)
             pool->last = &pool->first;
         has_more = wants_thread(pool);
@@ -122,48 +129,78 @@ static void pool_main(void *argument)
     struct det_pool *pool = argument;
     struct det_job *job;
 
-    while ((job = take_job(pool))) {
+    for (bool is_starting = true; (job = take_job(pool, is_starting)); is_starting = false) {
         job->run(job->argument);
         if (!finish_here(pool, job))
             finish(job, false);
     }
 }
 
-static int start_threads(struct det_pool *pool)
+/* Under the mutex; `threads` has room for one more. */
+static int start_thread(struct det_pool *pool)
 {
     int r;
 
-    while (pool->threads_count < pool->threads_capacity) {
-        r = det_thread_start(
-            pool->world, "det-pool", pool_main, pool, &pool->threads[pool->threads_count]);
-        if (r < 0)
-            return r;
-        pool->threads_count++;
-    }
+    det_assert(pool->threads_count < pool->threads_capacity);
+    r = det_thread_start(
+        pool->world, "det-pool", pool_main, pool, &pool->threads[pool->threads_count]);
+    if (r < 0)
+        return r;
+    pool->threads_count++;
+    pool->starting++;
     return 0;
+}
+
+static int start_threads(struct det_pool *pool, unsigned threads)
+{
+    int r = 0;
+
+    det_mutex_lock(pool->world, pool->mutex);
+    while (r == 0 && pool->threads_count < threads)
+        r = start_thread(pool);
+    det_mutex_unlock(pool->world, pool->mutex);
+    return r;
+}
+
+/* Under the mutex: invariant 5. False: a job waits for a thread. */
+static bool provide_threads(struct det_pool *pool)
+{
+    while (pool->queued > pool->idle + pool->starting) {
+        if (pool->threads_count >= pool->threads_most || atomic_load(&pool->is_closing) ||
+            start_thread(pool) < 0)
+            return false;
+    }
+    return true;
 }
 
 int det_pool_open(
     struct det_world *world, const struct det_allocator *allocator, unsigned threads,
     struct det_pool **ret)
 {
+    return det_pool_open_growing(world, allocator, threads, threads, ret);
+}
+
+int det_pool_open_growing(
+    struct det_world *world, const struct det_allocator *allocator, unsigned threads, unsigned most,
+    struct det_pool **ret)
+{
     struct det_pool *pool;
     int r;
 
-    det_assert(threads > 0);
+    det_assert(threads > 0 && threads <= most);
     pool = DET_NEW(allocator, struct det_pool);
     if (!pool)
         return DET_ERR_NO_MEMORY;
     pool->world = world = det_world_or_real(world);
     pool->allocator = allocator;
     pool->last = &pool->first;
-    pool->threads_capacity = threads;
-    pool->threads = DET_NEW_ARRAY(allocator, threads, struct det_thread *);
+    pool->threads_most = pool->threads_capacity = most;
+    pool->threads = DET_NEW_ARRAY(allocator, most, struct det_thread *);
     r = pool->threads ? det_mutex_open(world, &pool->mutex) : DET_ERR_NO_MEMORY;
     if (r == 0)
         r = det_condition_open(world, &pool->submitted);
     if (r == 0)
-        r = start_threads(pool);
+        r = start_threads(pool, threads);
     if (r < 0) {
         det_pool_close(pool);
         return r;
@@ -186,7 +223,7 @@ bool det_pool_grow(struct det_pool *pool, unsigned threads)
         pool->threads = more;
         pool->threads_capacity = threads;
     }
-    return start_threads(pool) == 0;
+    return start_threads(pool, threads) == 0;
 }
 
 /* Wakes all threads and waits for them; from then on the queue is ours alone. */
@@ -233,16 +270,32 @@ static bool is_warm(struct det_pool *pool)
     return true;
 }
 
-void det_pool_submit(struct det_pool *pool, struct det_job *job)
+bool det_pool_submit(struct det_pool *pool, struct det_job *job)
 {
+    bool has_thread;
+
     det_assert(job->run && job->done && job->loop);
     job->next = NULL;
     det_mutex_lock(pool->world, pool->mutex);
     *pool->last = job;
     pool->last = &job->next;
+    pool->queued++;
     if (!is_warm(pool) && wants_thread(pool))
         det_condition_signal(pool->world, pool->submitted);
+    has_thread = provide_threads(pool);
     det_mutex_unlock(pool->world, pool->mutex);
+    return has_thread;
+}
+
+bool det_pool_is_short(struct det_pool *pool, unsigned *ret_threads)
+{
+    bool is_short;
+
+    det_mutex_lock(pool->world, pool->mutex);
+    is_short = !provide_threads(pool);
+    *ret_threads = pool->threads_count;
+    det_mutex_unlock(pool->world, pool->mutex);
+    return is_short;
 }
 
 void det_job_drop(struct det_job *job)

@@ -172,6 +172,18 @@ static inline void run_until_all_run(void *argument)
     gate_wait(work->gate, JOBS);
 }
 
+/* When all others run: one more has to wait. */
+static inline void run_after_late(void *argument)
+{
+    struct work *work = argument;
+    unsigned threads;
+
+    gate_wait(work->gate, JOBS - 1);
+    work->in_order = !det_pool_submit(work->pool, &work->other->job) &&
+                     det_pool_is_short(work->pool, &threads) && threads == JOBS;
+    run_until_all_run(work);
+}
+
 /* Each thread that takes a job wakes the next one for the rest. */
 static void as_many_jobs_that_block_run_at_once_as_there_are_threads(void **state)
 {
@@ -196,6 +208,47 @@ static void as_many_jobs_that_block_run_at_once_as_there_are_threads(void **stat
         /* All run, then all are done. */
         gate_wait(&gate, 2 * JOBS);
     }
+    det_pool_close(pool);
+    det_loop_stop(loop);
+    for (int i = 0; i < JOBS; i++)
+        for (int k = 0; k < i; k++)
+            assert_ptr_not_equal(works[i].ran_on, works[k].ran_on);
+    det_loop_close(loop);
+    gate_deinit(&gate);
+}
+
+/* The last job finds all threads in use, and gets one when they are done. */
+static void a_pool_grows_up_to_its_limit_and_says_when_a_job_waits(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct work works[JOBS], late;
+    struct det_pool *pool;
+    struct det_loop *loop;
+    struct gate gate;
+    unsigned threads;
+    int next;
+
+    gate_init(&gate, fixture->world);
+    assert_int_equal(0, det_loop_open(fixture->world, NULL, &loop));
+    assert_int_equal(0, det_loop_start(loop, "loop"));
+    assert_int_equal(0, det_pool_open_growing(fixture->world, NULL, 1, JOBS, &pool));
+    assert_false(det_pool_is_short(pool, &threads));
+    assert_int_equal(1, threads);
+    works_init(works, loop, &gate, &next);
+    late = works[0];
+    late.job.argument = &late;
+    for (int i = 0; i < JOBS; i++) {
+        works[i].job.run = i < JOBS - 1 ? run_until_all_run : run_after_late;
+        works[i].pool = pool;
+        works[i].other = &late;
+        assert_true(det_pool_submit(pool, &works[i].job));
+    }
+    /* All run and are done, and the late one is. */
+    gate_wait(&gate, 2 * JOBS + 1);
+    assert_false(det_pool_is_short(pool, &threads));
+    assert_int_equal(JOBS, threads);
+    assert_true(works[JOBS - 1].in_order);
+    assert_non_null(late.ran_on);
     det_pool_close(pool);
     det_loop_stop(loop);
     for (int i = 0; i < JOBS; i++)
@@ -294,6 +347,7 @@ static void a_thread_that_works_for_the_loop_leaves_it_for_the_next_job(void **s
         WORLD_CASE(jobs_start_in_the_order_submitted),                           \
         WORLD_CASE(a_thread_that_works_for_the_loop_leaves_it_for_the_next_job), \
         WORLD_CASE(as_many_jobs_that_block_run_at_once_as_there_are_threads),    \
+        WORLD_CASE(a_pool_grows_up_to_its_limit_and_says_when_a_job_waits),      \
         WORLD_CASE(jobs_that_did_not_start_are_dropped_when_the_pool_closes)
 
 #endif

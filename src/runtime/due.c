@@ -321,7 +321,10 @@ static void look_at(struct det_runtime *runtime, struct det_shard *shard, det_ti
 
 static det_time earliest(struct det_runtime *runtime, det_time now)
 {
-    det_time first = det_recover_next(runtime);
+    det_time first = det_recover_next(runtime), queue_next = atomic_load(&runtime->queue_next);
+
+    if (queue_next < first)
+        first = queue_next;
 
     for (uint32_t i = 0; i <= runtime->shard_mask; i++) {
         struct det_shard *shard = &runtime->shards[i];
@@ -378,6 +381,7 @@ void det_due_look(void *argument)
         return;
     }
     det_recover_due(runtime, now);
+    det_effect_queue_due(runtime, now);
     for (uint32_t i = 0; i <= runtime->shard_mask; i++)
         look_at(runtime, &runtime->shards[i], now);
     det_batch_end(runtime->batch);

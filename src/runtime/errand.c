@@ -252,10 +252,14 @@ static void run(void *argument)
     const struct det_machine *machine = errand->due.resident->served->machine;
     const struct det_effect_def *effect = &machine->effects[errand->row.effect];
 
+    atomic_uint *running = &errand->due.resident->served->running[errand->row.effect];
     det_time began = det_meter_begin(runtime);
     bool was_suspected = errand->is_suspected;
 
     errand->call.now = det_runtime_now(runtime);
+    atomic_store(&errand->began, errand->call.now);
+    atomic_fetch_add(running, 1);
+    atomic_fetch_sub(&runtime->effects_queued, 1);
     errand->call.retry_after = 0;
     errand->answer = 0;
     det_free_string(runtime->allocator, errand->said);
@@ -280,6 +284,7 @@ static void run(void *argument)
         det_errand_take_back(runtime, errand);
     if (!errand->is_put_off)
         det_meter_attempt(runtime, errand, began);
+    atomic_fetch_sub(running, 1);
 }
 
 void det_errand_wait(
@@ -349,6 +354,8 @@ static void done(void *argument)
     struct det_shard *shard = det_served_shard(runtime, errand->due.resident->hash);
     bool has_run = !errand->job.is_dropped && !errand->is_put_off;
 
+    if (errand->job.is_dropped)
+        atomic_fetch_sub(&runtime->effects_queued, 1);
     det_shard_lock(runtime, shard);
     step(errand, has_run ? ERRAND_DONE : ERRAND_DROP);
     errand->row.attempts -= !has_run && !errand->is_spent;
@@ -373,6 +380,7 @@ bool det_errand_begin(struct det_runtime *runtime, struct det_errand *errand)
     step(errand, ERRAND_BEGIN);
     errand->is_spent = det_errand_is_spent(runtime, errand);
     errand->is_put_off = false;
+    atomic_store(&errand->began, 0);
     errand->row.attempts += !errand->is_spent;
     errand->call.attempt = errand->row.attempts;
     errand->deliveries = 0;
@@ -386,12 +394,16 @@ bool det_errand_begin(struct det_runtime *runtime, struct det_errand *errand)
 void det_errand_submit(struct det_runtime *runtime, struct det_errand *first)
 {
     struct det_errand *next;
+    bool have_threads = true;
 
     /* Once it is submitted it may end, and be gone, at any time. */
     for (; first; first = next) {
         next = first->next;
-        det_pool_submit(atomic_load(&runtime->pool), &first->job);
+        atomic_fetch_add(&runtime->effects_queued, 1);
+        have_threads &= det_pool_submit(atomic_load(&runtime->pool), &first->job);
     }
+    if (!have_threads)
+        det_effect_queue_watch(runtime);
 }
 
 void det_errand_change(

@@ -83,7 +83,7 @@ struct order_control {
     char cause[300];
     struct det_trouble trouble;
     char trouble_key[300], trouble_text[700];
-    unsigned trouble_counts[DET_TROUBLE_NOT_LOADED + 1];
+    unsigned trouble_counts[DET_TROUBLE_EFFECTS_QUEUED + 1];
 };
 
 /* The key of an effect, with or without the store that it is of. */

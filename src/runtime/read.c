@@ -285,8 +285,10 @@ static struct det_pending_effect errand_row(
         [DET_ERRAND_DEAD] = DET_EFFECT_DEAD,
     };
     struct det_pending_effect row;
+    det_time began;
 
     det_shard_lock(turn->runtime, turn->shard);
+    began = atomic_load(&errand->began);
     row = (struct det_pending_effect){
         .name = errand->call.effect,
         .key = errand->key,
@@ -296,6 +298,10 @@ static struct det_pending_effect errand_row(
         .last_error = errand->row.last_error,
         .reason = errand->row.reason,
     };
+    if (row.state == DET_EFFECT_RUNNING && began)
+        row.began = began;
+    else if (row.state == DET_EFFECT_RUNNING)
+        row.state = DET_EFFECT_QUEUED;
     det_shard_unlock(turn->runtime, turn->shard);
     return row;
 }
@@ -409,9 +415,23 @@ static void add_counts(struct det_runtime_counts *sum, const struct det_runtime_
     sum->adopted += part->adopted;
 }
 
+static uint64_t count_running(struct det_runtime *runtime)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < DET_SERVED_BUCKETS; i++) {
+        for (const struct det_served *s = atomic_load(&runtime->served[i]); s; s = s->next) {
+            for (unsigned k = 0; k < s->machine->effect_count; k++)
+                sum += atomic_load(&s->running[k]);
+        }
+    }
+    return sum;
+}
+
 void det_runtime_counts(struct det_runtime *runtime, struct det_runtime_counts *ret)
 {
-    *ret = (struct det_runtime_counts){ 0 };
+    *ret = (struct det_runtime_counts){ .effects_running = count_running(runtime),
+                                        .effects_queued = atomic_load(&runtime->effects_queued) };
     for (uint32_t i = 0; i <= runtime->shard_mask; i++) {
         det_shard_lock(runtime, &runtime->shards[i]);
         add_counts(ret, &runtime->shards[i].counts);

@@ -111,16 +111,17 @@ struct det_errand {
     struct det_effect_call call;
     struct det_trace_context trace; /* that of the row, if it has one */
     enum det_errand_state state;
-    bool is_gone;        /* the store does not know it any more; who has it frees it */
-    bool is_suspected;   /* a process that is gone may have begun it; see suspect.c */
-    bool is_spent;       /* it is not run any more: its last attempt ended its process */
-    bool is_put_off;     /* its attempt does not count: not recorded, or DET_POSTPONED */
-    uint32_t doubted;    /* an attempt that was put off, but may be recorded; 0: none */
-    int result;          /* of the last attempt */
-    int answer;          /* what the effect itself returned then */
-    uint32_t deliveries; /* of the product that failed for a passing reason */
-    char *said;          /* of that, by the effect; NULL: nothing */
-    char *reason;        /* that of the row */
+    _Atomic det_time began; /* wall; of the attempt that runs; 0: it waits for a thread */
+    bool is_gone;           /* the store does not know it any more; who has it frees it */
+    bool is_suspected;      /* a process that is gone may have begun it; see suspect.c */
+    bool is_spent;          /* it is not run any more: its last attempt ended its process */
+    bool is_put_off;        /* its attempt does not count: not recorded, or DET_POSTPONED */
+    uint32_t doubted;       /* an attempt that was put off, but may be recorded; 0: none */
+    int result;             /* of the last attempt */
+    int answer;             /* what the effect itself returned then */
+    uint32_t deliveries;    /* of the product that failed for a passing reason */
+    char *said;             /* of that, by the effect; NULL: nothing */
+    char *reason;           /* that of the row */
     void *product;
     char *key;
     size_t size;

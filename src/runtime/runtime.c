@@ -16,8 +16,10 @@
 #include "runtime/submit.h"
 
 #define SHARDS_MAX  1024
-#define THREADS_MAX 1024
+#define WRITERS_MAX 1024
 #define JITTER_MAX  1000
+/* The pool has so many threads from the start. */
+#define THREADS_FIRST 2
 
 static void or_default(uint32_t *value, uint32_t otherwise)
 {
@@ -44,7 +46,7 @@ static void fill_node(struct det_node_options *node)
 
 static void fill_defaults(struct det_runtime_options *options, const struct det_store *store)
 {
-    or_default(&options->pool_threads, 2);
+    or_default(&options->pool_threads, DET_EFFECT_THREADS);
     or_default(&options->shards, 64);
     or_default(&options->history_kept, 16);
     or_default(&options->instances_max, 100000);
@@ -83,10 +85,11 @@ static int check_options(
         return det_error_set(
             reterr, DET_ERR_INVALID, "shards is a power of two of at most %d, not %u", SHARDS_MAX,
             options->shards);
-    if (options->pool_threads > THREADS_MAX)
-        return det_error_set(reterr, DET_ERR_INVALID, "pool_threads is at most %d", THREADS_MAX);
-    if (options->writers > THREADS_MAX)
-        return det_error_set(reterr, DET_ERR_INVALID, "writers is at most %d", THREADS_MAX);
+    if (options->pool_threads > DET_EFFECT_THREADS_MAX)
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "pool_threads is at most %d", DET_EFFECT_THREADS_MAX);
+    if (options->writers > WRITERS_MAX)
+        return det_error_set(reterr, DET_ERR_INVALID, "writers is at most %d", WRITERS_MAX);
     if (options->history_kept > DET_HISTORY_MAX)
         return det_error_set(
             reterr, DET_ERR_INVALID, "history_kept is at most %d", DET_HISTORY_MAX);
@@ -140,10 +143,22 @@ static int open_loop(struct det_runtime *runtime)
     return det_loop_timer_set_wall(runtime->loop, &runtime->look, DET_NEVER);
 }
 
+static int open_pool(struct det_runtime *runtime)
+{
+    uint32_t most = runtime->options.pool_threads;
+    struct det_pool *pool = NULL;
+    int r;
+
+    r = det_pool_open_growing(
+        runtime->world, runtime->allocator, most < THREADS_FIRST ? most : THREADS_FIRST, most,
+        &pool);
+    atomic_store(&runtime->pool, pool);
+    return r;
+}
+
 static int open_parts(struct det_runtime *runtime, struct det_error *reterr)
 {
     bool acts = !runtime->options.is_passive;
-    struct det_pool *pool = NULL;
     int r;
 
     r = open_shards(runtime, runtime->options.shards);
@@ -159,8 +174,7 @@ static int open_parts(struct det_runtime *runtime, struct det_error *reterr)
         r = open_loop(runtime);
     /* Without a pool no effect is begun, and a loop that does not turn fires nothing. */
     if (r == 0 && acts)
-        r = det_pool_open(runtime->world, runtime->allocator, runtime->options.pool_threads, &pool);
-    atomic_store(&runtime->pool, pool);
+        r = open_pool(runtime);
     if (r == 0)
         r = det_node_open(runtime, reterr);
     if (r == 0 && acts && runtime->is_loop_ours)
@@ -267,6 +281,7 @@ int det_runtime_open(
         filled.hook_deadline < DET_TICK_SPAN ? DET_CLOCK_MONOTONIC : DET_CLOCK_TICK;
     runtime->seed = det_world_random_u64(filled.world);
     atomic_init(&runtime->next_look, DET_NEVER);
+    atomic_init(&runtime->queue_next, DET_NEVER);
     r = open_parts(runtime, &error);
     if (r < 0) {
         close_parts(runtime);

@@ -75,6 +75,7 @@ struct det_served {
     const struct det_record **payloads; /* per event; NULL: it cannot be invalid */
     const struct det_record *data;      /* NULL: it cannot be invalid */
     uint8_t *ways;                      /* enum det_way, per cell */
+    atomic_uint *running;               /* per effect: attempts that have a thread */
     size_t data_size;                   /* of the struct, also of the empty one */
     size_t own_offset, history_offset, data_offset, id_offset; /* in a resident */
     struct det_index *residents;                               /* per shard */
@@ -114,11 +115,14 @@ struct det_runtime {
     struct det_post kick;
     atomic_bool is_kicked;
     _Atomic det_time next_look;
-    struct det_node *node;                 /* locks, leases, sweepers: node.h */
-    atomic_size_t errands;                 /* that have not ended */
-    atomic_size_t jobs;                    /* with the pool or on their way back */
-    atomic_size_t handled;                 /* due things in the hands of the loop, or held */
-    struct det_batch *batch;               /* the loop's */
+    struct det_node *node;        /* locks, leases, sweepers: node.h */
+    atomic_size_t errands;        /* that have not ended */
+    atomic_size_t jobs;           /* with the pool or on their way back */
+    atomic_size_t effects_queued; /* of those the ones that wait for a thread */
+    _Atomic det_time queue_next;  /* effect_queue.c: when it looks; DET_NEVER: none waits */
+    bool is_queue_told;           /* the loop's */
+    atomic_size_t handled;        /* due things in the hands of the loop, or held */
+    struct det_batch *batch;      /* the loop's */
     _Atomic(struct det_writers *) writers; /* NULL: nothing has been submitted yet */
     bool are_writers_stopped;              /* under the mutex */
     /* For settle: a generation passes whenever something was handled while somebody waits. The
@@ -338,6 +342,12 @@ struct det_effect_policy det_errand_policy(
 det_time det_errand_backoff(
     struct det_runtime *runtime, const struct det_effect_policy *policy, uint32_t attempt,
     det_time least);
+
+/* effect_queue.c */
+/* From any thread: an effect was submitted that has to wait for a thread. */
+void det_effect_queue_watch(struct det_runtime *runtime);
+/* On the loop: whether that has lasted, and is to be told. */
+void det_effect_queue_due(struct det_runtime *runtime, det_time now);
 
 /* ending.c: lock held before and after, but not meanwhile; the resident is free and fresh. Its last
  * attempt is recorded by a turn of the loop's batch. */

@@ -104,6 +104,8 @@ static void served_close(struct det_runtime *runtime, struct det_served *served)
         DET_DELETE_ARRAY(runtime->allocator, served->payloads, served->machine->event_count);
     if (served->ways)
         DET_DELETE_ARRAY(runtime->allocator, served->ways, cells_of(served->machine));
+    if (served->running)
+        DET_DELETE_ARRAY(runtime->allocator, served->running, served->machine->effect_count);
     DET_DELETE(runtime->allocator, served);
 }
 
@@ -141,7 +143,10 @@ static struct det_served *served_open(
     served->residents =
         DET_NEW_ARRAY(runtime->allocator, runtime->shard_mask + 1, struct det_index);
     served->ways = DET_NEW_ARRAY(runtime->allocator, cells_of(machine), uint8_t);
-    if (!served->payloads || !served->residents || !served->ways) {
+    if (machine->effect_count)
+        served->running = DET_NEW_ARRAY(runtime->allocator, machine->effect_count, atomic_uint);
+    if (!served->payloads || !served->residents || !served->ways ||
+        (machine->effect_count && !served->running)) {
         served_close(runtime, served);
         return NULL;
     }

@@ -69,6 +69,9 @@ static void say(char *text, const struct det_trouble *trouble, const char *why)
             text, TEXT_MAX, "%s %s has something due, but cannot be loaded: %s", machine,
             trouble->instance, reason);
         break;
+    case DET_TROUBLE_EFFECTS_QUEUED:
+        snprintf(text, TEXT_MAX, "%s", reason);
+        break;
     }
 }
 
