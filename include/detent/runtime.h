@@ -98,7 +98,8 @@ enum det_trouble_kind {
     DET_TROUBLE_EFFECTS_QUEUED,   /* effects have been waiting for a thread for a second: all
                                      pool_threads are in use. Reported once, until none waits.
                                      `machine` and `name` are of the effect that has most of the
-                                     threads, `instance` is "", `code` DET_ERR_LIMIT */
+                                     threads, `instance` is "". `code`: DET_ERR_LIMIT; or
+                                     DET_ERR_NO_MEMORY, the system provides fewer threads */
 };
 
 /* Borrowed for the call. */

@@ -255,6 +255,19 @@ void api_get_store(struct api_call *call)
 
 /* Metrics: what the store holds is counted for them no more often than for others. */
 
+static void set_effects(const struct api *api)
+{
+    struct det_metrics *metrics = api->up->observe->metrics;
+    struct det_runtime_counts counts = { 0 };
+
+    if (api->up->machines)
+        det_runtime_counts(api_runtime(api), &counts);
+    det_series_set(
+        det_metrics_only(metrics, DET_METRIC_EFFECTS_RUNNING), (int64_t)counts.effects_running);
+    det_series_set(
+        det_metrics_only(metrics, DET_METRIC_EFFECTS_QUEUED), (int64_t)counts.effects_queued);
+}
+
 static void write_metrics(struct api_call *call)
 {
     struct api *api = call->api;
@@ -289,5 +302,6 @@ void api_metrics(struct api_call *call)
         (int64_t)http_server_connections(call->api->server));
     det_series_set(
         det_metrics_only(metrics, DET_METRIC_SSE_SUBSCRIBERS), (int64_t)call->api->feeds.count);
+    set_effects(call->api);
     api_defer(call, write_metrics);
 }

@@ -5,15 +5,21 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "cli/activity.h"
 #include "cli/api_parts.h"
+#include "cli/up.h"
 #include "cli/why.h"
 #include "machine/replay.h"
 
 /* Begins the object of an instance; false: the call has failed. */
 static bool begin_instance(struct api_call *call, struct instance *instance)
 {
+    const struct det_machine *served = api_find_served(call->api, call->parameters[0]);
+
     if (!api_reader_take(call) || !api_reader_instance(call, instance))
         return false;
+    if (served)
+        activity_learn(instance, api_runtime(call->api), served, call->api->up->effects_max);
     line_open(&call->line, NULL, '{');
     line_text(&call->line, "type", "instance");
     instance_line(&call->line, instance);

@@ -65,12 +65,19 @@ static int take_limits(
         LIMIT("concurrent", concurrent_max),
         LIMIT("tasks", tasks_max),
         LIMIT("slot_depth", slot_depth_max),
+        { "effects", config_take_number, offsetof(struct config, limits.effects_max), 1,
+          CONFIG_EFFECTS_MAX, NULL, 0, NULL },
         { "shutdown", config_take_span, offsetof(struct config, limits.grace), 0, 0, NULL, 0,
           NULL },
     };
 #undef LIMIT
 
     return config_take_mapping(reader, node, CONFIG_TABLE("'limits'", keys), config, NULL);
+}
+
+uint32_t config_effects(const struct config *config)
+{
+    return config->limits.effects_max ? config->limits.effects_max : CONFIG_EFFECTS;
 }
 
 int config_take_intensity(

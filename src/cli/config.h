@@ -208,6 +208,7 @@ struct config {
     struct det_policy defaults;
     struct {
         uint32_t concurrent_max, tasks_max, slot_depth_max;
+        uint32_t effects_max; /* 0: CONFIG_EFFECTS */
         det_time grace;
     } limits; /* 0: that of the task layer */
     struct config_http http;
@@ -225,6 +226,10 @@ bool config_is_name(const char *text);
 #define CONFIG_NAME_RULE \
     "is no name: letters, digits, '.', '_' and '-', at most 127, the first one a letter or digit"
 
+/* Effects of all machines that run at the same time: `limits.effects`. */
+#define CONFIG_EFFECTS     64
+#define CONFIG_EFFECTS_MAX DET_EFFECT_THREADS_MAX
+uint32_t config_effects(const struct config *config);
 /* Whether it has a durable slot. */
 bool config_has_durable(const struct config *config);
 /* Whether the tree looks like this kind of file: for those who do not go by its name. */

@@ -105,6 +105,7 @@ static void what_is_not_said_is_left_to_the_task_layer(void **state)
     assert_int_equal(only->spec.schedule.every, 0);
     assert_int_equal(only->spec.readiness.by, DET_READY_WHEN_STARTED);
     assert_int_equal(project.config.limits.concurrent_max, 0);
+    assert_int_equal(config_effects(&project.config), CONFIG_EFFECTS);
     close_project(&project);
 }
 
@@ -130,6 +131,7 @@ static void policies_have_words_for_what_zero_cannot_say(void **state)
     assert_int_equal(project.config.limits.concurrent_max, 8);
     assert_int_equal(project.config.limits.tasks_max, 100);
     assert_int_equal(project.config.limits.slot_depth_max, 20);
+    assert_int_equal(config_effects(&project.config), 12);
     assert_int_equal(project.config.limits.grace, 30 * DET_SECOND);
     close_project(&project);
     free(text);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/activity.h"
 #include "cli/show.h"
 
 #define WORD_WIDTH 11
@@ -186,9 +187,10 @@ static void print_waiting(
     const char *name = instance->machine->effects[row->effect].name;
     char when[INSTANCE_WHEN_TEXT], why[INSTANCE_WHY_TEXT], count[32];
 
+    /* It may be running: the store learns of an attempt when that has ended. */
     if (row->attempts == 0)
         facts_print(
-            cli, word, "%s waits for its first attempt, asked for %s", name,
+            cli, word, "%s was asked for %s, and no attempt has ended", name,
             instance_when(row->at, instance->now, when));
     else if (row->last_error == DET_ERR_UNFINISHED) /* It may be running. */
         facts_print(
@@ -205,6 +207,29 @@ static void print_waiting(
             cli, word, "%s is tried again %s, after attempt %s failed: %s", name,
             instance_when(row->next, instance->now, when), count_text(instance, row, count),
             instance_why(row->last_error, row->reason, why));
+}
+
+/* As the program that serves it says. */
+static void print_active(
+    struct cli *cli, const char *word, const struct instance *instance,
+    const struct instance_effect *effect)
+{
+    const char *name = instance->machine->effects[effect->row.effect].name;
+    char when[INSTANCE_WHEN_TEXT], why[INSTANCE_WHY_TEXT];
+
+    if (effect->activity == INSTANCE_QUEUED)
+        facts_print(
+            cli, word, "%s waits for a free thread (%u of %u in use: limits.effects), asked for %s",
+            name, instance->threads_used, instance->threads_max,
+            instance_when(effect->row.at, instance->now, when));
+    else
+        facts_print(
+            cli, word, "%s is running: attempt %u began %s", name, effect->attempt,
+            instance_when(effect->began, instance->now, when));
+    if (effect->row.last_error && effect->row.last_error != DET_ERR_UNFINISHED)
+        facts_print(
+            cli, NULL, "attempt %u failed: %s", effect->row.attempts,
+            instance_why(effect->row.last_error, effect->row.reason, why));
 }
 
 static void print_dead(
@@ -238,7 +263,10 @@ void facts_effects(struct cli *cli, const struct instance *instance)
     for (const struct instance_effect *e = instance->effects; e; e = e->next) {
         if (e->row.is_dead)
             continue;
-        print_waiting(cli, word, instance, &e->row);
+        if (e->activity)
+            print_active(cli, word, instance, e);
+        else
+            print_waiting(cli, word, instance, &e->row);
         word = NULL;
     }
     word = "dead";
@@ -294,6 +322,7 @@ int facts_command(
     if (code == CLI_OK)
         code = instance_find(&store, args->operands[0], &instance);
     if (code == CLI_OK) {
+        activity_ask(&instance);
         if (cli->is_json)
             facts_json(cli, &instance, more);
         else

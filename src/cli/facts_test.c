@@ -40,7 +40,7 @@ static void what_is_pending_is_told_in_words(void **state)
     assert_string_equal(
         shop_said(&shop), "order o-1 is charging, for 2h (since 2026-01-01T00:01:30Z)\n"
                           "timers     remind by reminder is due, 1h ago (2026-01-01T01:01:30Z)\n"
-                          "effects    charge_card waits for its first attempt, asked for 2h ago\n"
+                          "effects    charge_card was asked for 2h ago, and no attempt has ended\n"
                           "deferred   ship, kept since event 3\n");
     shop_close(&shop);
 }
@@ -56,9 +56,42 @@ static void an_end_is_told_as_one(void **state)
     shop_send(&shop, "o-1", "halt");
     print_all(&shop, "o-1");
     assert_string_equal(
-        shop_said(&shop), "order o-1 has stopped in charging, for 0s (since 2026-01-01T00:00:00Z)\n"
-                          "reason     halted\n"
-                          "effects    charge_card waits for its first attempt, asked for 0s ago\n");
+        shop_said(&shop),
+        "order o-1 has stopped in charging, for 0s (since 2026-01-01T00:00:00Z)\n"
+        "reason     halted\n"
+        "effects    charge_card was asked for 0s ago, and no attempt has ended\n");
+    shop_close(&shop);
+}
+
+static void what_runs_and_what_waits_for_a_thread_are_told_apart(void **state)
+{
+    struct instance instance;
+    struct shop shop;
+
+    (void)state;
+    shop_open(&shop);
+    shop_start(&shop, shop.order, "o-1");
+    shop_send(&shop, "o-1", "pay");
+    shop_advance(&shop, DET_MINUTE);
+    assert_int_equal(instance_find(&shop.store, "o-1", &instance), CLI_OK);
+    instance.threads_used = instance.threads_max = 16;
+    instance.effects->activity = INSTANCE_QUEUED;
+    facts_effects(&shop.cli, &instance);
+    assert_string_equal(
+        shop_said(&shop), "effects    charge_card waits for a free thread (16 of 16 in use:\n"
+                          "           limits.effects), asked for 1m ago\n");
+    instance.effects->activity = INSTANCE_RUNNING;
+    instance.effects->attempt = 3;
+    instance.effects->began = instance.now - 5 * DET_SECOND;
+    instance.effects->row.attempts = 2;
+    instance.effects->row.last_error = DET_ERR_IO;
+    facts_effects(&shop.cli, &instance);
+    assert_string_equal(
+        shop_said(&shop), "effects    charge_card is running: attempt 3 began 5s ago\n"
+                          "           attempt 2 failed: IO\n");
+    facts_json(&shop.cli, &instance, NULL);
+    assert_non_null(strstr(shop_said(&shop), "\"activity\":\"running\",\"began_at\":\"2026-"));
+    instance_close(&instance);
     shop_close(&shop);
 }
 
@@ -335,6 +368,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_pending_is_told_in_words),
         cmocka_unit_test(an_end_is_told_as_one),
+        cmocka_unit_test(what_runs_and_what_waits_for_a_thread_are_told_apart),
         cmocka_unit_test(effects_tell_their_failures),
         cmocka_unit_test(timers_tell_their_failures),
         cmocka_unit_test(a_command_is_one_line_however_long_it_is),

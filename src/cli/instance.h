@@ -14,9 +14,14 @@ struct instance_timer {
     struct instance_timer *next;
     struct det_store_timer row;
 };
+/* What an effect does now; only the program that serves it knows: see activity.h. */
+enum instance_activity { INSTANCE_UNKNOWN, INSTANCE_RUNNING, INSTANCE_QUEUED };
 struct instance_effect {
     struct instance_effect *next;
     struct det_store_effect row;
+    enum instance_activity activity;
+    uint32_t attempt; /* that is RUNNING */
+    det_time began;   /* wall; the same */
 };
 struct instance_deferred {
     struct instance_deferred *next;
@@ -33,7 +38,8 @@ struct instance {
     struct instance_timer *timers;
     struct instance_effect *effects; /* also the dead ones */
     struct instance_deferred *deferred;
-    det_time now; /* by the store's clock, when it was read */
+    det_time now;                       /* by the store's clock, when it was read */
+    uint32_t threads_used, threads_max; /* of effects, where the activity is known */
 };
 
 /* Reads it. Complains, and returns an exit code; after CLI_OK it needs instance_close(). */

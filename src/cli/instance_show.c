@@ -71,6 +71,19 @@ const void *instance_payload_of(const struct det_machine *machine, const void *e
                                        : (const void *)&empty;
 }
 
+static void add_activity(struct line *line, const struct instance_effect *effect)
+{
+    static const char *const names[] = {
+        [INSTANCE_RUNNING] = "running", [INSTANCE_QUEUED] = "queued"
+    };
+
+    if (effect->activity == INSTANCE_UNKNOWN)
+        return;
+    line_text(line, "activity", names[effect->activity]);
+    if (effect->began)
+        line_time(line, "began_at", effect->began);
+}
+
 static void pending_lines(struct line *line, const struct instance *instance)
 {
     const struct det_machine *machine = instance->machine;
@@ -87,6 +100,7 @@ static void pending_lines(struct line *line, const struct instance *instance)
     for (const struct instance_effect *e = instance->effects; e; e = e->next) {
         line_open(line, NULL, '{');
         instance_effect_line(line, instance->store->store, machine, instance->id, &e->row);
+        add_activity(line, e);
         line_close(line, '}');
     }
     line_close(line, ']');

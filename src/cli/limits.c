@@ -58,6 +58,8 @@ static const struct limit limits[] = {
       false },
     { "limits", "concurrent", NO_LIMIT, 1000000, "", "attempts of tasks at the same time", false },
     { "limits", "slot_depth", 100, 1000000, "", "tasks queued in one slot", false },
+    { "limits", "effects", CONFIG_EFFECTS, CONFIG_EFFECTS_MAX, "",
+      "effects of machines that run at the same time", false },
     { "", "worker_depth", DET_WORKER_DEPTH_MAX, DET_WORKER_DEPTH_MAX, "", "workers below workers",
       false },
     { "", "worker_config", DET_DATUM_SIZE_MAX, DET_DATUM_SIZE_MAX, "B", "the config of one worker",

@@ -167,6 +167,7 @@ struct up {
     struct det_task_journal *journal;
     struct up_observe *observe;
     struct up_machines *machines; /* NULL: none are served */
+    uint32_t effects_max;         /* `limits.effects` of the start; 0: none were served yet */
     struct up_workers *workers;   /* NULL: there are none */
     struct det_store *shared;     /* theirs, and that of all others; NULL: there are none */
     bool tasks_are_over;          /* none is left, and none comes any more */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* up_ask.c - what can be asked of the machines over the socket: start, send, cancel, retry.
+/* up_ask.c - what can be asked of the machines over the socket: start, send, cancel, retry, and
+ * what effects do.
  *
  *     verb (loop) --> ask --pool--> the runtime, which waits for the disk --loop--> answer
  *
@@ -17,7 +18,7 @@
 
 #define STEPS_MAX 64 /* of one ask, with the deferred events that follow */
 
-enum ask_kind { ASK_START, ASK_SEND, ASK_CANCEL, ASK_RETRY };
+enum ask_kind { ASK_START, ASK_SEND, ASK_CANCEL, ASK_RETRY, ASK_EFFECTS };
 
 struct step {
     uint16_t event, from, to, outcome;
@@ -34,6 +35,7 @@ struct ask {
     uint64_t expected;
     struct step steps[STEPS_MAX];
     size_t step_count;
+    json_t *effects; /* an array; NULL: not asked for, or no memory */
     int result;
     struct det_sent sent;
     struct det_error error;
@@ -102,6 +104,23 @@ static int run_send(struct ask *ask, const struct det_send_options *options)
     return r;
 }
 
+static int add_effect(void *context, const struct det_pending_effect *row)
+{
+    static const char *const states[] = { [DET_EFFECT_WAITING] = "waiting",
+                                          [DET_EFFECT_RUNNING] = "running",
+                                          [DET_EFFECT_DEAD] = "dead",
+                                          [DET_EFFECT_QUEUED] = "queued" };
+    struct ask *ask = context;
+    det_time ran = ask->machines->store->ops->now(ask->machines->store) - row->began;
+
+    json_array_append_new(
+        ask->effects,
+        json_pack(
+            "{s:s, s:s, s:I, s:o}", "key", row->key, "state", states[row->state], "attempts",
+            (json_int_t)row->attempts, "running_ns", row->began ? json_integer(ran) : json_null()));
+    return 0;
+}
+
 /* What a command sends begins a trace of its own; NULL: nobody wants traces. */
 static const struct det_trace_context *begin_span(const struct ask *ask, struct det_span *span)
 {
@@ -110,7 +129,7 @@ static const struct det_trace_context *begin_span(const struct ask *ask, struct 
     };
     struct det_tracer *tracer = ask->machines->up->observe->tracer;
 
-    if (!tracer || ask->kind == ASK_RETRY)
+    if (!tracer || ask->kind == ASK_RETRY || ask->kind == ASK_EFFECTS)
         return NULL;
     det_episode_receive(
         tracer, span, NULL,
@@ -145,6 +164,10 @@ static void run(void *argument)
         ask->result =
             det_runtime_retry(runtime, ask->machine, ask->instance, ask->text, &ask->error);
         break;
+    case ASK_EFFECTS:
+        ask->effects = json_array();
+        ask->result = det_runtime_effects(runtime, ask->machine, ask->instance, add_effect, ask);
+        break;
     }
     current = NULL;
     if (options.trace)
@@ -159,6 +182,7 @@ static void free_ask(struct ask *ask)
 {
     const struct det_allocator *allocator = ask->arena.allocator;
 
+    json_decref(ask->effects);
     det_arena_deinit(&ask->arena);
     DET_DELETE(allocator, ask);
 }
@@ -181,6 +205,17 @@ static json_t *steps_of(const struct ask *ask)
     return all;
 }
 
+static json_t *effects_of(struct ask *ask)
+{
+    struct det_runtime_counts counts;
+
+    det_runtime_counts(ask->machines->runtime, &counts);
+    return json_pack(
+        "{s:s, s:I, s:I, s:O}", "kind", "effects", "threads_used",
+        (json_int_t)counts.effects_running, "threads_max",
+        (json_int_t)ask->machines->up->effects_max, "effects", ask->effects);
+}
+
 static void answer(struct ask *ask)
 {
     const struct det_sent *sent = &ask->sent;
@@ -192,6 +227,8 @@ static void answer(struct ask *ask)
             ask->call, ask->result, "%s",
             ask->error.code == ask->result && ask->error.text[0] ? ask->error.text
                                                                  : det_error_text(ask->result));
+    else if (ask->kind == ASK_EFFECTS)
+        socket_call_answer(ask->call, effects_of(ask));
     else if (ask->kind == ASK_RETRY)
         socket_call_answer(ask->call, json_pack("{s:s}", "kind", "retried"));
     else
@@ -365,6 +402,16 @@ void up_run_retry(void *context, const struct socket_request *request, struct so
         submit(
             context, request, call,
             &(struct shape){ .kind = ASK_RETRY, .text = "key", .needs_text = true });
+}
+
+void up_run_effects(void *context, const struct socket_request *request, struct socket_call *call)
+{
+    static const struct up_argument table[] = { { "machine", UP_TEXT },
+                                                { "instance", UP_TEXT },
+                                                { NULL, UP_TEXT } };
+
+    if (up_arguments_check(request, call, table))
+        submit(context, request, call, &(struct shape){ .kind = ASK_EFFECTS });
 }
 
 void up_run_machines(void *context, const struct socket_request *request, struct socket_call *call)

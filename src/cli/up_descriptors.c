@@ -16,7 +16,6 @@
 
 #define OWN           128 /* readers of the store, loops, sockets, logs, files that are read */
 #define PER_PROCESS   3   /* output, error, and one to wait for its end */
-#define EFFECTS       16  /* that run at the same time */
 #define PER_EFFECT    6
 #define LEAST         16 /* connections that there may always be, of either kind */
 #define LOCAL_PERCENT 25
@@ -85,7 +84,7 @@ static uint64_t needed_for(const struct config *config, size_t *ret_workers)
     for (size_t i = 0; i < config->slot_count; i++)
         processes += config->slots[i].options.width ? config->slots[i].options.width : 1;
     return OWN + processes * PER_PROCESS + more +
-           (config->machine_count ? EFFECTS * PER_EFFECT : 0);
+           (config->machine_count ? (uint64_t)config_effects(config) * PER_EFFECT : 0);
 }
 
 void up_descriptors_check(struct up *up)
@@ -93,17 +92,18 @@ void up_descriptors_check(struct up *up)
     const struct config *config = &up->file.config;
     size_t workers;
     uint64_t needed = needed_for(config, &workers), limit = det_descriptors_limit();
+    uint32_t effects = config->machine_count ? config_effects(config) : 0;
 
     if (needed <= limit)
         return;
     up_note_failure(
         up, UP_NAME,
-        "%zu task%s, %zu slot%s and %zu worker%s need about %llu descriptors, and the hard limit "
-        "is %llu: raise "
-        "it ('ulimit -Hn %llu' as root, LimitNOFILE= of a unit); a start without a descriptor "
-        "waits until one is free",
+        "%zu task%s, %zu slot%s, %u effect%s at a time and %zu worker%s need about %llu "
+        "descriptors, and the hard limit is %llu: raise it ('ulimit -Hn %llu' as root, "
+        "LimitNOFILE= of a unit); a start without a descriptor waits until one is free",
         config->task_count, det_plural(config->task_count), config->slot_count,
-        det_plural(config->slot_count), workers, det_plural(workers), (unsigned long long)needed,
+        det_plural(config->slot_count), effects, det_plural(effects), workers, det_plural(workers),
+        (unsigned long long)needed,
         (unsigned long long)limit, (unsigned long long)needed);
 }
 

@@ -18,8 +18,7 @@
 #define NOTES_MAX 4096
 #define NOTE_TEXT 512
 #define STOP_SPAN (5 * DET_SECOND)
-#define ASKS      2  /* threads for what is asked */
-#define EFFECTS   16 /* that run at the same time */
+#define ASKS      2 /* threads for what is asked */
 
 /* Something to tell, from a thread to the loop. */
 struct note {
@@ -146,6 +145,12 @@ static void trouble(void *user, const struct det_trouble *what)
     struct up_machines *machines = user;
 
     up_observe_trouble(machines->up->observe, what);
+    if (what->kind == DET_TROUBLE_EFFECTS_QUEUED) {
+        tell(
+            machines, &(struct about){ .machine = UP_NAME, .is_failure = true }, "%s%s", what->text,
+            what->code == DET_ERR_LIMIT ? "; raise limits.effects in " CONFIG_FILE_NAME : "");
+        return;
+    }
     if (what->kind != DET_TROUBLE_EFFECT_FAILED ||
         !effects_has(&machines->effects, what->machine->name, what->name))
         tell(
@@ -203,7 +208,7 @@ static int open_runtime(struct up_machines *machines, struct det_error *reterr)
     const struct det_store_options store = { .allocator = allocator };
     const struct det_runtime_options options = {
         .allocator = allocator,
-        .pool_threads = EFFECTS,
+        .pool_threads = machines->up->effects_max,
         .user = &machines->effects,
         .effect_policy = effects_policy,
         .observe = observe,
@@ -292,6 +297,9 @@ static int begin(struct up_machines *machines, struct det_error *reterr)
     int r;
 
     up->machines = machines;
+    /* Of a reload that changes it 'detent' says that it needs a restart. */
+    if (!up->effects_max)
+        up->effects_max = config_effects(&up->file.config);
     r = det_pool_open(up->cli->world, up->output.outer->allocator, ASKS, &machines->pool);
     if (r < 0)
         return det_error_set(reterr, r, "machines cannot be served: %s", det_error_text(r));

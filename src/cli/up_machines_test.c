@@ -138,6 +138,7 @@ static void assert_part(const char *text, const char *part)
 #define ONE(effect) \
     "version: 1\nstore: sqlite:shop.db\nmachines:\n  order: {effects: {charge: " effect "}}\n"
 #define O1   "\"machine\": \"order\", \"instance\": \"o-1\""
+#define O2   "\"machine\": \"order\", \"instance\": \"o-2\""
 #define STOP "stop", "{}"
 
 static void what_is_asked_is_done_and_told(void **state)
@@ -214,6 +215,32 @@ static void an_effect_is_tried_until_it_answers(void **state)
     assert_part(printed, "order  = o-1: charge failed, attempt 1: exit code 1: no\n");
     assert_part(printed, "asked to end");
     assert_part(((struct fixture *)*state)->said, "Serves order from sqlite:");
+    free(printed);
+}
+
+/* Who asks hears which effect runs, and which waits for a thread; the log says it, too. */
+static void effects_that_hang_are_told_apart_from_those_that_wait(void **state)
+{
+    static const char *const lines[] = {
+        "start",   "{" O1 "}",
+        "send",    "{" O1 ", \"event\": \"pay\", \"data\": \"{\\\"cents\\\": 1}\"}",
+        "start",   "{" O2 "}",
+        "send",    "{" O2 ", \"event\": \"pay\", \"data\": \"{\\\"cents\\\": 1}\"}",
+        "effects", "{" O2 "}",
+        "effects", "{\"machine\": \"order\"}",
+        "effects", "{\"machine\": \"order\", \"instance\": \"o-9\"}",
+        STOP,      NULL,
+    };
+    struct client client;
+    char *printed = run_asked(
+        *state, ONE("{command: [sleep, '600']}") "limits: {effects: 1}\n", &client, lines);
+
+    assert_part(client.answers, "\"threads_max\":1,\"effects\":[{\"key\":\"");
+    assert_part(
+        client.answers, "/order/o-2/1/0\",\"state\":\"queued\",\"attempts\":1,"
+                        "\"running_ns\":null}]}\n");
+    assert_part(client.answers, "effects: 'effects' needs 'instance'\n");
+    assert_part(client.answers, det_error_text(DET_ERR_NOT_FOUND));
     free(printed);
 }
 
@@ -358,9 +385,13 @@ static void without_memory_it_comes_to_its_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_is_asked_is_done_and_told),     TEST(an_effect_is_tried_until_it_answers),
-        TEST(jobs_are_taken_and_changed),         TEST(a_job_is_cancelled_wherever_it_is),
-        TEST(who_serves_nothing_says_so),         TEST(what_cannot_be_served_is_told),
+        TEST(what_is_asked_is_done_and_told),
+        TEST(an_effect_is_tried_until_it_answers),
+        TEST(effects_that_hang_are_told_apart_from_those_that_wait),
+        TEST(jobs_are_taken_and_changed),
+        TEST(a_job_is_cancelled_wherever_it_is),
+        TEST(who_serves_nothing_says_so),
+        TEST(what_cannot_be_served_is_told),
         TEST(without_memory_it_comes_to_its_end),
     };
 

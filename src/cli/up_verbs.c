@@ -255,6 +255,7 @@ const struct socket_verb up_verbs[] = {
     { "send", up_run_send },
     { "cancel", up_run_cancel },
     { "retry", up_run_retry },
+    { "effects", up_run_effects },
     { "job", up_run_job },
     { "reload", up_run_reload },
     { "workers-list", up_run_workers_list },

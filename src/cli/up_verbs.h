@@ -39,7 +39,8 @@ json_t *up_argument(const struct socket_request *request, const char *name);
 DET_MUST_CHECK int up_is_slot(struct up *up, const char *name);
 socket_verb_fn up_run_restart, up_run_stop, up_run_drain;
 /* up_ask.c */
-socket_verb_fn up_run_machines, up_run_begin, up_run_send, up_run_cancel, up_run_retry;
+socket_verb_fn up_run_machines, up_run_begin, up_run_send, up_run_cancel, up_run_retry,
+    up_run_effects;
 /* api.c */
 socket_verb_fn up_run_console;
 /* up_task.c */

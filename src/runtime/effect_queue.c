@@ -85,7 +85,7 @@ static void report(struct det_runtime *runtime, unsigned threads)
     size_t queued = atomic_load(&runtime->effects_queued);
     struct det_trouble trouble = { .kind = DET_TROUBLE_EFFECTS_QUEUED,
                                    .instance = "",
-                                   .code = DET_ERR_LIMIT };
+                                   .code = threads < most ? DET_ERR_NO_MEMORY : DET_ERR_LIMIT };
     char names[DET_ERROR_TEXT_MAX / 2];
     struct det_error error;
 
@@ -94,7 +94,7 @@ static void report(struct det_runtime *runtime, unsigned threads)
         return;
     write_holders(names, sizeof names, holders);
     det_error_set(
-        &error, DET_ERR_LIMIT, "%zu effect%s %s for a thread: %u of %u %s in use, %s%s", queued,
+        &error, trouble.code, "%zu effect%s %s for a thread: %u of %u %s in use, %s%s", queued,
         det_plural(queued), queued == 1 ? "waits" : "wait", used, most, det_is_or_are(used), names,
         threads < most ? "; the system provides no more threads" : "");
     trouble.machine = holders[0].machine;

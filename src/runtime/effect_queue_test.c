@@ -151,6 +151,7 @@ static void a_thread_that_the_system_refuses_is_asked_for_again(void **unused)
         f->control.trouble_text,
         "1 effect waits for a thread: 2 of 4 are in use, 2 by order.charge_card; the system "
         "provides no more threads");
+    assert_int_equal(f->control.trouble.code, DET_ERR_NO_MEMORY);
     world->ops = own;
     advance(f, DET_SECOND);
     assert_int_equal(counts(f).effects_running, 3);

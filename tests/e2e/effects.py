@@ -302,7 +302,7 @@ echo '{RECEIPT}'""")
     equal(state("o-1"), "charging")
     two = begin()
     wait_until(lambda: len(Path("inputs").read_text().splitlines()) == 2, "the second attempt")
-    detent("why", "o-1", out="charge: attempt 1 has begun, and no end of it is recorded")
+    detent("why", "o-1", out="charge is running: attempt 1 began ")
     Path("go").touch()
     two.wait_for("o-1: charging -> paid")
     keys = [json.loads(line)["key"] for line in Path("inputs").read_text().splitlines()]
@@ -310,6 +310,72 @@ echo '{RECEIPT}'""")
     equal(keys[0], keys[1])
     equal([e["event"] for e in objects("history", "o-1")[1:3]], ["pay", "charged"])
     two.stop()
+
+
+HANGING = f"""echo run >> runs
+until [ -e go ]; do [ -e runs ] || exit 1; sleep 0.05; done
+echo '{RECEIPT}'"""
+
+
+def pay_many(count):
+    client = up.Client()
+    for number in range(1, count + 1):
+        client.one("start", machine="order", instance=f"o-{number}")
+        client.one("send", machine="order", instance=f"o-{number}", event="pay", data=PAY[1])
+
+
+def runs():
+    return len(Path("runs").read_text().splitlines()) if Path("runs").exists() else 0
+
+
+def test_many_effects_that_hang_all_run():
+    script("charge.sh", HANGING)
+    project("{command: [./charge.sh]}")
+    one = begin()
+    pay_many(24)
+    wait_until(lambda: runs() == 24, "all effects")
+    detent("why", "o-24", out="effects    charge is running: attempt 1 began ")
+    Path("go").touch()
+    wait_until(lambda: len(objects("list", "--state", "charging")) == 0, "the end of all")
+    check("wait for a thread" not in one.shown(), one.shown())
+    one.stop()
+
+
+def test_an_effect_that_waits_for_a_thread_says_so():
+    script("charge.sh", HANGING)
+    project("{command: [./charge.sh]}", limits="{effects: 2}")
+    one = begin()
+    pay_many(4)
+    wait_until(lambda: runs() == 2, "two effects")
+    one.wait_for("2 effects wait for a thread: 2 of 2 are in use, 2 by order.charge; "
+                 "raise limits.effects in detent.yaml")
+    detent("why", "o-1", out="effects    charge is running: attempt 1 began ")
+    detent("why", "o-4", out="effects    charge waits for a free thread (2 of 2 in use: ")
+    running, queued = (objects("why", name)[0]["effects"][0] for name in ("o-1", "o-4"))
+    equal((running["activity"], "began_at" in running), ("running", True))
+    equal((queued["activity"], "began_at" in queued), ("queued", False))
+    project("{command: [./charge.sh]}", limits="{effects: 3}")
+    detent("reload")
+    one.wait_for("reload: limits changed, which needs a restart")
+    Path("go").touch()
+    one.wait_for("o-4: charging -> paid")
+    one.stop()
+    equal(len([line for line in one.lines + one.talk if "wait for a thread" in line]), 1)
+
+
+def test_without_the_program_that_serves_it_an_effect_is_as_the_store_knows():
+    project("{command: ['true']}")
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay", *PAY)
+    done = detent("why", "o-1", out=["effects    charge was asked for ", "no attempt has ended"])
+    check("running" not in done.stdout and "thread" not in done.stdout, done.stdout)
+
+
+def test_the_limit_of_effects_is_listed_and_checked():
+    limit = next(row for row in objects("limits") if row["name"] == "effects")
+    equal((limit["where"], limit["default"], limit["most"]), ("limits", 64, 1024))
+    project("{command: ['true']}", limits="{effects: 1025}")
+    detent("check", "detent.yaml", code=2, err="1024")
 
 
 def test_a_command_that_kills_its_detent_is_given_up_at_last():

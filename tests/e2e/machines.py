@@ -177,7 +177,7 @@ def test_an_order_from_start_to_end():
     detent("why", "o-1", *STORE,
            out=["order o-1 is charging", "last       pay: pending -> charging, ",
                 "takes      ping, ship, halt", "awaits     charged",
-                "waits for its first attempt"])
+                "no attempt has ended"])
     history = detent("history", "o-1", *STORE, out=["card={redacted}", "cents=1999"]).stdout
     check("4242" not in history)
     equal(len(history.splitlines()), 4)

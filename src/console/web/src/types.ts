@@ -132,6 +132,9 @@ export interface Effect {
     effect: string;
     attempts: number;
     dead: boolean;
+    /** Of an instance: it runs, or waits for a thread. Lists do not have it. */
+    activity?: "running" | "queued";
+    began_at?: string;
     next_at?: string | null;
     last_error?: string | null;
     reason?: string | null;

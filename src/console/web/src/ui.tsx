@@ -338,8 +338,10 @@ export function EffectState({ effect }: { effect: Effect }): JSX.Element {
     const due = effect.next_at ?? null;
     const waits = useMemo(() => computed(() => due !== null && millis(due) > now.value), [due]);
     if (effect.dead) return <Badge tone="bad">dead</Badge>;
+    if (effect.activity === "queued") return <Badge tone="warn">waits for a thread</Badge>;
+    if (effect.activity === "running") return <Badge tone="good">running</Badge>;
     if (effect.next_at && waits.value) return <Until time={effect.next_at} />;
-    return <Badge tone="good">{effect.attempts ? "retrying" : "running"}</Badge>;
+    return <Badge tone="good">{effect.attempts ? "retrying" : "due"}</Badge>;
 }
 
 export function Since({ time }: { time: string | null }): JSX.Element {

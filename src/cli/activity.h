@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* activity.h - which effects of an instance run now, and which wait for a thread. The store learns
+ * of an attempt when it has ended; before that only the program that serves the instance knows. */
+#ifndef DET_CLI_ACTIVITY_H
+#define DET_CLI_ACTIVITY_H
+
+#include "cli/instance.h"
+
+/* In the program that serves it: `machine` is the one that `runtime` serves, `threads_max` the most
+ * effects that run at the same time. May wait for the instance's writer. After an error nothing is
+ * known. */
+void activity_learn(
+    struct instance *instance, struct det_runtime *runtime, const struct det_machine *machine,
+    uint32_t threads_max);
+/* Asks the `detent up` of this project, if it serves the instance's store. Without one, or without
+ * an answer, nothing is known. */
+void activity_ask(struct instance *instance);
+
+#endif
