@@ -236,9 +236,9 @@ static size_t count_dead_pages(const char **names)
         { NULL, { .timer = DET_STATE_TIMER, .is_dead = true } },
     };
     struct instance_effect effects[] = {
-        { &effects[1], { .sequence = 7, .index = 1, .is_dead = true } },
-        { &effects[2], { .sequence = 8 } },
-        { NULL, { .sequence = 7, .is_dead = true } },
+        { .next = &effects[1], .row = { .sequence = 7, .index = 1, .is_dead = true } },
+        { .next = &effects[2], .row = { .sequence = 8 } },
+        { .row = { .sequence = 7, .is_dead = true } },
     };
     struct instance instance = { .machine = &dead_machine, .timers = timers, .effects = effects };
     struct pending_place after = { .machine = "", .id = "", .timer = "" };

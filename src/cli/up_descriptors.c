@@ -103,8 +103,7 @@ void up_descriptors_check(struct up *up)
         "LimitNOFILE= of a unit); a start without a descriptor waits until one is free",
         config->task_count, det_plural(config->task_count), config->slot_count,
         det_plural(config->slot_count), effects, det_plural(effects), workers, det_plural(workers),
-        (unsigned long long)needed,
-        (unsigned long long)limit, (unsigned long long)needed);
+        (unsigned long long)needed, (unsigned long long)limit, (unsigned long long)needed);
 }
 
 static void clamp(uint32_t *limit, uint64_t most)

@@ -142,8 +142,8 @@ def test_more_tasks_than_descriptors_are_named_and_the_others_wait_without_faili
     Path("detent.yaml").write_text(f"version: 1\ntasks:\n{tasks}")
     daemon = shop.Up.__new__(shop.Up)
     daemon.start([DETENT, "up"], None, preexec_fn=limited(LIMIT, LIMIT))
-    daemon.wait_for(r"400 tasks, 0 slots and 0 workers need about \d+ descriptors, and the hard "
-                    r"limit is 1024")
+    daemon.wait_for(r"400 tasks, 0 slots, 0 effects at a time and 0 workers need about \d+ "
+                    r"descriptors, and the hard limit is 1024")
 
     def status():
         done = subprocess.run([DETENT, "status", "--json"], env=environment(), check=False,
