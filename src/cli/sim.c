@@ -146,6 +146,17 @@ static void summarize(struct run *run, det_time real)
         det_format_duration(virtual_time, text, sizeof text), rate);
 }
 
+static void print_coverage(struct run *run)
+{
+    struct cli_coverage_counts counts = cli_coverage_count(&run->coverage);
+
+    cli_coverage_print(run->cli, &run->coverage, run->spec);
+    if (!run->cli->is_json && counts.transitions_taken < counts.transitions && run->seeds > 1)
+        cli_say(
+            run->cli, "each seed starts without coverage; more --steps reach deeper than more "
+                      "--seeds\n");
+}
+
 static int walk_seeds(struct run *run)
 {
     det_time from = det_world_now(run->cli->world, DET_CLOCK_MONOTONIC);
@@ -159,7 +170,7 @@ static int walk_seeds(struct run *run)
         cli_complain(run->cli, "%s", det_error_text(r));
         return CLI_FAILURE;
     }
-    cli_coverage_print(run->cli, &run->coverage, run->spec);
+    print_coverage(run);
     summarize(run, det_world_now(run->cli->world, DET_CLOCK_MONOTONIC) - from);
     return run->is_violated ? CLI_FAILURE : CLI_OK;
 }
@@ -235,10 +246,12 @@ const struct cli_command cli_command_sim = {
     .summary = "walk a machine at random in a simulated world",
     .about =
         "Starts instances and sends them events at random, legal and not, with random payloads;\n"
-        "lets time pass; effects, guards and hooks answer by chance. Half of the steps lead to\n"
-        "the nearest transition that this walk has not taken yet. After each step it compares\n"
-        "the instance with what its events lead to. Each seed is walked twice and must give the\n"
-        "same run. On a violation it prints the seed and the command that repeats it, and exits 1.",
+        "lets time pass; effects, guards and hooks answer by chance. Random walks alternate with\n"
+        "aimed walks to the nearest transition that this seed has not taken yet. Each seed starts\n"
+        "without coverage, so that it can be repeated alone; the coverage that is printed is of\n"
+        "all seeds together. After each step it compares the instance with what its events lead\n"
+        "to. Each seed is walked twice and must give the same run. On a violation it prints the\n"
+        "seed and the command that repeats it, and exits 1.",
     .operand = { .form = "FILE", .least = 1, .most = 1, .suffix = ".fsm" },
     .options = option_table,
     .run = run_command,

@@ -18,9 +18,7 @@
 #define LEGAL        750000
 #define HAS_ID       125000
 #define TO_NEXT_DUE  500000
-#define TO_FAR_DUE   60000  /* when it lies more than an hour ahead: nearer ones are more telling */
-#define STEERS       500000 /* towards what was not taken yet */
-#define RESTARTS     50000
+#define TO_FAR_DUE   60000 /* when it lies more than an hour ahead: nearer ones are more telling */
 #define POOL_THREADS 4
 
 static void observe(void *context, const struct det_note *note)
@@ -252,20 +250,42 @@ static bool is_over(struct walk *walk)
            view.instance.effects_pending == 0;
 }
 
+static int stop(struct walk *walk)
+{
+    return det_runtime_stop(
+        walk->stage.runtime, walk->machine, walk->instance, "by hand", NULL, NULL);
+}
+
+static int move_by_chance(struct walk *walk)
+{
+    if (det_sim_chance(walk->stage.sim, STOPS))
+        return stop(walk);
+    if (det_sim_chance(walk->stage.sim, ADVANCES))
+        return advance(walk, false);
+    send(walk, choose_event(walk));
+    return 0;
+}
+
 static int move(struct walk *walk)
 {
     unsigned event = 0;
-    enum walk_aim aim =
-        det_sim_chance(walk->stage.sim, STEERS) ? walk_steer_aim(walk, &event) : WALK_AIM_NONE;
-    bool is_stop = det_sim_chance(walk->stage.sim, aim == WALK_AIM_RESTART ? RESTARTS : STOPS);
+    int r = 0;
 
-    if (is_stop)
-        return det_runtime_stop(
-            walk->stage.runtime, walk->machine, walk->instance, "by hand", NULL, NULL);
-    if (aim == WALK_AIM_WAIT || det_sim_chance(walk->stage.sim, ADVANCES))
-        return advance(walk, aim == WALK_AIM_WAIT);
-    send(walk, aim == WALK_AIM_SEND ? event : choose_event(walk));
-    return 0;
+    switch (walk_steer_aim(walk, &event)) {
+    case WALK_AIM_NONE:
+        r = move_by_chance(walk);
+        break;
+    case WALK_AIM_SEND:
+        send(walk, event);
+        break;
+    case WALK_AIM_WAIT:
+        r = advance(walk, true);
+        break;
+    case WALK_AIM_RESTART:
+        r = stop(walk);
+        break;
+    }
+    return r;
 }
 
 static int step(struct walk *walk)

@@ -22,19 +22,28 @@ struct walk_model {
     bool is_timer_refused[DET_TIMERS_MAX];
 };
 
+/* One transition, as the aimed walks know it. */
+struct walk_way {
+    uint16_t vain; /* not taken: walks that aimed at it; taken: times it was wanted since then */
+    bool is_taken;
+};
+
 /* What the walk has not taken yet, and how far it is; walk_steer.c. */
 struct walk_steer {
-    size_t count;       /* of ways; 0: it is not steered */
-    uint8_t *tries;     /* by the number of the way; the most of them: it was taken or given up */
+    size_t count; /* of ways; 0: it is not steered */
+    struct walk_way *ways;
     uint32_t *distance; /* by state */
     size_t *order;      /* the numbers of the ways by their states */
-    uint64_t next;      /* the step from which on `distance` may be computed again */
-    bool is_stale;
+    size_t aim;         /* the way that the aimed walk leads to; `count`: any that was not taken */
+    bool is_aimed;      /* now: an aimed walk, else one by chance */
+    bool is_done;       /* nothing is left to aim at */
+    uint64_t spent;     /* steps of this aimed walk */
+    uint64_t next;      /* the step at which the next aimed walk begins */
 };
 
 /* What leads on. */
 enum walk_aim {
-    WALK_AIM_NONE,    /* nothing that is known of */
+    WALK_AIM_NONE,    /* chance: no aimed walk is under way */
     WALK_AIM_SEND,    /* an event from outside */
     WALK_AIM_WAIT,    /* an event of an effect or a timer */
     WALK_AIM_RESTART, /* a new instance: from here nothing new can be reached */
@@ -80,7 +89,7 @@ DET_MUST_CHECK int walk_steer_open(struct walk *walk);
 void walk_steer_close(struct walk *walk);
 /* A committed step took this way. */
 void walk_steer_note(struct walk *walk, const struct det_note *note, size_t way);
-/* What leads to the nearest way that was not taken; `ret_event` where it is an event. */
+/* The next step of an aimed walk; `ret_event` where it is an event. */
 enum walk_aim walk_steer_aim(struct walk *walk, unsigned *ret_event);
 /* Which of the events of an effect does. */
 unsigned walk_steer_product(struct walk *walk, const uint16_t *events, size_t count);

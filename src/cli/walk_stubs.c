@@ -18,7 +18,7 @@
 #define EFFECT_IS_MUTE 150000
 #define EFFECT_IS_SLOW 500000
 #define EFFECT_IS_LATE 200000 /* of the slow ones */
-#define EFFECT_IS_LED  500000 /* to what was not taken yet */
+#define EFFECT_IS_LED  500000 /* to what was not taken yet; in an aimed walk each one is */
 #define SLOW_MAX_MS    2000
 
 static bool answer_guard(void *context, unsigned index, const void *data, const void *event)
@@ -111,7 +111,8 @@ static int answer_effect(
     if (def->produces_count == 0 || det_sim_chance(walk->stage.sim, EFFECT_IS_MUTE))
         return DET_DONE;
     memset(ret, 0, walk->machine->event_size);
-    if (walk->steer.count > 0 && det_sim_chance(walk->stage.sim, EFFECT_IS_LED))
+    if (walk->steer.is_aimed ||
+        (walk->steer.count > 0 && det_sim_chance(walk->stage.sim, EFFECT_IS_LED)))
         event = walk_steer_product(walk, def->produces, def->produces_count);
     else
         event = def->produces[det_sim_random_below(walk->stage.sim, def->produces_count)];

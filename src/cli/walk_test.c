@@ -102,13 +102,13 @@ static void walks_reach_every_state(void **state)
     cli_coverage_deinit(&coverage, NULL);
 }
 
-static void expect_all_taken(const char *text, size_t size)
+static void expect_all_taken(const char *text, size_t size, uint64_t steps)
 {
     struct det_spec *spec;
     struct cli_coverage coverage;
     struct cli_coverage_counts counts;
     struct walk_options options = {
-        .seed = 1, .steps = 5000, .coverage = &coverage, .is_stopped = never
+        .seed = 1, .steps = steps, .coverage = &coverage, .is_stopped = never
     };
     struct walk_result result;
 
@@ -154,7 +154,28 @@ static void walks_lead_to_what_was_not_taken_yet(void **state)
     SAY("ON(ASKING, ANY(P, Q, R), LOST) ON(ASKING, T, FOUND) STAY(LOST, A) STAY(FOUND, A)\n");
     SAY("AFTER(FOUND, DAYS(30), LATE) ON(FOUND, LATE, OLD) STAY(OLD, ANY(A, B, C, D))\n");
 #undef SAY
-    expect_all_taken(text, used);
+    expect_all_taken(text, used, 5000);
+}
+
+/* One event of four leads on, the others lead back: half of the steps by chance never come far. */
+static void walks_reach_the_end_of_a_long_chain(void **state)
+{
+    enum { STATES = 40, TEXT_MAX = 16384 };
+    char *text = malloc(TEXT_MAX);
+    size_t used = 0;
+
+    (void)state;
+    assert_non_null(text);
+#define SAY(...) used += (size_t)snprintf(text + used, TEXT_MAX - used, __VA_ARGS__)
+    SAY("#define FSM_NAME chain\n#define FSM_PREFIX CHAIN\n");
+    SAY("EVENT(A, a) EVENT(B, b) EVENT(C, c) EVENT(D, d)\n");
+    for (int i = 0; i < STATES; i++)
+        SAY("STATE(S%d, s%d%s)\n", i, i, i ? "" : ", INITIAL");
+    for (int i = 0; i < STATES; i++)
+        SAY("ON(S%d, A, S%d) ON(S%d, ANY(B, C, D), S0)\n", i, (i + 1) % STATES, i);
+#undef SAY
+    expect_all_taken(text, used, 20000);
+    free(text);
 }
 
 /* A yes of the bank that comes after its time is over, and even after the order was cancelled. */
@@ -172,7 +193,7 @@ static void walks_meet_answers_that_come_too_late(void **state)
         "ON(REFUNDING, BACK, CANCELLED) STAY(CANCELLED, NO) STAY(PAID, CANCEL)\n";
 
     (void)state;
-    expect_all_taken(text, sizeof text - 1);
+    expect_all_taken(text, sizeof text - 1, 5000);
 }
 
 /* The model alone, fed with notes that a broken runtime might give. */
@@ -302,6 +323,7 @@ int main(void)
         cmocka_unit_test(every_seed_holds_and_is_the_same_twice),
         cmocka_unit_test(walks_reach_every_state),
         cmocka_unit_test(walks_lead_to_what_was_not_taken_yet),
+        cmocka_unit_test(walks_reach_the_end_of_a_long_chain),
         cmocka_unit_test(walks_meet_answers_that_come_too_late),
         cmocka_unit_test(the_model_finds_what_is_wrong),
         cmocka_unit_test(random_records_are_valid_and_differ),
