@@ -140,7 +140,8 @@ struct det_component {
     det_time wake_at;       /* DET_NEVER: none */
     uint16_t state;         /* of its machine */
     uint16_t timeout_event;
-    uint8_t phase; /* the executor's, as what follows */
+    uint16_t request; /* the event from outside that moved it last; UINT16_MAX: none */
+    uint8_t phase;    /* the executor's, as what follows */
     bool has_handle : 1, is_started : 1, wake_wanted : 1, end_wanted : 1;
     bool closed_told : 1, timer_stale : 1, failure_lost : 1;
 };
@@ -161,6 +162,7 @@ struct det_executor_counts {
     uint64_t supervised, ended, failed; /* components; failed ones are among the ended */
     uint64_t steps;                     /* transitions of machines */
     uint64_t turns;                     /* times that a component was run */
+    uint64_t repeats; /* requests that came again and were ignored: a second stop */
 };
 
 /* Runs on `loop`, which stays yours and must outlive it. NULL options are all zero. */

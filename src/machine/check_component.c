@@ -298,8 +298,8 @@ static bool is_stop(const struct det_build_row *event)
     return false;
 }
 
-/* A stop that leads to a state which does not take it: the second one is an error, and the
- * component fails while it drains. */
+/* A stop that leads to a state which does not take it. The same one again is ignored, but what got
+ * there in another way and is stopped then fails while it drains. */
 static void check_second_stop(
     struct det_build *build, const struct det_build_row *event, const struct det_build_row *row)
 {
@@ -312,8 +312,9 @@ static void check_second_stop(
         return;
     finding = det_build_report(
         &build->findings, DET_RULE_STOP_AGAIN, row, &row->on.to,
-        "a second %s fails %s in %s, which does not take it", event->name.text, build->name,
-        state->name.text);
+        "%s of %s does not take %s: the one that led there is ignored when it comes again, any "
+        "other fails it",
+        state->name.text, build->name, event->name.text);
     det_build_hint(
         &build->findings, finding, "say STAY(%s, %s), or UNHANDLED(%s, IGNORE)", state->name.text,
         event->name.text, event->name.text);

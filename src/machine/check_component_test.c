@@ -97,13 +97,15 @@ static struct det_machine_builder *open_draining(const char *stop, enum det_unha
     return b;
 }
 
-static void a_second_stop_that_fails_a_component_is_warned_of(void **unused)
+static void a_stop_that_what_stops_does_not_take_is_warned_of(void **unused)
 {
     struct det_machine_builder *b = open_draining("stop", DET_UNHANDLED_ERROR);
 
     (void)unused;
     expect(
-        b, "stop-again@14", "a second stop fails pump in DRAINING, which does not take it",
+        b, "stop-again@14",
+        "DRAINING of pump does not take stop: the one that led there is ignored when it comes "
+        "again, any other fails it",
         "say STAY(DRAINING, stop), or UNHANDLED(stop, IGNORE)");
     b = open_draining("stop", DET_UNHANDLED_ERROR);
     ON_LISTS(b, .from = DET_LIST("DRAINING"), .events = DET_LIST("stop"), .outcome = DET_STAY);
@@ -352,7 +354,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_component_that_has_all_breaks_no_rule),
         cmocka_unit_test(what_a_component_lacks_is_told),
-        cmocka_unit_test(a_second_stop_that_fails_a_component_is_warned_of),
+        cmocka_unit_test(a_stop_that_what_stops_does_not_take_is_warned_of),
         cmocka_unit_test(what_stands_once_is_told_when_it_stands_twice),
         cmocka_unit_test(a_closed_channel_counts_where_it_is_seen_and_taken),
         cmocka_unit_test(a_dispatch_has_a_function_unless_it_blocks),

@@ -280,12 +280,52 @@ static void a_message_that_finds_nothing_to_do_runs_nothing(void **state)
     assert_int_equal(det_executor_counts(fixture->executor).turns, turns);
 }
 
+static void a_second_drain_does_not_fail_what_drains(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
+    run_it(fixture);
+    pump->drain_answers = 10;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pump_handle_send(fixture->handle, pump_drain()), 0);
+    turn(fixture);
+    assert_int_equal(pump->component.state, PUMP_DRAINING);
+    assert_null(strstr(pump->trace, "note_failure"));
+    assert_int_equal(det_executor_counts(fixture->executor).repeats, 2);
+    /* What it does not take is a failure as before. */
+    assert_int_equal(pump_handle_send(fixture->handle, pump_pause()), 0);
+    turn(fixture);
+    assert_int_equal(pump->component.state, PUMP_BROKEN);
+    assert_int_equal(det_executor_counts(fixture->executor).repeats, 2);
+}
+
+/* After a failure nobody is on the way to where the request led: it is not lost in silence. */
+static void a_request_that_comes_again_after_a_failure_is_not_ignored(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
+    run_it(fixture);
+    assert_int_equal(pump_handle_send(fixture->handle, pump_drain()), 0);
+    assert_int_equal(pump_handle_send(fixture->handle, pump_pause()), 0);
+    turn(fixture);
+    assert_int_equal(pump->component.state, PUMP_BROKEN);
+    pump->trace[0] = '\0';
+    assert_int_equal(pump_handle_send(fixture->handle, pump_drain()), 0);
+    turn(fixture);
+    assert_string_equal(pump->trace, "note_failure ");
+    assert_int_equal(det_executor_counts(fixture->executor).repeats, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         PUMP_TEST(a_closed_channel_in_a_poll_state_is_a_failure_and_not_a_dispatch),
         PUMP_TEST(a_closed_channel_in_a_block_state_is_a_failure),
         PUMP_TEST(a_closed_channel_is_the_event_that_the_spec_names),
+        PUMP_TEST(a_second_drain_does_not_fail_what_drains),
+        PUMP_TEST(a_request_that_comes_again_after_a_failure_is_not_ignored),
         PUMP_TEST(what_is_queued_is_taken_before_the_channel_counts_as_closed),
         PUMP_TEST(a_closed_channel_is_told_once_to_states_with_work_of_their_own),
         PUMP_TEST(ignore_leaves_a_queued_event_for_the_next_poll),

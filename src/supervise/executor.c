@@ -159,6 +159,7 @@ static void init(
     *component = (struct det_component){ .executor = executor,
                                          .def = def,
                                          .timeout_at = DET_NEVER,
+                                         .request = UINT16_MAX,
                                          .wake_at = DET_NEVER,
                                          .state = machine->initial,
                                          .phase = DET_PHASE_PARKED };

@@ -21,7 +21,9 @@
  *   2. While the failure event is handled (its step, its actions and the events that they
  *      produced), another failure ends the component; after it, a failure is a new one.
  *   3. What actions of a step produced before one of them failed is dropped: the failure event is
- *      the next, and it finds the machine where it stands. */
+ *      the next, and it finds the machine where it stands.
+ *   4. A request from outside that moved the component and comes again, where its state has no row
+ *      for it, is counted and ignored until another request moves it or it fails. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -276,6 +278,7 @@ static void tell_failure(struct det_frame *frame)
 
     frame->is_pending = false;
     frame->is_failing = true;
+    frame->component->request = UINT16_MAX;
     frame->produced_count = 0;
     write_event(frame, frame->def->failure);
     r = step(frame, frame->event);
@@ -356,11 +359,33 @@ static void give_timeout(struct det_frame *frame)
     give(frame, frame->event);
 }
 
+/* The request that led here comes again, and no row says what that means: a second stop. */
+static bool is_repeat(const struct det_frame *frame, unsigned kind)
+{
+    const struct det_component *component = frame->component;
+
+    return kind == component->request &&
+           det_machine_step(frame->def->machine, component->state, kind)->outcome == DET_UNHANDLED;
+}
+
+static void give_request(struct det_frame *frame)
+{
+    unsigned from = frame->component->state, kind = det_event_kind(frame->event);
+
+    if (is_repeat(frame, kind)) {
+        frame->executor->counts.repeats++;
+        return;
+    }
+    give(frame, frame->event);
+    if (frame->component->state != from)
+        frame->component->request = (uint16_t)kind;
+}
+
 static void give_control(struct det_frame *frame)
 {
     switch (det_control_next(frame->component, frame->event)) {
     case DET_CONTROL_EVENT:
-        give(frame, frame->event);
+        give_request(frame);
         break;
     case DET_CONTROL_CLOSED:
         det_frame_fail(
