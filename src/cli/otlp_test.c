@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/patience.h"
 #include "lib/test.h"
 
 #include "cli/otlp.h"
@@ -231,7 +232,7 @@ static void close_bench(struct bench *bench)
     pthread_mutex_destroy(&bench->mutex);
 }
 
-#define LONG     DET_MINUTE
+#define LONG     DET_TEST_HANG
 #define ALL(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 static void spans_are_posted_with_their_headers(void **state)

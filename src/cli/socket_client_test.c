@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/socket_client.h"
+#include "lib/patience.h"
 
 /* A connected pair: the client under test, and what it talks to. */
 struct pair {
@@ -102,12 +103,12 @@ static void errors_come_with_their_code_and_text(void **state)
     open_pair(*state, &pair);
     say(&pair, "{\"id\":1,\"error\":{\"code\":\"NOT_FOUND\",\"text\":\"no task 'x'\"}}\n");
     assert_int_equal(
-        socket_client_call(pair.client, "stop", NULL, DET_SECOND, &data, &error),
+        socket_client_call(pair.client, "stop", NULL, DET_TEST_HANG, &data, &error),
         DET_ERR_NOT_FOUND);
     assert_string_equal(error.text, "no task 'x'");
     say(&pair, "{\"id\":null,\"error\":{\"code\":\"LIMIT\",\"text\":\"full\"}}\n");
     assert_int_equal(
-        socket_client_call(pair.client, "stop", NULL, DET_SECOND, &data, &error), DET_ERR_LIMIT);
+        socket_client_call(pair.client, "stop", NULL, DET_TEST_HANG, &data, &error), DET_ERR_LIMIT);
     close_pair(&pair);
 }
 
@@ -119,11 +120,12 @@ static void one_answer_is_one_call(void **state)
 
     open_pair(*state, &pair);
     say(&pair, "{\"id\":1,\"data\":[5]}\n{\"id\":2,\"end\":true}\n");
-    assert_int_equal(socket_client_call(pair.client, "a", NULL, DET_SECOND, &data, &error), 0);
+    assert_int_equal(socket_client_call(pair.client, "a", NULL, DET_TEST_HANG, &data, &error), 0);
     assert_int_equal(json_array_size(data), 1);
     json_decref(data);
     assert_int_equal(
-        socket_client_call(pair.client, "b", NULL, DET_SECOND, &data, &error), DET_ERR_MALFORMED);
+        socket_client_call(pair.client, "b", NULL, DET_TEST_HANG, &data, &error),
+        DET_ERR_MALFORMED);
     assert_int_equal(socket_client_call(pair.client, "c", NULL, 0, &data, &error), DET_ERR_TIMEOUT);
     assert_string_equal(error.text, "the detent that runs here does not answer");
     close_pair(&pair);

@@ -4,6 +4,7 @@
 /* test: threads */
 /* relay_test.c - the calls of a relay over real HTTP, against the mock: what is sent, each class of
  * failure, deadlines, cancelling, connections. */
+#include "lib/patience.h"
 #include "lib/test.h"
 
 #include <sys/resource.h>
@@ -33,7 +34,7 @@ static det_time now(void)
 
 static void house_open(struct house *house)
 {
-    *house = (struct house){ .call.timeout = 10 * DET_SECOND };
+    *house = (struct house){ .call.timeout = DET_TEST_HANG };
     assert_int_equal(relay_mock_open(SECRET, &house->mock), 0);
     assert_int_equal(
         relay_open(
@@ -388,7 +389,7 @@ static void test_a_deadline_is_kept(void **state)
     assert_int_equal(pull(&house), DET_ERR_TIMEOUT);
     assert_int_equal(house.failure.class, RELAY_NETWORK);
     assert_true(now() - begin >= 90 * DET_MILLISECOND);
-    assert_true(now() - begin < 5 * DET_SECOND);
+    assert_true(now() - begin < DET_TEST_HANG);
     house_close(&house);
 }
 
@@ -403,7 +404,6 @@ static bool has_arrived(void *user)
 static void test_a_call_can_be_cancelled(void **state)
 {
     struct house house;
-    det_time begin;
 
     (void)state;
     house_open(&house);
@@ -411,9 +411,7 @@ static void test_a_call_can_be_cancelled(void **state)
     fail_next(&house, RELAY_MOCK_PULL, (struct relay_mock_fault){ .delay = DET_HOUR });
     house.call.is_cancelled = has_arrived;
     house.call.user = &house;
-    begin = now();
     assert_int_equal(pull(&house), DET_ERR_CANCELLED);
-    assert_true(now() - begin < 5 * DET_SECOND);
     house.call.is_cancelled = NULL;
     assert_int_equal(pull(&house), 0);
     house_close(&house);

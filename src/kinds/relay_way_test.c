@@ -4,6 +4,7 @@
 /* test: threads */
 /* relay_way_test.c - the way to a relay: certificates are checked, and a proxy of the environment
  * is used, but not for this machine. */
+#include "lib/patience.h"
 #include "lib/test.h"
 
 #include <arpa/inet.h>
@@ -19,7 +20,7 @@
 
 static int log_in(const char *url, struct relay_failure *failure)
 {
-    struct relay_call call = { .timeout = 10 * DET_SECOND };
+    struct relay_call call = { .timeout = DET_TEST_HANG };
     struct relay_instance instance;
     struct relay *relay = NULL;
     int r;

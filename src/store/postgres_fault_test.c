@@ -8,6 +8,7 @@
 /* test: sanitized */
 #include "store/postgres_test.h"
 
+#include "lib/patience.h"
 #include "lib/proxy.h"
 #include "os/os.h"
 
@@ -197,7 +198,8 @@ static void a_row_that_stays_locked_is_busy_in_the_end(void **state)
     char *text;
 
     (void)state;
-    pad->store = store_at(url, &(struct det_store_options){ .timeout = 2 * DET_SECOND });
+    pad->store =
+        store_at(url, &(struct det_store_options){ .timeout = 2 * DET_SECOND * det_test_load() });
     text =
         det_postgres_qualify(postgres_store_of(pad->store), "SELECT 1 FROM @instances FOR UPDATE");
     PQclear(PQexec(other, "BEGIN"));
@@ -258,7 +260,7 @@ static void a_server_that_stays_away_is_an_error_in_time(void **state)
     assert_true(why[0]);
     assert_false(pad->store->ops->is_lost(pad->store));
     det_test_postgres_start(server, NULL);
-    hurry(pad, 10 * DET_SECOND);
+    hurry(pad, DET_TEST_HANG);
     assert_int_equal(send(pad, BARE, NULL), 0);
     assert_false(pad->store->ops->is_away(pad->store, why, sizeof why));
     desk_close(pad);
@@ -488,7 +490,7 @@ static void ring_bell(void *context)
 
 static void await_bell(struct bell *bell, unsigned count)
 {
-    det_time deadline = det_world_now(bell->world, DET_CLOCK_MONOTONIC) + 30 * DET_SECOND;
+    det_time deadline = det_world_now(bell->world, DET_CLOCK_MONOTONIC) + DET_TEST_HANG;
     int r = 0;
 
     det_mutex_lock(bell->world, bell->mutex);
@@ -554,7 +556,7 @@ static void a_listener_that_is_not_answered_ends_when_it_must(void **state)
         assert_int_equal(det_world_sleep(world, DET_MILLISECOND), 0);
     begun = det_world_now(world, DET_CLOCK_MONOTONIC);
     pad->store->ops->listen(pad->store, NULL, NULL);
-    assert_true(det_world_now(world, DET_CLOCK_MONOTONIC) - begun < DET_MINUTE);
+    assert_true(det_world_now(world, DET_CLOCK_MONOTONIC) - begun < DET_TEST_HANG);
     desk_close(pad);
     det_test_proxy_close(proxy);
     free(through);

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "lib/patience.h"
 #include "lib/proxy.h"
 #include "store/upgrade_cases.h"
 
@@ -318,7 +319,7 @@ static void the_start_behind_which_an_older_program_pruned_is_not_told(void **st
 
 static void an_upgrade_that_is_not_answered_ends_when_its_time_is_over(void **state)
 {
-    const struct det_store_options options = { .timeout = 2 * DET_SECOND };
+    const struct det_store_options options = { .timeout = 2 * DET_SECOND * det_test_load() };
     struct det_test_proxy *proxy = det_test_proxy_open(server);
     struct det_error error = { 0 };
     struct det_store *store = NULL;

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 import shop
-from patience import now
+from patience import HANG, now
 from openapi import operations
 from shop import (DETENT, SOCKET, Daemon, Stream, Up, Wire, check, environment, equal,
                   project, start, token, wait_until)
@@ -348,7 +348,7 @@ def test_who_guesses_waits_and_others_do_not():
     # From 1 ms each one waits twice as long as the one before, up to a second.
     check(max(first) >= 0.25, f"nobody has waited: {first}")
     check(len(spans) == len(ways) and min(spans) >= 0.9, f"some have not waited: {spans}")
-    check(len(others) > 100 and sorted(others)[len(others) * 9 // 10] < 0.1,
+    check(len(others) > 10 and sorted(others)[len(others) * 9 // 10] < 0.1,
           f"others have waited, too: {len(others)}, {max(others)}")
     # Nobody waits for them at the end: the guess is there before those who ask behind it.
     with Wire(daemon.address) as last:
@@ -603,7 +603,7 @@ def ask_over_tls(port, name, value):
     context.check_hostname = False
     if name:
         context.load_cert_chain(f"{name}.pem", f"{name}.key")
-    client = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=10)
+    client = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=HANG)
     try:
         client.request("GET", "/v1/status", headers={"Authorization": f"Bearer {value}"})
         return client.getresponse().status
@@ -638,7 +638,7 @@ def test_a_password_of_a_store_is_not_told():
     text = shop.COUNTERS.replace("sqlite:shop.db", f"postgres://me:{secret}@127.0.0.1:1/nothing")
     project(text)
     done = subprocess.run([DETENT, "up", "--listen", "127.0.0.1:0"], env=environment(),
-                          capture_output=True, check=False, timeout=30)
+                          capture_output=True, check=False, timeout=HANG)
     check(done.returncode != 0, done)
     canaries.look("what it says", done.stdout + done.stderr)
     for words in (("check", "detent.yaml"), ("list",), ("store", "info"), ("config",)):

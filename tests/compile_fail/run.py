@@ -147,7 +147,7 @@ def worker_program(path, folder):
 def compiled(compiler, root, source, include, extra):
     command = [compiler, "-std=c17", "-c", "-o", "/dev/null", "-fdiagnostics-color=never",
                f"-I{include}", f"-I{root / 'include'}", *extra, str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=600)
     return done.returncode == 0, done.stderr
 
 

@@ -4,12 +4,13 @@
 // Chromium for the tests: one for all of them, a fresh context for each.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 
 /** Packages are in the folder that DETENT_MODULES names, not in the tree. */
-const load = createRequire(resolve(process.env.DETENT_MODULES ?? ".", "package.json"));
-const { chromium } = load("playwright-core");
-const AXE = readFileSync(load.resolve("axe-core/axe.min.js"), "utf8");
+const packages = createRequire(resolve(process.env.DETENT_MODULES ?? ".", "package.json"));
+const { chromium } = packages("playwright-core");
+const AXE = readFileSync(packages.resolve("axe-core/axe.min.js"), "utf8");
 
 const FLAGS = [
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -49,6 +50,12 @@ export async function open(browser, base, { width = 1280, height = 860, expected
         if (origin !== opened.base && protocol !== "data:" && protocol !== "blob:") opened.wrong.push("request: " + request.url());
     });
     return opened;
+}
+
+/** How many programs are ready to run for each processor, now; at least 1. As patience.py has it. */
+export function load() {
+    const [ready] = readFileSync("/proc/loadavg", "utf8").split(" ")[3].split("/");
+    return Math.max(1, (Number(ready) - 1) / availableParallelism());
 }
 
 /** Goes to a place of the console as a link in it would. */

@@ -7,13 +7,14 @@ import assert from "node:assert/strict";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
-import { go, launch, open, violations } from "./browser.mjs";
+import { go, launch, load, open, violations } from "./browser.mjs";
 import { Daemon } from "./driver.mjs";
 import { populate, TEXTS } from "./people.mjs";
 import { SCREENS } from "./screens.mjs";
 
 const SHOTS = process.env.DETENT_SHOTS ?? "shots";
-const LIVE_MS = 1000;
+const LIVE_MS = 1000; // on an idle machine
+const SAMPLE_MS = 50;
 const WIDE = { width: 1280, height: 900 };
 const NARROW = { width: 390, height: 844 };
 
@@ -130,13 +131,22 @@ function expectToSee(selector, text) {
     );
 }
 
-/** What `act` commits is seen before a second is over, by the clock that we and the page share. */
+/**
+ * What `act` commits is seen before a second of an idle machine is over, by the clock that we and
+ * the page share: the most that was ready to run meanwhile makes it longer.
+ */
 async function live(told, act) {
-    await act();
-    const committed = Date.now();
-    const took = (await page.evaluate(() => globalThis.seen)) - committed;
-    told.diagnostic(`seen after ${took} ms`);
-    assert.ok(took < LIVE_MS, `${took} ms`);
+    let most = load();
+    const sampler = setInterval(() => (most = Math.max(most, load())), SAMPLE_MS);
+    try {
+        await act();
+        const committed = Date.now();
+        const took = (await page.evaluate(() => globalThis.seen)) - committed;
+        told.diagnostic(`seen after ${took} ms, ${most.toFixed(1)} ready for each processor`);
+        assert.ok(took < LIVE_MS * most, `${took} ms`);
+    } finally {
+        clearInterval(sampler);
+    }
 }
 
 const pay = (id, card) => server.send("order", id, "pay", { card, cents: 77, channel: "shop" });

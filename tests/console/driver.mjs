@@ -11,6 +11,9 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+/** For what hangs; a busy machine takes less. */
+const SETTLED_MS = 300000;
+
 /** A port of its own, so that the daemon comes back where it was. */
 function freePort() {
     return new Promise((resolve) => {
@@ -118,7 +121,7 @@ export class Daemon {
 
     /** Asks until the answer is as wanted. */
     async settled(path, holds) {
-        for (const end = Date.now() + 20000; ; ) {
+        for (const end = Date.now() + SETTLED_MS; ; ) {
             const answer = await this.ask("GET", path);
             if (holds(answer)) return answer;
             if (Date.now() > end) throw new Error(`${path} did not come to: ${holds}\n${JSON.stringify(answer)}`);

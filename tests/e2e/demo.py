@@ -213,7 +213,7 @@ def test_the_bank_answers_a_key_once_and_for_ever():
     rows = [json.loads(line) for line in Path("ledger.json").read_text().splitlines()]
     equal([row["cents"] for row in rows], [500, 513, 700])
     bank.process.send_signal(signal.SIGINT)
-    equal(bank.process.wait(30), 0)
+    equal(bank.process.wait(PATIENCE), 0)
 
 
 def test_a_bank_with_a_full_ledger_charges_nobody():
