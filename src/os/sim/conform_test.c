@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* conform_test.c - the simulated world holds what every world holds, whatever the seed. */
+/* conform_test.c - the simulated world holds what every world holds, whatever the seed.
+ *
+ * Not for thread sanitizer, which cannot follow the switches of stacks (context.h). */
 #include "os/file_cases.h"
 #include "os/loan_cases.h"
 #include "os/pool_cases.h"
