@@ -24,7 +24,7 @@ from up import DETENT, PATIENCE, SANITIZER, SLEEPER, Client, Up, check, config, 
 from up import equal, wait_until
 
 PROJECT = """version: 1
-defaults: {backoff: {first: 20s, max: 20s, jitter: none}, grace: 5s}
+defaults: {backoff: {first: 19m, max: 19m, jitter: none}, grace: 5s}
 groups:
   back: {strategy: rest-for-one, intensity: {count: 5, window: 10s}}
 slots:

@@ -251,7 +251,7 @@ def test_watch_shows_attempts_and_what_the_bank_says():
     one = begin()
     detent("start", "order", "o-1")
     detent("send", "o-1", "pay", *PAY)
-    told = objects("watch", "o-1", "--after", "0", "--timeout", "60s")
+    told = objects("watch", "o-1", "--after", "0", "--timeout", "10m")
     failed = [item for item in told if item["type"] == "attempt"]
     equal(failed[-1]["attempts"], 2)
     equal(failed[-1]["reason"], "status 500: still closed")

@@ -7,6 +7,7 @@
 
 The frame is that of up.py. examples/check has the example with its drill.
 """
+import math
 import os
 import shutil
 import signal
@@ -412,7 +413,7 @@ static void risk(const char *function, const char *place)
 ISOLATED = """version: 1
 workers:
   name: plant
-  limits: {{tick: 20ms, observe_every: 50ms, observe_timeout: 2s, action_timeout: 2s}}
+  limits: {{tick: 20ms, observe_every: 50ms, observe_timeout: {span}s, action_timeout: {span}s}}
   modules: {{path: ./valve.so, isolate: process}}
   children:
     - {{name: a, kind: valve, config: {{place: {folder}/a}}}}
@@ -424,7 +425,8 @@ def isolated(**crashes):
     build_valve(RISKY_CODE)
     for name, crash in crashes.items():
         Path(name).write_text(crash)
-    Path("detent.yaml").write_text(ISOLATED.format(folder=os.getcwd()))
+    Path("detent.yaml").write_text(ISOLATED.format(
+        folder=os.getcwd(), span=2 * math.ceil(patience.load())))
     detent("check", "detent.yaml")
     return Up()
 

@@ -28,4 +28,12 @@ static inline int64_t det_test_load(void)
     return ready > cores && cores > 0 ? (ready + cores - 1) / cores : 1;
 }
 
+/* The most that was seen: for a limit on what has taken a while. */
+static inline int64_t det_test_load_since(int64_t before)
+{
+    int64_t now = det_test_load();
+
+    return now > before ? now : before;
+}
+
 #endif
