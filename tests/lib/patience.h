@@ -9,6 +9,8 @@
 #define DET_TEST_PATIENCE_H
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <detent/base.h>
@@ -20,9 +22,14 @@ static inline int64_t det_test_load(void)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN), ready = 1;
     FILE *file = fopen("/proc/loadavg", "re");
+    char text[128] = "", *at = text;
 
-    if (file && fscanf(file, "%*f %*f %*f %ld/", &ready) != 1)
-        ready = 1;
+    if (file && fgets(text, sizeof text, file)) {
+        /* "1.25 0.80 0.40 3/250 4711": the fourth is ready of all. */
+        for (int i = 0; i < 3 && at; i++)
+            at = strchr(at + (i > 0), ' ');
+        ready = at ? strtol(at, NULL, 10) : 1;
+    }
     if (file)
         (void)fclose(file);
     return ready > cores && cores > 0 ? (ready + cores - 1) / cores : 1;
