@@ -174,6 +174,9 @@ static int add_effect(void *context, const struct det_pending_effect *effect)
     case DET_EFFECT_RUNNING:
         add(&waiting->line, "under way");
         break;
+    case DET_EFFECT_QUEUED:
+        add(&waiting->line, "waits for a thread");
+        break;
     case DET_EFFECT_WAITING:
         add(&waiting->line, "tried %u times, again in %s", effect->attempts, span);
         break;

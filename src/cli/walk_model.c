@@ -150,10 +150,13 @@ static int check_timer(void *context, const struct det_timer_record *row)
 {
     struct timer_check *check = context;
     struct walk *walk = check->walk;
+    bool is_deferred = strcmp(row->name, DET_DEFERRED_TIMER_NAME) == 0;
     int id = *row->name ? det_machine_find_timer(walk->machine, row->name) : -1;
     det_time due = id < 0 ? walk->model.timeout_due : walk->model.timers[id];
     bool is_refused = id < 0 ? walk->model.is_timeout_refused : walk->model.is_timer_refused[id];
 
+    if (is_deferred)
+        return 0;
     if (*row->name ? id < 0 || check->has_timer[id] : check->has_timeout)
         walk_fail(walk, "timer '%s' is armed twice, or unknown", row->name);
     if (row->due != due)

@@ -88,8 +88,8 @@ static void another_schema_version_is_refused(void **state)
     struct det_store *store = store_at(url, NULL);
 
     (void)state;
-    free(sql(store, "UPDATE @store SET schema = 7"));
-    refused(url, NULL, DET_ERR_VERSION, "are of version 7, this program knows 6");
+    free(sql(store, "UPDATE @store SET schema = 8"));
+    refused(url, NULL, DET_ERR_VERSION, "are of version 8, this program knows 7");
     free(sql(store, "UPDATE @store SET schema = 0"));
     refused(url, NULL, DET_ERR_VERSION, "are of version 0");
     free(sql(store, "DELETE FROM @store"));

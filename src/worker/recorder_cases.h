@@ -127,7 +127,7 @@ static void a_store_that_fails_is_told_and_not_asked_again(void **state)
     write_many(&office, 'a', 1);
     turn_until_told(&office);
     assert_string_equal(
-        "the store did not save 1 documents, the first is \"a62\": it is in use; try again",
+        "the store did not save 1 document, the first is \"a62\": it is in use; try again",
         office.text);
     office_deinit(&office);
 }
