@@ -152,6 +152,10 @@ static int serve(
 
     /* Somebody else may have migrated it since we opened. */
     r = det_postgres_renames_read(store, retfail);
+    if (r < 0 && retfail->action == POSTGRES_DONE)
+        return det_error_set(
+            serving->reterr, r, "%s cannot be served: the renames of the store cannot be read: %s",
+            serving->definition->machine->name, det_error_text(r));
     if (r == 0)
         r = det_postgres_run(store, &definitions, retfail);
     if (r == 0 && !serving->is_sole)
