@@ -82,6 +82,7 @@ nightly: check test
 	@CONTRACT_FUZZ_SEED=$$(date +%s) CONTRACT_FUZZ_EXAMPLES=$(NIGHTLY_CONTRACT_EXAMPLES) \
 		tests/outside/contract_fuzz.py build/release/detent build/release/tests/nasty-child \
 		|| test $$? = 77
+	@tests/outside/bit_flips.py --seed $$(date +%s)
 	@scripts/build asan
 	@ctest --preset clang
 	@ctest --test-dir build/asan --output-on-failure -j4
