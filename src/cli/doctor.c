@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* doctor.c - `detent doctor`: what of a project is not safe, or will not be for long, and what to
- * do. Nothing is changed, and a detent that runs is not asked. */
+ * do. Nothing is changed, and a detent that runs is not asked; a server of PostgreSQL is. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <detent/driver/store.h>
 
 #include "base/text.h"
 #include "cli/command.h"
@@ -177,11 +179,41 @@ static void look_at_copies(struct doctor *doctor, const char *path, const char *
         closedir(folder);
 }
 
+/* A server is asked for its settings, and waited for no longer than this. */
+#define SERVER_WAIT (5 * DET_SECOND)
+
+static bool is_server(const char *url)
+{
+    return strncmp(url, "postgres:", 9) == 0 || strncmp(url, "postgresql:", 11) == 0;
+}
+
+/* One that has no store yet has nothing to lose. */
+static void look_at_server(struct doctor *doctor, const char *url)
+{
+    const struct det_store_options options = { .world = doctor->cli->world,
+                                               .allocator = doctor->cli->allocator,
+                                               .timeout = SERVER_WAIT,
+                                               .is_read_only = true,
+                                               .must_exist = true };
+    struct det_store *store = NULL;
+    struct det_error error = { 0 };
+    int r;
+
+    r = det_store_open_with(url, &options, &store, &error);
+    if (r == 0 && store->advice)
+        find(doctor, CLI_OK, "store: %s", store->advice);
+    else if (r < 0 && r != DET_ERR_NOT_FOUND)
+        find(doctor, CLI_OK, "store: its settings were not examined: %s", error.text);
+    det_store_close(store);
+}
+
 static void look_at_store(struct doctor *doctor)
 {
     const char *url = doctor->file.config.store;
     char path[2 * DET_PATH_MAX], folder[DET_PATH_MAX];
 
+    if (url && is_server(url))
+        look_at_server(doctor, url);
     if (!url || strncmp(url, "sqlite:", 7) != 0)
         return;
     snprintf(

@@ -90,6 +90,8 @@ int store_verify(struct cli_store *store, const char *path)
     else
         cli_say(
             store->cli, "%s: %llu instance%s verified: ok\n", store->url, STORE_COUNT(check.total));
+    if (store->store->advice)
+        cli_say(store->cli, "%s: %s\n", store->url, store->store->advice);
     return check.findings ? CLI_FAILURE : CLI_OK;
 }
 

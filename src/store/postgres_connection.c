@@ -134,6 +134,16 @@ static int check_settings(const PGresult *row, struct det_error *reterr)
     return 0;
 }
 
+/* Not refused: no commit is lost without them, and they cannot be switched on while it runs. */
+static const char *advice_of(const PGresult *row)
+{
+    if (strcmp(det_postgres_text(row, 0, 5), "on") == 0)
+        return NULL;
+    return "the PostgreSQL server has no data checksums, so that damage on its disk to leases, "
+           "locks, the state of jobs or a missing row is not found; stop it and run 'pg_checksums "
+           "--enable', or make the cluster with 'initdb --data-checksums'";
+}
+
 /* The same store as ever, and no younger than it was. */
 static int check_store(struct postgres_store *store, const PGresult *row, struct det_error *reterr)
 {
@@ -186,6 +196,8 @@ static int check(
         det_postgres_clock(store, det_postgres_number(exchange.results[0], 0, 4));
         if (!store->is_read_only)
             r = check_settings(exchange.results[0], reterr);
+        if (!is_known)
+            store->store.advice = advice_of(exchange.results[0]);
         if (r == 0 && is_known)
             r = check_store(store, exchange.results[1], reterr);
     }

@@ -119,6 +119,23 @@ static void a_server_that_may_lose_a_commit_is_refused(void **state)
     free(url);
 }
 
+/* tests/e2e/postgres.py has both kinds of server. */
+static void a_server_without_data_checksums_is_advised_against(void **state)
+{
+    char *url = det_test_postgres_url(server, NULL);
+    struct det_store *store = store_at(url, NULL);
+    char *setting = det_test_postgres_execute(server, "SHOW data_checksums");
+    bool has_checksums = strcmp(setting, "on") == 0;
+
+    (void)state;
+    assert_int_equal(store->advice == NULL, has_checksums);
+    if (!has_checksums)
+        assert_non_null(strstr(store->advice, "pg_checksums --enable"));
+    det_store_close(store);
+    free(setting);
+    free(url);
+}
+
 static void options_that_make_no_sense_are_refused(void **state)
 {
     char *url = det_test_postgres_url(server, NULL);
@@ -488,6 +505,7 @@ int main(void)
         cmocka_unit_test(what_is_missing_is_listed_in_one_error),
         cmocka_unit_test(another_schema_version_is_refused),
         cmocka_unit_test(a_server_that_may_lose_a_commit_is_refused),
+        cmocka_unit_test(a_server_without_data_checksums_is_advised_against),
         cmocka_unit_test(options_that_make_no_sense_are_refused),
         cmocka_unit_test(a_url_can_be_judged_without_a_server),
         cmocka_unit_test(what_the_system_does_not_give_is_told),

@@ -41,7 +41,7 @@ def programs():
 class Server:
     """A server of our own; each test gets its own schema."""
 
-    def __init__(self):
+    def __init__(self, *options):
         self.folder = Path(tempfile.mkdtemp(prefix="detent-pg-"))
         self.count = 0
         self.options = {}
@@ -51,8 +51,8 @@ class Server:
             shutil.chown(self.folder, user)
         os.chmod(self.folder, 0o755)
         data = self.folder / "data"
-        subprocess.run([programs() / "initdb", "-D", data, "-A", "trust", "-U", "detent", "-N"],
-                       check=True, capture_output=True, cwd="/", **self.options)
+        subprocess.run([programs() / "initdb", "-D", data, "-A", "trust", "-U", "detent", "-N",
+                        *options], check=True, capture_output=True, cwd="/", **self.options)
         atexit.register(self.close)
         self.start()
 
@@ -69,6 +69,13 @@ class Server:
     def crash(self):
         self.process.send_signal(signal.SIGQUIT)
         self.process.wait()
+
+    def enable_checksums(self):
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait()
+        subprocess.run([programs() / "pg_checksums", "--enable", "-D", self.folder / "data"],
+                       check=True, capture_output=True, cwd="/", **self.options)
+        self.start()
 
     @staticmethod
     def has_user(name):
@@ -135,6 +142,35 @@ def test_what_a_server_does_better_is_said():
     done = run("get", "o-1", "--store", "postgres://detent:secret@/none?host=/nowhere")
     check(done.returncode == 1 and "secret" not in done.stderr, done.stderr)
     equal(len(done.stderr.splitlines()), 1)
+
+
+def test_a_server_without_data_checksums_is_advised_against():
+    # From version 18 on they are the default.
+    has_default = int(programs().parent.name) >= 18
+    server = Server(*(["--no-data-checksums"] if has_default else []))
+    url = server.url()
+    advice = "run 'pg_checksums --enable', or make the cluster with 'initdb --data-checksums'"
+    Path("order.fsm").write_text(ORDER)
+    Path("detent.yaml").write_text(f"version: 1\nstore: {url}\ntasks:\n  a: {{run: sleep 60}}\n")
+
+    def findings():
+        return [f["text"] for f in objects("doctor") if f["text"].startswith("store: ")]
+
+    # There is no store in it yet.
+    equal(findings(), [])
+    detent("start", "order.fsm", "o-1", "--store", url, out="o-1: pending")
+    found = findings()
+    equal(len(found), 1)
+    check(found[0].endswith(advice), found)
+    detent("store", "verify", "--store", url, err=["1 instance verified: ok", advice])
+    server.enable_checksums()
+    equal(findings(), [])
+    done = detent("store", "verify", "--store", url, err="1 instance verified: ok")
+    check("checksums" not in done.stderr, done.stderr)
+    server.crash()
+    found = findings()
+    equal(len(found), 1)
+    check("its settings were not examined" in found[0], found)
 
 
 def test_a_watcher_sees_what_others_do():

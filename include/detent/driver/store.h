@@ -490,6 +490,9 @@ struct det_store {
     char owner[33];   /* which node this opening is, new each time; "" where it is not shared */
     unsigned schema;  /* of its tables; 0: it has none */
     unsigned writers; /* so many commits can be on their way at once; 0: one */
+    /* What to change outside the store so that all damage is found: a sentence with the remedy, set
+     * while it is opened; NULL: nothing. */
+    const char *advice;
 };
 
 /* A line in src/store/drivers.def names one of these. */
