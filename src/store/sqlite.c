@@ -87,10 +87,14 @@ static int read_url(struct sqlite_store *store, const char *rest, struct det_err
 }
 
 /* After a failed sync memory may show what the disk does not have; so what counts is read from the
- * disk. The files stay open, because closing them would give up locks, see sqlite_place.c. */
+ * disk. That takes longer the larger the file is, and is not needed where the last writer has synced
+ * all of it and closed it. The files stay open, because closing them would give up locks, see
+ * sqlite_place.c. */
 static void forget_cached(struct sqlite_store *store)
 {
     static const char *const suffixes[] = { "", "-wal" };
+    struct det_world *world = store->store.world;
+    bool is_synced = det_sqlite_mark_take_closed(store);
     char path[DET_PATH_MAX];
 
     for (size_t i = 0; i < 2; i++) {
@@ -98,8 +102,15 @@ static void forget_cached(struct sqlite_store *store)
 
         memcpy(path, store->path, length);
         memcpy(path + length, suffixes[i], strlen(suffixes[i]) + 1);
-        if (det_file_open(store->store.world, path, DET_FILE_READ, &store->kept[i]) == 0)
-            det_file_forget(store->store.world, store->kept[i]);
+        if (det_file_open(world, path, DET_FILE_READ, &store->kept[i]) < 0)
+            store->kept[i] = NULL;
+    }
+    /* What is in the log has come later. */
+    if (is_synced && (!store->kept[1] || det_file_size(world, store->kept[1]) == 0))
+        return;
+    for (size_t i = 0; i < 2; i++) {
+        if (store->kept[i])
+            det_file_forget(world, store->kept[i]);
     }
 }
 

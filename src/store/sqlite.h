@@ -140,6 +140,7 @@ struct sqlite_mark {
     uint32_t page_size, page_sum;
     uint32_t file_sum; /* of that page as the file had it, and of the header of the file */
     bool has_page;
+    bool is_closed; /* all was in the file and synced */
 };
 
 struct sqlite_store {
@@ -324,6 +325,11 @@ DET_MUST_CHECK int det_sqlite_upgrade(
 bool det_sqlite_mark_find(const struct sqlite_store *store, struct sqlite_mark *ret);
 /* Whether acknowledged frames were in the log only. */
 bool det_sqlite_mark_is_in_log(const struct sqlite_mark *mark);
+/* Whether the last writer has closed it with all of it in the file and synced. From then on the mark
+ * says that it is open; while this process has it locked, before anything is written. */
+bool det_sqlite_mark_take_closed(const struct sqlite_store *store);
+/* While it is closed, after a checkpoint that went well. */
+void det_sqlite_mark_set_closed(const struct sqlite_store *store);
 /* How many positions the store has lost against a mark; 0: nothing; -1: changes without positions.
  * `database` has read something; `position` is the last one that is there. */
 int64_t det_sqlite_mark_lost(const struct sqlite_mark *mark, sqlite3 *database, int64_t position);

@@ -40,8 +40,8 @@ void det_sqlite_checkpoint(struct sqlite_store *store)
 
 void det_sqlite_checkpoint_last(struct sqlite_store *store)
 {
-    if (store->mark)
-        (void)run_checkpoint(store);
+    if (store->mark && run_checkpoint(store) == 0)
+        det_sqlite_mark_set_closed(store);
 }
 
 static bool path_exists(const struct sqlite_store *store, const char *path)

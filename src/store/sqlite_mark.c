@@ -32,6 +32,8 @@ enum {
     AT_FILE_SUM = 108,
     AT_WHOLE_SUM = 112,
     WHOLE_USED = 116,
+    AT_CLOSED = 116,
+    SLOT_WRITTEN = 120,
 };
 
 /* In the index of the log, https://sqlite.org/walformat.html: in the order of this machine. */
@@ -169,6 +171,7 @@ static bool read_slot(
     ret->page_sum = (uint32_t)get(slot + AT_PAGE_SUM, 4);
     ret->file_sum = (uint32_t)get(slot + AT_FILE_SUM, 4);
     ret->has_page = get(slot + AT_WHOLE_SUM, 4) == det_crc32c(0, slot, AT_WHOLE_SUM);
+    ret->is_closed = ret->has_page && get(slot + AT_CLOSED, 4) == det_crc32c(0, slot, AT_CLOSED);
     return true;
 }
 
@@ -187,6 +190,48 @@ static bool read_mark(
         return false;
     *ret = found[is_there[1] && (!is_there[0] || found[1].generation > found[0].generation)];
     return true;
+}
+
+static uint64_t slot_at(uint64_t generation)
+{
+    return generation % 2 * SLOT_SIZE;
+}
+
+bool det_sqlite_mark_take_closed(const struct sqlite_store *store)
+{
+    static const unsigned char open[4] = { 0 };
+    struct det_world *world = store->store.world;
+    struct sqlite_mark mark = { 0 };
+    struct det_file *file = NULL;
+    char path[DET_PATH_MAX];
+    bool is_closed;
+
+    if (store->vfs)
+        return false;
+    (void)snprintf(path, sizeof path, "%s.mark", store->path);
+    if (det_file_open(world, path, DET_FILE_READ | DET_FILE_WRITE, &file) < 0)
+        return false;
+    is_closed =
+        read_mark(store, file, &mark) && mark.is_closed &&
+        det_file_write(world, file, slot_at(mark.generation) + AT_CLOSED, open, sizeof open) >= 0;
+    det_file_close(world, file);
+    return is_closed;
+}
+
+void det_sqlite_mark_set_closed(const struct sqlite_store *store)
+{
+    struct det_world *world = store->store.world;
+    uint64_t at = slot_at(store->mark_generation);
+    unsigned char slot[AT_CLOSED], sum[4];
+    struct sqlite_mark log = { 0 };
+
+    if (!read_log(store->writer.database, &log) || log.frames > log.checkpointed ||
+        det_file_read(world, store->mark, at, slot, sizeof slot) < (int64_t)sizeof slot)
+        return;
+    put(sum, det_crc32c(0, slot, sizeof slot), 4);
+    /* Without it the next one reads the file from the disk. */
+    if (det_file_write(world, store->mark, at + AT_CLOSED, sum, sizeof sum) < 0)
+        return;
 }
 
 bool det_sqlite_mark_is_in_log(const struct sqlite_mark *mark)
@@ -326,7 +371,7 @@ int det_sqlite_mark_open(struct sqlite_store *store, struct det_error *reterr)
 /* A failure leaves an older mark, which is right too. */
 void det_sqlite_mark_write(struct sqlite_store *store)
 {
-    unsigned char slot[WHOLE_USED] = MAGIC;
+    unsigned char slot[SLOT_WRITTEN] = MAGIC;
     struct sqlite_mark log = { 0 };
 
     if (!store->mark || !read_log(store->writer.database, &log))
@@ -347,8 +392,8 @@ void det_sqlite_mark_write(struct sqlite_store *store)
     put(slot + AT_FILE_SUM, log.file_sum, 4);
     put(slot + AT_WHOLE_SUM, det_crc32c(0, slot, AT_WHOLE_SUM), 4);
     if (det_file_write(
-            store->store.world, store->mark, store->mark_generation % 2 * SLOT_SIZE, slot,
-            sizeof slot) < 0)
+            store->store.world, store->mark, slot_at(store->mark_generation), slot, sizeof slot) <
+        0)
         return;
 }
 

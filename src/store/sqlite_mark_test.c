@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "os/os.h"
+
 #define SENT 60
 
 static char *path_of(const struct shelf *shelf, const char *suffix, char *target, size_t size)
@@ -491,6 +493,82 @@ static void assert_private(const char *path)
         fail_msg("%s has the mode %o", path, (unsigned)status.st_mode & 0777);
 }
 
+static unsigned forgotten; /* files */
+
+static void count_forget(struct det_world *world, struct det_file *file)
+{
+    (void)world;
+    (void)file;
+    forgotten++;
+}
+
+/* How many files are read from the disk again when it is opened; it stays open. */
+static unsigned forgotten_by_opening(struct shelf *shelf)
+{
+    struct det_world *world = det_world_real();
+    const struct det_world_ops *real = world->ops;
+    struct det_world_ops ops = *real;
+
+    ops.file_forget = count_forget;
+    forgotten = 0;
+    world->ops = &ops;
+    assert_int_equal(shelf_open(shelf), 0);
+    world->ops = real;
+    return forgotten;
+}
+
+static void a_store_that_was_closed_is_not_read_from_the_disk_again(void **state)
+{
+    struct shelf shelf;
+    char mark[300];
+
+    (void)state;
+    shelf_init(&shelf);
+    assert_int_equal(shelf_open(&shelf), 0);
+    assert_int_equal(shelf_start(&shelf), 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(send(&shelf.pad, BARE, NULL), 0);
+        shelf_close(&shelf);
+        assert_int_equal(forgotten_by_opening(&shelf), 0);
+        assert_int_equal(shelf_load(&shelf, &(struct found){ 0 }), 0);
+    }
+    /* Whose mark is gone. */
+    shelf_close(&shelf);
+    assert_int_equal(unlink(path_of(&shelf, ".mark", mark, sizeof mark)), 0);
+    assert_int_equal(forgotten_by_opening(&shelf), 1);
+    shelf_close(&shelf);
+    assert_int_equal(forgotten_by_opening(&shelf), 0);
+    shelf_deinit(&shelf);
+}
+
+static void a_store_whose_writer_was_killed_is_read_from_the_disk_again(void **state)
+{
+    struct shelf shelf;
+
+    (void)state;
+    shelf_of_killed(&shelf);
+    assert_int_equal(forgotten_by_opening(&shelf), 2);
+    shelf_close(&shelf);
+    assert_int_equal(forgotten_by_opening(&shelf), 0);
+    /* As if it had been killed here: the mark says that it is open. */
+    assert_false(det_sqlite_mark_take_closed(sqlite_store_of(shelf.pad.store)));
+    shelf_deinit(&shelf);
+}
+
+static void a_store_whose_sync_has_failed_is_read_from_the_disk_again(void **state)
+{
+    struct shelf shelf;
+
+    (void)state;
+    shelf_init(&shelf);
+    assert_int_equal(shelf_open(&shelf), 0);
+    assert_int_equal(shelf_start(&shelf), 0);
+    sqlite_store_of(shelf.pad.store)->is_poisoned = true;
+    shelf_close(&shelf);
+    assert_true(forgotten_by_opening(&shelf) >= 1);
+    shelf_deinit(&shelf);
+}
+
 static void whatever_the_umask_nobody_else_may_read_a_store(void **state)
 {
     static const char *const suffixes[] = { "", "-wal", "-shm", ".lock", ".mark" };
@@ -526,6 +604,9 @@ int main(void)
         cmocka_unit_test(a_store_that_has_lost_something_is_copied_only_if_that_is_accepted),
         cmocka_unit_test(a_store_that_has_lost_nothing_is_copied),
         cmocka_unit_test(a_reader_passes_over_the_mark_of_another_store),
+        cmocka_unit_test(a_store_that_was_closed_is_not_read_from_the_disk_again),
+        cmocka_unit_test(a_store_whose_writer_was_killed_is_read_from_the_disk_again),
+        cmocka_unit_test(a_store_whose_sync_has_failed_is_read_from_the_disk_again),
         cmocka_unit_test(whatever_the_umask_nobody_else_may_read_a_store),
     };
 
