@@ -8,40 +8,19 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "book.h"
+#include "book_file.h"
 
 #define SENDERS 64
 #define SENDS   40000
 
-static int make_file(struct bench_lap *lap, const char *kind, uint64_t instances, char *url)
-{
-    char name[64], path[BENCH_PATH_MAX], count[24];
-    const char *words[] = { BENCH_MILLION, "fill", path, count, "0", NULL };
-    int code = 0, r;
-
-    (void)snprintf(name, sizeof name, "growth-%s-%" PRIu64 ".db", kind, instances);
-    (void)snprintf(count, sizeof count, "%" PRIu64, instances);
-    r = bench_file_write(name, "", 0, path);
-    if (r == 0)
-        r = bench_child_run(words, NULL, &code);
-    if (r < 0 || code != 0)
-        return bench_lap_fail(lap, r < 0 ? r : DET_ERR_IO, "fill: exit code %d", code);
-    (void)snprintf(url, BENCH_PATH_MAX + 16, "sqlite:%s", path);
-    return 0;
-}
-
 static int open_book(struct bench_lap *lap, const char *kind, uint64_t instances, struct book *book)
 {
-    char url[BENCH_PATH_MAX + 16];
-    struct det_error error = { .code = 0 };
-    int r = make_file(lap, kind, instances, url);
+    char name[64], path[BENCH_PATH_MAX];
+    int r;
 
-    if (r < 0)
-        return r;
-    r = book_open(
-        book, url, &(struct det_store_options){ 0 }, &(struct det_runtime_options){ 0 },
-        (uint32_t)instances, &error);
-    return r < 0 ? bench_lap_fail(lap, r, "%.150s", error.text) : 0;
+    (void)snprintf(name, sizeof name, "growth-%s-%" PRIu64 ".db", kind, instances);
+    r = book_file_make(lap, name, instances, 0, path);
+    return r < 0 ? r : book_file_open(lap, path, instances, book);
 }
 
 static int end_lap(struct bench_lap *lap, struct book *book, int r)
@@ -83,11 +62,12 @@ static const uint64_t thousand = 1000, ten_thousand = 10000, hundred_thousand = 
 
 static const struct bench_case cases[] = {
     { FIRST, BENCH_OURS, run_sends, &thousand, SENDS, .against = "" },
-    { "64 senders, 10,000 instances", BENCH_OURS, run_sends, &ten_thousand, SENDS,
-      .against = FIRST },
+    { "64 senders, 10,000 instances", BENCH_OURS, run_sends, &ten_thousand, SENDS, .against = FIRST,
+      .goals = { { BENCH_RATIO_MAX, 1.5, NULL } } },
     { "64 senders, 100,000 instances", BENCH_OURS, run_sends, &hundred_thousand, SENDS,
-      .against = FIRST },
-    { "64 senders, 1,000,000 instances", BENCH_OURS, run_sends, &million, SENDS, .against = FIRST },
+      .against = FIRST, .goals = { { BENCH_RATIO_MAX, 2, NULL } } },
+    { "64 senders, 1,000,000 instances", BENCH_OURS, run_sends, &million, SENDS, .against = FIRST,
+      .goals = { { BENCH_RATIO_MAX, 3, NULL } } },
     { TIMERS, BENCH_OURS, run_timers, NULL, 10000, .against = "" },
     { "timers armed on 50,000 instances", BENCH_OURS, run_timers, NULL, 50000, .against = TIMERS },
     { "timers armed on 300,000 instances", BENCH_OURS, run_timers, NULL, 300000, .against = TIMERS,

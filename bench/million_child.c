@@ -135,6 +135,74 @@ static int fill(struct job *job, struct answer *answer)
     return r;
 }
 
+/* deepen: as many events as operations for the first instance, straight into the store. */
+
+struct deep {
+    struct det_store_event events[BATCH];
+    struct book_event values[BATCH];
+};
+
+static int deepen_batch(
+    struct det_store *store, struct deep *deep, struct det_store_loaded *loaded, size_t count)
+{
+    struct det_store_head head = loaded->head;
+    struct det_store_commit commit = { .machine = &book_machine,
+                                       .id = "book-0",
+                                       .instance = loaded->instance,
+                                       .expected = head.sequence,
+                                       .head = &head,
+                                       .data = loaded->data,
+                                       .events = deep->events,
+                                       .event_count = count };
+    struct det_store_commit *one = &commit;
+    int r;
+
+    head.last_transition_at = det_world_now(store->world, DET_CLOCK_WALL);
+    for (size_t i = 0; i < count; i++) {
+        uint16_t to = head.state == BOOK_OPEN ? BOOK_CHANGED : BOOK_OPEN;
+
+        deep->values[i] = book_entry(head.sequence);
+        deep->events[i] = (struct det_store_event){ .sequence = ++head.sequence,
+                                                    .visit = ++head.visit,
+                                                    .from = head.state,
+                                                    .to = to,
+                                                    .event = BOOK_ENTER,
+                                                    .outcome = DET_GOTO,
+                                                    .at = head.last_transition_at,
+                                                    .value = &deep->values[i] };
+        head.transition_count++;
+        head.state = to;
+    }
+    r = store->ops->commit(store, &one, 1);
+    loaded->head = head;
+    return r < 0 ? r : commit.result;
+}
+
+static int deepen(struct job *job, struct answer *answer)
+{
+    static const struct det_store_rows none = { 0 };
+    struct deep *deep = calloc(1, sizeof *deep);
+    struct book_data data;
+    struct det_store_loaded loaded = { .data = &data };
+    struct book book;
+    int64_t began = bench_now_ns();
+    int r = deep ? open_book(job, &(struct det_runtime_options){ 0 }, &book) : DET_ERR_NO_MEMORY;
+
+    if (r == 0) {
+        r = book.store->ops->load(book.store, &book_machine, "book-0", &none, &loaded);
+        for (uint64_t i = 0; i < job->operations && r == 0; i += BATCH)
+            r = deepen_batch(
+                book.store, deep, &loaded,
+                job->operations - i < BATCH ? (size_t)(job->operations - i) : BATCH);
+        if (loaded.instance)
+            book.store->ops->release(book.store, loaded.instance);
+        book_close(&book);
+    }
+    free(deep);
+    answer->nanoseconds = (double)(bench_now_ns() - began);
+    return r;
+}
+
 /* send: to any of them, 64 at once. */
 static int send(struct job *job, struct answer *answer)
 {
@@ -327,8 +395,8 @@ static const struct verb {
     const char *name;
     int (*run)(struct job *job, struct answer *answer);
 } verbs[] = {
-    { "fill", fill }, { "send", send }, { "cold", cold }, { "arm", arm },
-    { "due", due },   { "late", late }, { "run", run },   { "first", first },
+    { "fill", fill }, { "send", send }, { "cold", cold },   { "arm", arm },       { "due", due },
+    { "late", late }, { "run", run },   { "first", first }, { "deepen", deepen },
 };
 
 static const struct verb *find_verb(const char *name)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres_plan_test.c - what a get, a send, a list and a history ask of the server goes by indexes,
- * whatever the statistics of the tables. */
+/* postgres_plan_test.c - what a get, a send, a list and a history ask of the server goes by
+ * indexes, whatever the statistics of the tables. */
 #include "store/postgres_test.h"
 
 /* As the PROLOGUE of each transaction says. */

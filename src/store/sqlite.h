@@ -325,8 +325,8 @@ DET_MUST_CHECK int det_sqlite_upgrade(
 bool det_sqlite_mark_find(const struct sqlite_store *store, struct sqlite_mark *ret);
 /* Whether acknowledged frames were in the log only. */
 bool det_sqlite_mark_is_in_log(const struct sqlite_mark *mark);
-/* Whether the last writer has closed it with all of it in the file and synced. From then on the mark
- * says that it is open; while this process has it locked, before anything is written. */
+/* Whether the last writer has closed it with all of it in the file and synced. From then on the
+ * mark says that it is open; while this process has it locked, before anything is written. */
 bool det_sqlite_mark_take_closed(const struct sqlite_store *store);
 /* While it is closed, after a checkpoint that went well. */
 void det_sqlite_mark_set_closed(const struct sqlite_store *store);
