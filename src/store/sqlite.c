@@ -88,8 +88,8 @@ static int read_url(struct sqlite_store *store, const char *rest, struct det_err
 
 /* After a failed sync memory may show what the disk does not have; so what counts is read from the
  * disk. That takes longer the larger the file is, and is not needed where the last writer has
- * synced all of it and closed it. The files stay open, because closing them would give up locks, see
- * sqlite_place.c. */
+ * synced all of it and closed it. The files stay open, because closing them would give up locks,
+ * see sqlite_place.c. */
 static void forget_cached(struct sqlite_store *store)
 {
     static const char *const suffixes[] = { "", "-wal" };
