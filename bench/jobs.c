@@ -10,12 +10,14 @@
  *
  * Growth: the same laps with other jobs in the table, either queued after the measured ones or
  * ended before them: 10 times as many, or DETENT_BENCH_QUEUED of them. With others queued, our lap
- * ends when the last measured job has begun. */
+ * ends when the last measured job has begun, and some of the others have been claimed; so it is
+ * compared with a lap that ends in the same way, with 1,000 others. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <detent/durable.h>
 
@@ -34,6 +36,7 @@ struct setup {
     uint64_t queued_after;   /* other jobs in the queue, as a multiple of the operations */
     uint64_t ended_before;   /* ended jobs in the table, as a multiple of the operations */
     const char *peer, *verb; /* the program of a peer, and its command */
+    bool has_few_queued;     /* a fifth of the operations, whatever DETENT_BENCH_QUEUED says */
 };
 
 static struct det_test_postgres *server;
@@ -250,7 +253,8 @@ static int wait_until_finished(struct box *box, bool is_all, struct det_error *r
 static int run_finish(struct bench_lap *lap)
 {
     const struct setup *setup = lap->argument;
-    uint64_t queued_after = others_of(setup->queued_after, lap->operations);
+    uint64_t queued_after = setup->has_few_queued ? (lap->operations + 4) / 5
+                                                  : others_of(setup->queued_after, lap->operations);
     uint64_t ended_before = others_of(setup->ended_before, lap->operations);
     struct det_error error = { .code = 0 };
     struct box box = { 0 };
@@ -264,6 +268,9 @@ static int run_finish(struct bench_lap *lap)
     if (r == 0)
         r = fill(box.store, ended_before, lap->operations + queued_after);
     atomic_store(&left, lap->operations);
+    /* What the kernel has yet to write of other jobs is not part of the cost. */
+    if (queued_after || ended_before)
+        sync();
     bench_lap_begin(lap);
     if (r == 0)
         r = open_queue(&box, setup->threads, &error);
@@ -312,22 +319,24 @@ static void close_jobs(void)
 #define RIVER    BENCH_RIVER
 #define GRAPHILE BENCH_PEERS "/graphile_worker.cjs"
 
-static const struct setup one = { ON_POSTGRES, 1, 0, 0, NULL, NULL };
-static const struct setup some = { ON_POSTGRES, 8, 0, 0, NULL, NULL };
-static const struct setup many = { ON_POSTGRES, 64, 0, 0, NULL, NULL };
-static const struct setup queued_after = { ON_POSTGRES, 64, 10, 0, NULL, NULL };
-static const struct setup ended_before = { ON_POSTGRES, 64, 0, 10, NULL, NULL };
-static const struct setup file_one = { ON_SQLITE, 1, 0, 0, NULL, NULL };
-static const struct setup file_many = { ON_SQLITE, 64, 0, 0, NULL, NULL };
-static const struct setup file_queued_after = { ON_SQLITE, 64, 10, 0, NULL, NULL };
-static const struct setup file_ended_before = { ON_SQLITE, 64, 0, 10, NULL, NULL };
-static const struct setup river_insert_1 = { ON_POSTGRES, 1, 0, 0, RIVER, "insert" };
-static const struct setup river_insert_8 = { ON_POSTGRES, 8, 0, 0, RIVER, "insert" };
-static const struct setup river_insert_64 = { ON_POSTGRES, 64, 0, 0, RIVER, "insert" };
-static const struct setup river_1 = { ON_POSTGRES, 1, 0, 0, RIVER, "finish" };
-static const struct setup river_8 = { ON_POSTGRES, 8, 0, 0, RIVER, "finish" };
-static const struct setup river_64 = { ON_POSTGRES, 64, 0, 0, RIVER, "finish" };
-static const struct setup graphile_64 = { ON_POSTGRES, 64, 0, 0, GRAPHILE, "finish" };
+static const struct setup one = { ON_POSTGRES, 1, 0, 0, NULL, NULL, false };
+static const struct setup some = { ON_POSTGRES, 8, 0, 0, NULL, NULL, false };
+static const struct setup many = { ON_POSTGRES, 64, 0, 0, NULL, NULL, false };
+static const struct setup queued_few = { ON_POSTGRES, 64, 0, 0, NULL, NULL, true };
+static const struct setup queued_after = { ON_POSTGRES, 64, 10, 0, NULL, NULL, false };
+static const struct setup ended_before = { ON_POSTGRES, 64, 0, 10, NULL, NULL, false };
+static const struct setup file_one = { ON_SQLITE, 1, 0, 0, NULL, NULL, false };
+static const struct setup file_many = { ON_SQLITE, 64, 0, 0, NULL, NULL, false };
+static const struct setup file_queued_few = { ON_SQLITE, 64, 0, 0, NULL, NULL, true };
+static const struct setup file_queued_after = { ON_SQLITE, 64, 10, 0, NULL, NULL, false };
+static const struct setup file_ended_before = { ON_SQLITE, 64, 0, 10, NULL, NULL, false };
+static const struct setup river_insert_1 = { ON_POSTGRES, 1, 0, 0, RIVER, "insert", false };
+static const struct setup river_insert_8 = { ON_POSTGRES, 8, 0, 0, RIVER, "insert", false };
+static const struct setup river_insert_64 = { ON_POSTGRES, 64, 0, 0, RIVER, "insert", false };
+static const struct setup river_1 = { ON_POSTGRES, 1, 0, 0, RIVER, "finish", false };
+static const struct setup river_8 = { ON_POSTGRES, 8, 0, 0, RIVER, "finish", false };
+static const struct setup river_64 = { ON_POSTGRES, 64, 0, 0, RIVER, "finish", false };
+static const struct setup graphile_64 = { ON_POSTGRES, 64, 0, 0, GRAPHILE, "finish", false };
 
 #define COMMON         .has_no_allocations = true
 #define AHEAD_OF(peer) .goals = { { BENCH_AHEAD_OF, 0, peer } }
@@ -339,6 +348,8 @@ static const struct setup graphile_64 = { ON_POSTGRES, 64, 0, 0, GRAPHILE, "fini
 #define RF_64          "River, finish, 64 workers"
 #define O_64           "PostgreSQL, finish, 64 workers"
 #define S_64           "SQLite, finish, 64 workers"
+#define O_FEW          "PostgreSQL, 64 workers, 1,000 more queued"
+#define S_FEW          "SQLite, 64 workers, 1,000 more queued"
 
 static const struct bench_case cases[] = {
     { RI_1, BENCH_PEER, run_peer, &river_insert_1, 500, COMMON, .against = "" },
@@ -361,8 +372,9 @@ static const struct bench_case cases[] = {
       .goals = { { BENCH_AHEAD_OF, 0, RF_64 }, { BENCH_NS_MAX, 66666, NULL } } },
     { "graphile-worker, finish, 64 at once", BENCH_PEER, run_peer, &graphile_64, 1000, COMMON,
       .against = RF_64 },
+    { O_FEW, BENCH_OURS, run_finish, &queued_few, 5000, COMMON, .against = O_64 },
     { "PostgreSQL, 64 workers, 10 times as many queued", BENCH_OURS, run_finish, &queued_after,
-      5000, COMMON, .against = O_64, .goals = { { BENCH_RATIO_MAX, 1.3, NULL } } },
+      5000, COMMON, .against = O_FEW, .goals = { { BENCH_RATIO_MAX, 1.3, NULL } } },
     { "PostgreSQL, 64 workers, 10 times as many ended", BENCH_OURS, run_finish, &ended_before, 5000,
       COMMON, .against = O_64, .goals = { { BENCH_RATIO_MAX, 1.3, NULL } } },
     { "SQLite, insert, 1 thread", BENCH_OURS, run_insert, &file_one, 500, COMMON, .against = "" },
@@ -371,8 +383,9 @@ static const struct bench_case cases[] = {
     { "SQLite, finish, 1 worker", BENCH_OURS, run_finish, &file_one, 500, COMMON, .against = "" },
     { S_64, BENCH_OURS, run_finish, &file_many, 5000, COMMON, .against = "",
       .goals = { { BENCH_NS_MAX, 33333, NULL } } },
+    { S_FEW, BENCH_OURS, run_finish, &file_queued_few, 5000, COMMON, .against = S_64 },
     { "SQLite, 64 workers, 10 times as many queued", BENCH_OURS, run_finish, &file_queued_after,
-      5000, COMMON, .against = S_64, .goals = { { BENCH_RATIO_MAX, 1.3, NULL } } },
+      5000, COMMON, .against = S_FEW, .goals = { { BENCH_RATIO_MAX, 1.3, NULL } } },
     { "SQLite, 64 workers, 10 times as many ended", BENCH_OURS, run_finish, &file_ended_before,
       5000, COMMON, .against = S_64, .goals = { { BENCH_RATIO_MAX, 1.3, NULL } } },
 };
@@ -381,6 +394,7 @@ extern const struct bench bench_jobs;
 const struct bench bench_jobs = {
     .title = "durable jobs: inserted, and executed by workers; each commit is synced to the disk",
     .operation = "job",
+    .has_processor = true,
     .rounds = 3,
     .cases = cases,
     .case_count = sizeof cases / sizeof cases[0],
