@@ -76,9 +76,9 @@ struct det_note {
  * a hook failed, a limit was reached, or the store failed, it is tried again like an effect, and
  * each failure is reported; a hook or a limit at the last attempt makes it a dead letter too. The
  * attempts of a timer are in the store, and go on after a restart; so are those of a deferred event
- * that the state takes now, which waits as a timer called DET_DEFERRED_TIMER_NAME and keeps those
- * deferred after it waiting. After the last attempt it is recorded with the outcome
- * DET_DEAD_LETTER, as a deferred event is that is refused.
+ * that the state takes now, which waits as the timer "@deferred" and keeps those deferred after it
+ * waiting. A deferred event that is refused, or whose last attempt failed, is recorded with the
+ * outcome DET_DEAD_LETTER.
  *
  * Where the store could not say whether a commit happened, the instance is loaded again, and what
  * had happened is counted and reported. Deferred events that became dead letters by it are not

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include <detent/driver/store.h>
+
 #include "base/hash.h"
 #include "cli/walk_parts.h"
 #include "cli/ways.h"

@@ -56,6 +56,7 @@ static const struct exception {
     { "ORPHAN_", "", "verify reads every row" },
     { "DAMAGED_", "", "verify reads every row" },
     { "MISCOUNTED", "instances", "verify reads every row" },
+    { "MISSING_", "", "verify reads every row" },
 };
 #define EXCEPTION_COUNT (sizeof exceptions / sizeof exceptions[0])
 
