@@ -6,5 +6,6 @@ import { after } from "node:test";
 import { quit } from "./browser.mjs";
 import "./units.test.mjs";
 import "./console.test.mjs";
+import "./layout.test.mjs";
 
 after(quit);

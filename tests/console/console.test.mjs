@@ -4,53 +4,10 @@
 // The console in Chromium against the mock: what is rare in life, or cannot be brought about there.
 // Every screen is looked at in daemon.test.mjs, with the program itself.
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import test, { before } from "node:test";
-import { go, launch, open, until, violations } from "./browser.mjs";
-import { Mock } from "./mock.mjs";
+import test from "node:test";
+import { go, until, violations } from "./browser.mjs";
+import { session, shoot } from "./session.mjs";
 import { HOSTILE, World } from "./world.mjs";
-
-const DIST = process.env.DETENT_DIST ?? "dist";
-const SHOTS = process.env.DETENT_SHOTS ?? "shots";
-
-let browser;
-before(async () => {
-    mkdirSync(SHOTS, { recursive: true });
-    browser = await launch();
-});
-
-/** The page of all tests that need no clock of their own; each has another origin. */
-let shared = null;
-
-async function opening(base, { clock = false, expected = [] }) {
-    if (clock) return open(browser, base, { clock, expected });
-    shared ??= await open(browser, base);
-    return Object.assign(shared, { base, expected });
-}
-
-/** A mock, a page that is signed in, and the promise that nothing went wrong when it ends. */
-async function session(body, { mock: options = {}, path = "/", signedIn = true, prepare, ...page } = {}) {
-    const mock = new Mock(DIST, options);
-    prepare?.(mock);
-    const opened = await opening(await mock.start(), page);
-    try {
-        await opened.page.goto(opened.base + path + (signedIn ? "#code=first" : ""));
-        if (signedIn) await opened.page.waitForSelector(".connection.live");
-        await body({ mock, ...opened });
-        assert.deepEqual(opened.wrong, []);
-    } finally {
-        opened.wrong.length = 0;
-        await opened.page.evaluate(() => sessionStorage.clear()).catch(() => undefined);
-        await (opened === shared ? opened.page.goto("about:blank") : opened.close());
-        await mock.kill();
-    }
-}
-
-/** A picture of what the daemon rarely shows. */
-function shoot(page, name) {
-    return page.screenshot({ path: join(SHOTS, `${name}.png`) });
-}
 
 test("a link signs in: the code leaves the address, and a reload finds the token", async () => {
     await session(async ({ mock, page }) => {

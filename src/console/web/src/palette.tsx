@@ -87,7 +87,8 @@ function close(): void {
 
 /** A dialog over the page: Escape and a click beside it close it, and the focus goes back. */
 function Overlay({ label, children }: { label: string; children: JSX.Element | JSX.Element[] }) {
-    useEffect(() => {
+    // Before it is painted: who sees it can close it.
+    useLayoutEffect(() => {
         const came = document.activeElement as HTMLElement | null;
         const pressed = (event: KeyboardEvent) => event.key === "Escape" && close();
         document.addEventListener("keydown", pressed);
@@ -170,7 +171,7 @@ export function Palette(): JSX.Element {
                         onClick={() => choose(entry)}
                     >
                         <Icon name={entry.icon} />
-                        <span class="grow clip">{entry.name}</span>
+                        <span class="grow">{entry.name}</span>
                         <span class="muted">{entry.hint}</span>
                     </li>
                 ))}

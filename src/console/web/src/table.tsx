@@ -16,8 +16,10 @@ export interface Column<T> {
     right?: boolean;
     /** Left out in narrow windows. */
     extra?: boolean;
-    /** In narrow windows on a line of its own, below the others. */
+    /** In narrow windows on a line of its own, below the others, and as many lines as it needs. */
     below?: boolean;
+    /** As many lines as it needs, also in wide windows. */
+    wraps?: boolean;
     /** What a click on the head sorts the rows by. */
     sort?: (row: T) => number | string;
 }
@@ -33,9 +35,10 @@ interface Props<T> {
     mark?: (row: T) => string | null;
 }
 
-const ROW = 36;
+/** The height of a row that was not in sight yet. */
+const ROW = 37;
 /** With a line below. */
-const ROW_TALL = 60;
+const ROW_TALL = 65;
 const SPARE = 12;
 const WHOLE_MAX = 120;
 const NARROW = 720;
@@ -50,18 +53,65 @@ function useNarrow(): boolean {
     return narrow;
 }
 
-/** Which rows are in sight, by the place of the body in the window. */
-function useWindow(total: number, height: number) {
+/** Heights of rows that were in sight, by their ids; those of the others are guessed. */
+class Heights {
+    private readonly known = new Map<string | number, number>();
+
+    constructor(
+        private readonly ids: (string | number)[] = [],
+        private readonly guess = ROW,
+        before?: Heights,
+    ) {
+        if (before && before.guess === guess) this.known = before.known;
+    }
+
+    of(index: number): number {
+        return this.known.get(this.ids[index]) ?? this.guess;
+    }
+
+    /** Of the rows from `first` to before `last`. */
+    sum(first: number, last: number): number {
+        let height = 0;
+        for (let i = first; i < last; i++) height += this.of(i);
+        return height;
+    }
+
+    /** The row that stands `distance` below the first one. */
+    at(distance: number): number {
+        let i = 0;
+        for (let height = 0; i < this.ids.length && (height += this.of(i)) <= distance; i++);
+        return i;
+    }
+
+    /** Takes the heights of rows in the document, `first` and those after it; true: some have changed. */
+    measure(rows: HTMLCollection, first: number): boolean {
+        let changed = false;
+        for (let i = 0; i < rows.length; i++) {
+            const { height } = rows[i].getBoundingClientRect();
+            changed ||= Math.abs(height - this.of(first + i)) > 0.5;
+            this.known.set(this.ids[first + i], height);
+        }
+        return changed;
+    }
+}
+
+/** Which rows are in sight, by the place of the body in the window, and the space of those that are not. */
+function useWindow(ids: (string | number)[], guess: number) {
     const body = useRef<HTMLDivElement>(null);
     const [range, setRange] = useState<[number, number]>([0, WHOLE_MAX]);
-    const whole = total <= WHOLE_MAX;
+    const [, setMeasured] = useState(0);
+    const kept = useRef(new Heights());
+    const whole = ids.length <= WHOLE_MAX;
+    const heights = (kept.current = new Heights(ids, guess, kept.current));
+    const last = whole ? ids.length : Math.min(ids.length, range[1]);
+    const first = whole ? 0 : Math.min(range[0], last);
     useLayoutEffect(() => {
         if (whole) return;
         const measure = () => {
             const top = body.current?.getBoundingClientRect().top ?? 0;
-            const first = Math.max(0, Math.floor(-top / height) - SPARE);
-            const count = Math.ceil(innerHeight / height) + 2 * SPARE;
-            setRange((old) => (old[0] === first && old[1] === first + count ? old : [first, first + count]));
+            const start = Math.max(0, kept.current.at(-top) - SPARE);
+            const end = kept.current.at(innerHeight - top) + SPARE;
+            setRange((old) => (old[0] === start && old[1] === end ? old : [start, end]));
         };
         measure();
         addEventListener("scroll", measure, { passive: true });
@@ -70,8 +120,12 @@ function useWindow(total: number, height: number) {
             removeEventListener("scroll", measure);
             removeEventListener("resize", measure);
         };
-    }, [whole, height]);
-    return { body, range: whole ? ([0, total] as [number, number]) : range, whole };
+    }, [whole, guess, ids.length]);
+    useLayoutEffect(() => {
+        if (!whole && heights.measure(body.current!.children, first)) setMeasured((count) => count + 1);
+    });
+    const space = whole ? undefined : { paddingTop: heights.sum(0, first), paddingBottom: heights.sum(last, ids.length) };
+    return { body, first, last, space };
 }
 
 interface Order {
@@ -121,12 +175,9 @@ export function Table<T>({ label, columns, rows: given, id, link, mark }: Props<
     const [order, setOrder] = useState<Order | null>(null);
     const rows = sorted(given, columns, order);
     const below = narrow ? columns.filter((column) => column.below) : [];
-    const height = below.length ? ROW_TALL : ROW;
-    const { body, range, whole } = useWindow(rows.length, height);
+    const { body, first, last, space } = useWindow(rows.map(id), below.length ? ROW_TALL : ROW);
     const shown = columns.filter((column) => !(narrow && (column.extra || column.below)));
     const tracks = { gridTemplateColumns: shown.map((column) => column.width).join(" ") };
-    const last = Math.min(rows.length, range[1]);
-    const first = Math.min(range[0], last);
     return (
         <div class="table" role="table" aria-label={label} aria-rowcount={rows.length + 1}>
             <div class="tr th" role="row" style={tracks}>
@@ -134,11 +185,7 @@ export function Table<T>({ label, columns, rows: given, id, link, mark }: Props<
                     <HeadCell key={column.name} column={column} order={order} onOrder={setOrder} />
                 ))}
             </div>
-            <div
-                ref={body}
-                role="rowgroup"
-                style={whole ? undefined : { paddingTop: first * height, paddingBottom: (rows.length - last) * height }}
-            >
+            <div ref={body} role="rowgroup" style={space}>
                 {rows.slice(first, last).map((row, i) => (
                     <div
                         key={id(row)}
@@ -149,12 +196,12 @@ export function Table<T>({ label, columns, rows: given, id, link, mark }: Props<
                         onClick={link && ((event) => follow(event, link(row)))}
                     >
                         {shown.map((column) => (
-                            <div key={column.name} role="cell" class={classes("td", column.right && "right")}>
+                            <div key={column.name} role="cell" class={classes("td", column.right && "right", column.wraps && "wraps")}>
                                 {column.cell(row)}
                             </div>
                         ))}
                         {below.map((column) => (
-                            <div key={column.name} role="cell" class="td below">
+                            <div key={column.name} role="cell" class="td below wraps">
                                 {column.cell(row)}
                             </div>
                         ))}

@@ -30,6 +30,7 @@ function columns(refresh: () => void): Column<EffectRow>[] {
                     <Id>{row.id}</Id>
                 </a>
             ),
+            below: true,
         },
         {
             name: "State",

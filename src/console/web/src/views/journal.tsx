@@ -19,7 +19,7 @@ const COLUMNS: Column<LogRow>[] = [
     { name: "Position", width: "5.5rem", right: true, cell: (row) => <span class="muted">{row.position}</span>, extra: true },
     { name: "Time", width: "9.5rem", cell: (row) => <At time={row.at} /> },
     { name: "Machine", width: "minmax(5rem, 0.8fr)", cell: (row) => <a class="clip quiet-link" href={to.machine(row.machine)}>{row.machine}</a>, extra: true },
-    { name: "Instance", width: "minmax(6rem, 1.4fr)", cell: (row) => <a class="clip" href={to.instance(row.machine, row.id)}><Id>{row.id}</Id></a> },
+    { name: "Instance", width: "minmax(6rem, 1.4fr)", cell: (row) => <a class="clip" href={to.instance(row.machine, row.id)}><Id>{row.id}</Id></a>, below: true },
     { name: "Event", width: "minmax(5rem, 1fr)", cell: (row) => <span class="clip event-name">{row.type === "start" ? <em>start</em> : (row.event ?? <em>stopped by hand</em>)}</span> },
     { name: "Led to", width: "minmax(6rem, 1fr)", cell: (row) => <StateChip machine={row.machine} name={row.to ?? row.state ?? ""} stopped={row.outcome === "stop"} /> },
     { name: "Payload", width: "minmax(6rem, 2fr)", cell: (row) => <Detail row={row} />, extra: true },

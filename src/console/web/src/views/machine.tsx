@@ -169,6 +169,7 @@ const COLUMNS: Column<InstanceRow>[] = [
                 <Id>{row.id}</Id>
             </a>
         ),
+        below: true,
     },
     { name: "State", width: "minmax(7rem, 1.2fr)", sort: (row) => row.state, cell: (row) => <StateChip machine={row.machine} name={row.state} stopped={row.stopped} /> },
     { name: "", width: "5.5rem", cell: (row) => row.stopped && <Badge>stopped</Badge>, extra: true },
@@ -351,6 +352,7 @@ const LOCK_COLUMNS: Column<LockRow>[] = [
                 <Id>{row.id}</Id>
             </a>
         ),
+        below: true,
     },
     { name: "Held by", width: "minmax(6rem, 1.4fr)", cell: (row) => <span class="clip">{row.owner}</span> },
     { name: "Ends", width: "8rem", cell: (row) => (row.until ? <Until time={row.until} /> : <span class="muted">by hand</span>) },

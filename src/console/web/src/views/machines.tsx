@@ -22,6 +22,7 @@ const COLUMNS: Column<MachineSummary>[] = [
     {
         name: "Machine",
         width: "minmax(9rem, 1.2fr)",
+        wraps: true,
         cell: (m) => (
             <>
                 <a class="strong clip" href={to.machine(m.name)}>

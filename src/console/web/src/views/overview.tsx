@@ -145,7 +145,7 @@ export function LogLine({ row }: { row: LogRow }): JSX.Element {
     return (
         <div class="log-line" key={row.position}>
             <At time={row.at} />
-            <a class="clip" href={to.instance(row.machine, row.id)}>
+            <a href={to.instance(row.machine, row.id)}>
                 <Id>{row.id}</Id>
             </a>
             <span class="clip event-name">

@@ -15,6 +15,7 @@ const COLUMNS: Column<Slot>[] = [
     {
         name: "Slot",
         width: "minmax(6rem, 1.4fr)",
+        wraps: true,
         cell: (slot) => (
             <>
                 <a class="strong clip" href={to.slot(slot.name)}>
@@ -26,7 +27,7 @@ const COLUMNS: Column<Slot>[] = [
     },
     { name: "State", width: "6.5rem", cell: (slot) => <TaskState state={slot.state} />, extra: true },
     { name: "Taken", width: "minmax(5rem, 6.5rem)", cell: (slot) => <><Meter used={slot.owners} of={slot.width} /><span class="muted">{slot.owners}/{slot.width}</span></> },
-    { name: "Holder", width: "minmax(6rem, 1.4fr)", cell: (slot) => slot.owner_name ? <span class="clip">{slot.owner_name}</span> : <span class="muted">free</span> },
+    { name: "Holder", width: "minmax(6rem, 1.4fr)", below: true, wraps: true, cell: (slot) => slot.owner_name ? <span class="clip">{slot.owner_name}</span> : <span class="muted">free</span> },
     { name: "For", width: "6rem", cell: (slot) => <Since time={slot.owners ? slot.since : null} />, extra: true },
     { name: "Queue", width: "5.5rem", right: true, cell: (slot) => <span>{count(slot.depth)}{slot.depth_max !== null && <span class="muted"> / {count(slot.depth_max)}</span>}</span> },
     { name: "Started", width: "5rem", right: true, cell: (slot) => figure(slot.started), extra: true },

@@ -128,11 +128,11 @@ function TaskRow({ task }: { task: Task }): JSX.Element {
         <a class="task-row" href={to.task(task.name)}>
             <i class={classes("health", health(task))} />
             <span class="task-name">
-                <span class="strong clip">{task.name}</span>
-                {task.slot && <span class="type clip">in {task.slot}</span>}
+                <span class="strong">{task.name}</span>
+                {task.slot && <span class="type">in {task.slot}</span>}
             </span>
             <TaskState state={task.state} />
-            <span class="task-why clip">{explain(task)}</span>
+            <span class="task-why">{explain(task)}</span>
             <span class="task-figures">
                 {task.restarts > 0 && <Badge tone="warn">{plural(task.restarts, "restart")}</Badge>}
                 {task.process !== null && <span class="muted extra">process {task.process}</span>}

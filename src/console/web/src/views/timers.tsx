@@ -20,6 +20,7 @@ const COLUMNS: Column<TimerRow>[] = [
                 <Id>{row.id}</Id>
             </a>
         ),
+        below: true,
     },
     { name: "Machine", width: "minmax(6rem, 1fr)", cell: (row) => <a class="clip quiet-link" href={to.machine(row.machine)}>{row.machine}</a>, extra: true },
     { name: "Timer", width: "minmax(6rem, 1fr)", cell: (row) => row.timer ? <span class="clip">{row.timer}</span> : <span class="muted">of its state</span>, extra: true },

@@ -86,7 +86,7 @@ function Name({ worker, flat, top }: { worker: Worker; flat: boolean; top: numbe
 
 function columns(flat: boolean, top: number): Column<Worker>[] {
     return [
-        { name: "Worker", width: "minmax(9rem, 2fr)", cell: (w) => <Name worker={w} flat={flat} top={top} /> },
+        { name: "Worker", width: "minmax(9rem, 2fr)", wraps: true, cell: (w) => <Name worker={w} flat={flat} top={top} /> },
         {
             name: "Phase", width: "minmax(6rem, 1.1fr)",
             cell: (w) => (
@@ -97,7 +97,7 @@ function columns(flat: boolean, top: number): Column<Worker>[] {
             ),
         },
         {
-            name: "Reason", width: "minmax(7rem, 2fr)",
+            name: "Reason", width: "minmax(7rem, 2fr)", below: true, wraps: true,
             cell: (w) => (
                 <>
                     <span class="wide-only worker-marks"><Marks worker={w} /></span>
