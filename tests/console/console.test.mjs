@@ -6,8 +6,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { go, until, violations } from "./browser.mjs";
+import { load } from "./module.mjs";
 import { session, shoot } from "./session.mjs";
 import { HOSTILE, World } from "./world.mjs";
+
+const { SNIPPETS } = await load("snippets.ts");
 
 test("a link signs in: the code leaves the address, and a reload finds the token", async () => {
     await session(async ({ mock, page }) => {
@@ -251,12 +254,22 @@ test("empty states say what to do", async () => {
         world.instances.clear();
         Object.assign(world, { tasks: [], groups: [], slots: [], log: [], workers: null });
     };
+    const shown = new Set();
     await session(
-        async ({ page }) => {
-            for (const [place, text] of [["/", "No machines yet"], ["/machines", "No machines yet"], ["/timers", "No timer is armed."], ["/effects", "Nothing is left to do."], ["/effects?dead=true", "No dead letters."], ["/tasks", "No tasks"], ["/slots", "No slots"], ["/workers", "There is nothing of this here."], ["/journal", "Nothing has happened yet."], ["/simulator", "No machine is served."]]) {
+        async ({ mock, page }) => {
+            for (const [place, text] of [["/", "No machines yet"], ["/machines", "No machines yet"], ["/timers", "No timer is armed."], ["/effects", "Nothing is left to do."], ["/effects?dead=true", "No dead letters."], ["/tasks", "No tasks"], ["/slots", "No slots"], ["/workers", "No workers"], ["/journal", "Nothing has happened yet."], ["/simulator", "No machine is served."]]) {
                 await go(page, place);
                 await page.getByText(text).first().waitFor();
-                if (place === "/") await shoot(page, "empty");
+                await shoot(page, place === "/" ? "empty" : `empty${place.split("?")[0].replace("/", "-")}`);
+                for (const text of await page.locator(".snippet").allTextContents()) shown.add(text);
+            }
+            // tests/console/snippets.test.mjs runs these.
+            assert.deepEqual(shown, new Set(Object.values(SNIPPETS)));
+            for (const place of ["/timers", "/effects", "/journal"]) {
+                mock.faults.set(`/v1/${place === "/journal" ? "log" : place.slice(1)}`, { status: 501, code: "UNSUPPORTED", text: "there is no store here" });
+                await go(page, "/");
+                await go(page, place);
+                await page.locator(".snippet").getByText("job/job.fsm").waitFor();
             }
             assert.deepEqual(await violations(page), []);
         },

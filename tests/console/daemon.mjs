@@ -4,6 +4,7 @@
 // The tests against the program itself: one daemon, one browser.
 import { after } from "node:test";
 import { quit } from "./browser.mjs";
+import "./snippets.test.mjs";
 import "./daemon.test.mjs";
 
 after(quit);

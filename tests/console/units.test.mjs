@@ -3,19 +3,8 @@
 
 // The parts of the console that need no browser: exact JSON, the reader of events, small rules.
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
-import { join, resolve } from "node:path";
 import test from "node:test";
-
-const web = resolve(process.env.DETENT_WEB ?? ".");
-const { buildSync } = createRequire(join(web, "package.json"))("esbuild");
-
-/** A module of the console as it is, in this process. */
-async function load(name) {
-    const entryPoints = [join(web, "src", name)];
-    const { outputFiles } = buildSync({ entryPoints, bundle: true, format: "esm", write: false, platform: "node" });
-    return import("data:text/javascript;base64," + Buffer.from(outputFiles[0].contents).toString("base64"));
-}
+import { load } from "./module.mjs";
 
 const { parse, write } = await load("json.ts");
 const { Splitter } = await load("sse.ts");

@@ -107,15 +107,6 @@ export function Empty({ title, children }: { title: string; children?: Children 
     );
 }
 
-/** The lines of detent.yaml, or of a terminal, that a view begins with. */
-export function Snippet({ children }: { children: string }): JSX.Element {
-    return (
-        <pre class="snippet">
-            <code>{children}</code>
-        </pre>
-    );
-}
-
 export function Trouble({ text, retry }: { text: string; retry?: () => void }): JSX.Element {
     return (
         <div class="trouble" role="alert">
@@ -140,12 +131,15 @@ interface LoadedProps<T> {
     of: Resource<T>;
     rows?: number;
     missing?: Children;
+    /** Shown where this daemon has nothing of the kind. */
+    absent?: Children;
     children: (data: T) => Children;
 }
 
 /** Data, or why there is none; old data stays in sight below an error. */
-export function Loaded<T>({ of, rows, missing, children }: LoadedProps<T>): JSX.Element {
+export function Loaded<T>({ of, rows, missing, absent, children }: LoadedProps<T>): JSX.Element {
     if (of.missing && missing) return <>{missing}</>;
+    if (of.unsupported && absent) return <>{absent}</>;
     if (of.unsupported) return <Empty title="There is nothing of this here.">{of.error}</Empty>;
     if (of.loading) return <Skeleton rows={rows} />;
     return (

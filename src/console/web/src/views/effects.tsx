@@ -5,6 +5,7 @@
 import type { JSX } from "preact";
 import { path, post } from "../api";
 import { MachineFilter } from "./filter";
+import { FirstMachine } from "./first";
 import { amend, place, to } from "../router";
 import { useList } from "../resource";
 import { Table, type Column } from "../table";
@@ -83,7 +84,7 @@ export function Effects(): JSX.Element {
                 />
             </Head>
             <Panel flush>
-                <Loaded of={effects} rows={6}>
+                <Loaded of={effects} rows={6} absent={<FirstMachine />}>
                     {(page) => (
                         <>
                             {page.items.length ? (

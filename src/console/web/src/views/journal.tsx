@@ -14,6 +14,7 @@ import { Table, type Column } from "../table";
 import type { LogRow } from "../types";
 import { At, Badge, Button, Empty, Head, Icon, Id, Panel, Skeleton, StateChip, Trouble } from "../ui";
 import { MachineFilter } from "./filter";
+import { FirstMachine } from "./first";
 
 const COLUMNS: Column<LogRow>[] = [
     { name: "Position", width: "5.5rem", right: true, cell: (row) => <span class="muted">{row.position}</span>, extra: true },
@@ -234,7 +235,7 @@ export function Journal(): JSX.Element {
             )}
             <Panel flush>
                 {error && !absent && <Trouble text={error} retry={() => void load(next)} />}
-                {absent && <Empty title="There is no journal here.">{error}</Empty>}
+                {absent && <FirstMachine title="No machines, and so no events" />}
                 {rows.length > 0 && <Table label="Events" columns={COLUMNS} rows={rows} id={(row) => row.position} link={(row) => to.instance(row.machine, row.id)} />}
                 {rows.length === 0 && loading && <Skeleton rows={10} />}
                 {rows.length === 0 && !loading && !error && (

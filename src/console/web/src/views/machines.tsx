@@ -9,7 +9,8 @@ import { useResource } from "../resource";
 import { stateIndex } from "../store";
 import { Table, type Column } from "../table";
 import type { MachineSummary } from "../types";
-import { Badge, Empty, Head, Loaded, Panel, Snippet, StackedBar } from "../ui";
+import { Badge, Head, Loaded, Panel, StackedBar } from "../ui";
+import { FirstMachine } from "./first";
 
 function Bar({ machine }: { machine: MachineSummary }): JSX.Element {
     const shares = machine.states.map((state) => ({
@@ -57,11 +58,7 @@ export function Machines(): JSX.Element {
                         items.length ? (
                             <Table label="Machines" columns={COLUMNS} rows={items} id={(m) => m.name} link={(m) => to.machine(m.name)} />
                         ) : (
-                            <Empty title="No machines yet">
-                                <code>detent new order</code> writes a first <code>order.fsm</code>; <code>detent.yaml</code> names it:
-                                <Snippet>{"store: sqlite:detent.db\nmachines:\n  order: {}"}</Snippet>
-                                Then <code>detent reload</code>.
-                            </Empty>
+                            <FirstMachine />
                         )
                     }
                 </Loaded>

@@ -92,7 +92,7 @@ function MachineCounts({ machines }: { machines: MachineSummary[] }): JSX.Elemen
         <Panel title="Machines" aside={<a href={to.machines()}>All machines</a>}>
             {machines.length === 0 && (
                 <Empty title="No machines yet">
-                    Put a <code>.fsm</code> file beside <code>detent.yaml</code>; <code>detent new</code> makes a first one.
+                    <a href={to.machines()}>How to add one</a>
                 </Empty>
             )}
             {machines.map((machine) => (

@@ -8,7 +8,8 @@ import { to } from "../router";
 import { useResource } from "../resource";
 import { Table, type Column } from "../table";
 import type { Slot } from "../types";
-import { Badge, Empty, Head, Loaded, Panel, Since, Snippet, TaskState } from "../ui";
+import { Badge, Head, Loaded, Panel, Since, TaskState } from "../ui";
+import { FirstSlot } from "./first";
 import { Meter } from "./overview";
 
 const COLUMNS: Column<Slot>[] = [
@@ -50,11 +51,7 @@ export function Slots(): JSX.Element {
                         items.length ? (
                             <Table label="Slots" columns={COLUMNS} rows={items} id={(slot) => slot.name} link={(slot) => to.slot(slot.name)} />
                         ) : (
-                            <Empty title="No slots">
-                                <code>slots:</code> in <code>detent.yaml</code> makes them:
-                                <Snippet>{"slots:\n  batch: {width: 1, depth: 10}\n  reports: {durable: yes}"}</Snippet>
-                                <code>detent submit batch -- sh report.sh</code> fills one.
-                            </Empty>
+                            <FirstSlot />
                         )
                     }
                 </Loaded>

@@ -8,7 +8,8 @@ import { nanos, plural } from "../format";
 import { to } from "../router";
 import { useResource } from "../resource";
 import type { Group, Task, Tree } from "../types";
-import { Action, Badge, classes, Empty, Head, Loaded, Panel, Since, Snippet, TaskState, Until } from "../ui";
+import { Action, Badge, classes, Head, Loaded, Panel, Since, TaskState, Until } from "../ui";
+import { FirstTask } from "./first";
 
 type Order = "restart" | "stop" | "drain";
 
@@ -38,10 +39,7 @@ function Forest({ tree, refresh }: { tree: Tree; refresh: () => void }): JSX.Ele
     if (!tree.groups.length && !tree.tasks.length)
         return (
             <Panel>
-                <Empty title="No tasks">
-                    <code>tasks:</code> in <code>detent.yaml</code> names what runs here:
-                    <Snippet>{"tasks:\n  web:\n    run: bin/web --port 8080\n    restart: always"}</Snippet>
-                </Empty>
+                <FirstTask />
             </Panel>
         );
     return (

@@ -4,6 +4,7 @@
 // Armed timers, the first due first.
 import type { JSX } from "preact";
 import { MachineFilter } from "./filter";
+import { FirstMachine } from "./first";
 import { place, to } from "../router";
 import { useList } from "../resource";
 import { Table, type Column } from "../table";
@@ -37,7 +38,7 @@ export function Timers(): JSX.Element {
                 <MachineFilter />
             </Head>
             <Panel flush>
-                <Loaded of={timers} rows={8}>
+                <Loaded of={timers} rows={8} absent={<FirstMachine />}>
                     {(page) => (
                         <>
                             {page.items.length ? (

@@ -10,7 +10,8 @@ import { amend, place, to } from "../router";
 import { useList } from "../resource";
 import { Table, type Column } from "../table";
 import type { Phase, Worker } from "../types";
-import { Badge, Button, Empty, Head, ListEnd, Loaded, Panel, Segmented, Since, Snippet } from "../ui";
+import { Badge, Button, Empty, Head, ListEnd, Loaded, Panel, Segmented, Since } from "../ui";
+import { FirstWorker } from "./first";
 
 const PHASES: Phase[] = ["running", "starting", "degraded", "stopping", "stopped"];
 const ROWS = 2000;
@@ -211,8 +212,8 @@ export function Workers(): JSX.Element {
                 )}
             </Head>
             <Panel flush>
-                <Filters text={text} onText={setText} />
-                <Loaded of={list} rows={8}>
+                {!list.unsupported && <Filters text={text} onText={setText} />}
+                <Loaded of={list} rows={8} absent={<FirstWorker />}>
                     {(page) => {
                         const shown = wanted ? page.items.filter((worker) => fitsText(worker, wanted)) : page.items;
                         return (
@@ -220,15 +221,9 @@ export function Workers(): JSX.Element {
                                 {shown.length ? (
                                     <WorkerTree workers={shown} label="Workers" flat={filtered || wanted !== ""} />
                                 ) : (
-                                    <Empty title={filtered || wanted ? "No worker is like this." : "No workers"}>
-                                        {!filtered && !wanted && (
-                                            <>
-                                                <code>workers:</code> in <code>detent.yaml</code> is the desired state:
-                                                <Snippet>{"workers:\n  children:\n    - name: website\n      kind: http_check\n      config: {url: \"http://127.0.0.1:8080/\"}"}</Snippet>
-                                            </>
-                                        )}
-                                    </Empty>
+                                    <Empty title="No worker is like this." />
                                 )}
+                                {!filtered && !wanted && page.items.length < 2 && <FirstWorker />}
                                 <ListEnd page={page} more={list.more} />
                             </>
                         );
