@@ -13,39 +13,57 @@
 #include "cli/api_parts.h"
 #include "cli/up_machines.h"
 
-#define STUCK_MAX  50
-#define DEAD_SHOWN 20
+#define STUCK_MAX 50
+#define IDS_MAX   3
+/* As many instances with dead letters are read of one machine. */
+#define DEAD_READ_MAX 200
+
+/* What does not go on by itself: one line for all that have the same name and the same reason. */
+struct stuck {
+    struct stuck *next; /* of dead letters */
+    const char *about, *name, *machine, *why;
+    const char *ids[IDS_MAX]; /* the first instances */
+    size_t id_count;
+    uint64_t count;
+};
 
 /* What is collected on the way. */
 struct overview {
     struct line *stuck; /* elements of an array, the first STUCK_MAX */
-    size_t shown, dead_left;
-    uint64_t total, dead; /* how many do not go on by themselves, dead effects apart */
+    size_t shown;
+    uint64_t total;        /* how many do not go on by themselves, dead letters apart */
+    struct stuck *letters; /* dead letters by machine, name and reason, the newest group first */
+    uint64_t letter_count; /* those in `letters` */
+    size_t group_count;    /* groups of `letters` */
+    size_t dead_left;      /* instances of this machine that may still be read */
+    bool is_capped;        /* a machine has more than DEAD_READ_MAX */
+    bool is_out_of_memory;
 };
 
-/* `count` of them, with one line for all. */
-static void add_stuck(
-    struct overview *overview, const char *about, const char *name, const char *machine,
-    const char *id, uint64_t count, const char *why)
+static void write_stuck(struct overview *overview, const struct stuck *stuck)
 {
     struct line *line = overview->stuck;
 
     if (overview->shown++ >= STUCK_MAX)
         return;
     line_open(line, NULL, '{');
-    line_text(line, "about", about);
-    line_text(line, "name", name);
-    line_text(line, "machine", machine);
-    line_text(line, "id", id);
-    line_number(line, "count", count);
-    line_text(line, "why", why);
+    line_text(line, "about", stuck->about);
+    line_text(line, "name", stuck->name);
+    line_text(line, "machine", stuck->machine);
+    line_text(line, "id", stuck->id_count ? stuck->ids[0] : NULL);
+    line_open(line, "ids", '[');
+    for (size_t i = 0; i < stuck->id_count; i++)
+        line_text(line, NULL, stuck->ids[i]);
+    line_close(line, ']');
+    line_number(line, "count", stuck->count);
+    line_text(line, "why", stuck->why);
     line_close(line, '}');
 }
 
 static void add_one(struct overview *overview, const char *about, const char *name, const char *why)
 {
     overview->total++;
-    add_stuck(overview, about, name, NULL, NULL, 1, why);
+    write_stuck(overview, &(struct stuck){ .about = about, .name = name, .why = why, .count = 1 });
 }
 
 static const char *text_of(json_t *object, const char *key)
@@ -121,38 +139,67 @@ static void write_workers(struct api_call *call, json_t *summary)
     size_t i;
     json_t *worker;
 
-    json_array_foreach(json_object_get(summary, "unwell"), i, worker)
-        add_stuck(overview, "worker", text_of(worker, "id"), NULL, NULL, 1, text_of(worker, "why"));
+    json_array_foreach(json_object_get(summary, "unwell"), i, worker) write_stuck(
+        overview, &(struct stuck){ .about = "worker",
+                                   .name = text_of(worker, "id"),
+                                   .why = text_of(worker, "why"),
+                                   .count = 1 });
     overview->total += (uint64_t)json_integer_value(json_object_get(summary, "unwell_total"));
     api_put_json(call, "workers", json_object_get(summary, "workers"));
 }
 
-/* An effect or a timer that was given up. */
-struct letter {
-    const char *name;
-    uint32_t attempts;
-    int last_error;
-    const char *reason;
-};
-
-/* How many there are; `ret` is one of them, an effect if there is one. */
-static size_t find_last(const struct instance *instance, struct letter *ret)
+/* The group of a dead letter; a new one where there is none. NULL: no memory. Machines come one
+ * after the other, so its groups are at the front. */
+static struct stuck *find_group(
+    struct api_call *call, const char *machine, const char *name, const char *why)
 {
-    const struct det_machine *machine = instance->machine;
+    struct overview *overview = call->own;
+    struct stuck *group;
 
-    for (const struct instance_timer *t = instance->timers; t; t = t->next) {
-        const char *name = instance_timer_name(machine, t->row.timer);
+    for (group = overview->letters; group && strcmp(group->machine, machine) == 0;
+         group = group->next) {
+        if (strcmp(group->name, name) == 0 && strcmp(group->why, why) == 0)
+            return group;
+    }
+    group = det_arena_alloc(&call->arena, sizeof *group);
+    if (!group)
+        return NULL;
+    *group = (struct stuck){
+        .next = overview->letters,
+        .about = "effect",
+        .name = det_arena_copy(&call->arena, name),
+        .machine = det_arena_copy(&call->arena, machine),
+        .why = det_arena_copy(&call->arena, why),
+    };
+    if (!group->name || !group->machine || !group->why)
+        return NULL;
+    overview->letters = group;
+    overview->group_count++;
+    return group;
+}
 
-        if (t->row.is_dead)
-            *ret = (struct letter){ *name ? name : machine->events[t->row.event].name,
-                                    t->row.attempts, t->row.last_error, t->row.reason };
+/* An effect or a timer that was given up. */
+static void add_letter(
+    struct api_call *call, const struct instance *instance, const char *name, uint32_t attempts,
+    const char *reason)
+{
+    struct overview *overview = call->own;
+    char why[INSTANCE_WHY_TEXT + 96];
+    struct stuck *group;
+
+    snprintf(
+        why, sizeof why, "given up after %u attempt%s: %s", attempts, det_plural(attempts), reason);
+    group = find_group(call, instance->machine->name, name, why);
+    if (group && group->id_count < IDS_MAX &&
+        (group->id_count == 0 || strcmp(group->ids[group->id_count - 1], instance->id) != 0)) {
+        group->ids[group->id_count] = det_arena_copy(&call->arena, instance->id);
+        group->id_count += group->ids[group->id_count] != NULL;
     }
-    for (const struct instance_effect *e = instance->effects; e; e = e->next) {
-        if (e->row.is_dead)
-            *ret = (struct letter){ machine->effects[e->row.effect].name, e->row.attempts,
-                                    e->row.last_error, e->row.reason };
-    }
-    return instance_effect_count(instance, true) + instance_timer_count(instance, true);
+    if (group)
+        group->count++;
+    else
+        overview->is_out_of_memory = true;
+    overview->letter_count++;
 }
 
 /* On the pool. */
@@ -160,26 +207,31 @@ static int take_dead(void *context, struct det_machine *machine, const char *id)
 {
     struct api_call *call = context;
     struct overview *overview = call->own;
-    struct letter last = { .name = NULL };
-    char why[INSTANCE_WHY_TEXT + 96], text[INSTANCE_WHY_TEXT], more[32] = "";
+    uint64_t before = overview->letter_count;
+    char text[INSTANCE_WHY_TEXT];
     struct instance instance;
-    size_t count;
 
-    if (overview->dead_left == 0)
+    if (overview->dead_left == 0) {
+        overview->is_capped = true;
         return CLI_INTERRUPTED;
+    }
     if (instance_load(&call->reader->store, machine, id, &instance) < 0)
         return CLI_OK;
-    count = find_last(&instance, &last);
-    if (count > 1)
-        snprintf(more, sizeof more, " (%zu of them)", count);
-    if (last.name) {
-        overview->dead_left--;
-        overview->dead += count;
-        snprintf(
-            why, sizeof why, "given up after %u attempt%s%s: %s", last.attempts,
-            det_plural(last.attempts), more, instance_why(last.last_error, last.reason, text));
-        add_stuck(overview, "effect", last.name, machine->name, id, count, why);
+    for (const struct instance_effect *e = instance.effects; e; e = e->next) {
+        if (e->row.is_dead)
+            add_letter(
+                call, &instance, machine->effects[e->row.effect].name, e->row.attempts,
+                instance_why(e->row.last_error, e->row.reason, text));
     }
+    for (const struct instance_timer *t = instance.timers; t; t = t->next) {
+        const char *name = instance_timer_name(machine, t->row.timer);
+
+        if (t->row.is_dead)
+            add_letter(
+                call, &instance, *name ? name : machine->events[t->row.event].name, t->row.attempts,
+                instance_why(t->row.last_error, t->row.reason, text));
+    }
+    overview->dead_left -= overview->letter_count > before;
     instance_close(&instance);
     return CLI_OK;
 }
@@ -188,9 +240,39 @@ static int take_dead_of(void *context, struct det_machine *machine)
 {
     static const struct det_store_query query = { .has_dead = true };
     struct api_call *call = context;
-    int code = cli_store_instances(&call->reader->store, machine, &query, take_dead, call);
+    struct overview *overview = call->own;
+    int code;
 
+    overview->dead_left = DEAD_READ_MAX;
+    code = cli_store_instances(&call->reader->store, machine, &query, take_dead, call);
     return code == CLI_INTERRUPTED ? CLI_OK : code;
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+    const struct stuck *left = *(struct stuck *const *)a, *right = *(struct stuck *const *)b;
+
+    return (left->count < right->count) - (left->count > right->count);
+}
+
+/* The largest group first. False: no memory. */
+static bool write_letters(struct api_call *call)
+{
+    struct overview *overview = call->own;
+    struct stuck **groups;
+    size_t count = 0;
+
+    if (overview->group_count == 0)
+        return !overview->is_out_of_memory;
+    groups = det_arena_alloc(&call->arena, overview->group_count * sizeof(struct stuck *));
+    if (!groups)
+        return false;
+    for (struct stuck *group = overview->letters; group; group = group->next)
+        groups[count++] = group;
+    qsort(groups, count, sizeof *groups, compare_groups);
+    for (size_t i = 0; i < count; i++)
+        write_stuck(overview, groups[i]);
+    return !overview->is_out_of_memory;
 }
 
 static void finish_overview(struct api_call *call)
@@ -204,13 +286,16 @@ static void finish_overview(struct api_call *call)
     if (call->api->address) {
         if (!api_reader_take(call) || !api_counts_write(call, NULL))
             return;
-        overview->dead_left = DEAD_SHOWN;
         code = cli_store_each(&call->reader->store, take_dead_of, call);
         if (code != CLI_OK)
             add_one(overview, "store", "store", "it cannot be read");
+        if (!write_letters(call)) {
+            api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+            return;
+        }
         /* A count may be half a second older than what was just seen. */
         counted = api_counts_dead(call->api);
-        overview->total += counted > overview->dead ? counted : overview->dead;
+        overview->total += counted > overview->letter_count ? counted : overview->letter_count;
     }
     line_close(line, ']');
     line_open(line, "stuck", '[');
@@ -218,6 +303,7 @@ static void finish_overview(struct api_call *call)
         line_raw(line, NULL, det_buffer_text(&overview->stuck->text), overview->stuck->text.size);
     line_close(line, ']');
     line_number(line, "stuck_total", overview->total);
+    line_bool(line, "stuck_capped", overview->is_capped);
     line_close(line, '}');
 }
 

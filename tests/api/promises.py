@@ -271,6 +271,72 @@ def test_pages_of_what_is_pending_put_together_are_the_whole():
     daemon.stop()
 
 
+# Two machines whose effects are given up at once, each with reasons of its own.
+DOOMED = """version: 1
+store: sqlite:shop.db
+http: {rate: unlimited}
+machines:
+  order:
+    effects:
+      charge_card:
+        command: [sh, -c, 'if grep -q 4242; then echo no money; else echo blocked; fi >&2; exit 1']
+        attempts: 1
+      send_mail: {command: [sh, -c, 'echo no mail >&2; exit 1'], attempts: 1}
+  zebra:
+    effects:
+      charge_card: {command: [sh, -c, 'echo no money >&2; exit 1'], attempts: 1}
+      send_mail: {command: ["true"]}
+"""
+
+
+def pay(wire, machine, cards):
+    """An instance for each card, and what was paid with it."""
+    for number, card in enumerate(cards):
+        start(wire, f"o-{number:03}", machine)
+    sends = [{"machine": machine, "id": f"o-{number:03}", "event": "pay",
+              "data": {"card": card, "cents": 1}} for number, card in enumerate(cards)]
+    for first in range(0, len(sends), 50):
+        equal(wire.post("/v1/batches", {"sends": sends[first:first + 50]}).json["failed"], 0)
+
+
+def dead_groups(overview):
+    return {(s["machine"], s["name"], s["why"].rpartition(": ")[2].strip()): s["count"]
+            for s in overview["stuck"] if s["about"] == "effect"}
+
+
+def test_dead_letters_are_counted_by_machine_effect_and_reason():
+    project(DOOMED)
+    Path("zebra.fsm").write_text(shop.ORDER.replace("FSM_NAME order", "FSM_NAME zebra"))
+    daemon = Daemon()
+    wire = daemon.wire()
+    pay(wire, "order", ["4242"] * 22 + ["0000"] * 8)
+    pay(wire, "zebra", ["4242"] * 3)
+    wait_until(lambda: wire.get("/v1/overview").json["stuck_total"] == 63, "all are given up")
+    overview = wire.get("/v1/overview").json
+    equal(list(dead_groups(overview).values()), [30, 22, 8, 3])
+    equal(dead_groups(overview), {
+        ("order", "send_mail", "no mail"): 30, ("order", "charge_card", "no money"): 22,
+        ("order", "charge_card", "blocked"): 8, ("zebra", "charge_card", "no money"): 3})
+    blocked = next(s for s in overview["stuck"] if s["count"] == 8)
+    equal((blocked["id"], blocked["ids"]), ("o-022", ["o-022", "o-023", "o-024"]))
+    check(not overview["stuck_capped"], "all were read")
+    daemon.stop()
+
+
+def test_counts_of_dead_letters_by_reason_say_when_they_are_not_of_all():
+    project(DOOMED)
+    Path("zebra.fsm").write_text(shop.ORDER.replace("FSM_NAME order", "FSM_NAME zebra"))
+    daemon = Daemon()
+    wire = daemon.wire()
+    pay(wire, "zebra", ["4242"] * 201)
+    pay(wire, "order", ["0000"])
+    wait_until(lambda: wire.get("/v1/overview").json["stuck_total"] == 203, "all are given up")
+    overview = wire.get("/v1/overview").json
+    equal(sorted(dead_groups(overview).values()), [1, 1, 200])
+    check(overview["stuck_capped"], "not all were read")
+    daemon.stop()
+
+
 def test_a_drawing_comes_every_time():
     project(shop.COUNTERS)
     daemon = Daemon()

@@ -70,15 +70,19 @@ test("what needs attention is counted truly, and grouped by reason", async () =>
         const why = "given up after 8 attempts: HTTP 503: the bank is closed";
         mock.world.overview = () => ({
             ...overview(),
-            stuck: Array.from({ length: 20 }, (_, i) => ({ about: "effect", name: "charge_card", machine: "order", id: `o-${i}`, count: 1, why })),
+            stuck: [["charge_card", 100, why], ["send_mail", 40, why], ["charge_card", 6, "given up after 1 attempt: declined"]].map(([name, count, text]) => ({ about: "effect", name, machine: "order", id: "o-1", ids: ["o-1", "o-2", "o-3"], count, why: text })),
             stuck_total: 166,
+            stuck_capped: true,
         });
         await page.reload();
         const panel = page.getByRole("region", { name: "Needs attention" });
         await panel.getByText("166", { exact: true }).waitFor();
-        assert.equal(await panel.locator("li").count(), 1);
-        await panel.getByText("and 146 more").waitFor();
-        await panel.getByRole("link", { name: "and 17 more" }).click();
+        const lines = await panel.locator("li").allInnerTexts();
+        assert.deepEqual(lines.map((line) => [/charge_card|send_mail/.exec(line)[0], /and \d+ more/.exec(line)[0]]), [["charge_card", "and 97 more"], ["send_mail", "and 37 more"], ["charge_card", "and 3 more"]]);
+        await panel.getByText("and 20 more").waitFor();
+        await panel.getByText("too many dead effects to group").waitFor();
+        await shoot(page, "attention");
+        await panel.getByRole("link", { name: "and 97 more" }).click();
         await page.waitForURL("**/effects?dead=true&machine=order");
     });
 });

@@ -329,16 +329,29 @@ export class World {
         return { step_ns: step_ns * Math.ceil(span_s / 5 / 360), until: iso(Date.now()), ...Object.fromEntries(long) };
     }
 
+    /** By machine, effect and reason. */
+    deadLetters() {
+        const groups = new Map();
+        for (const { dead, machine, id } of this.instances.values()) {
+            if (!dead) continue;
+            const key = JSON.stringify([machine, dead]);
+            const group = groups.get(key) ?? { about: "effect", name: dead, machine, id, ids: [], count: 0, why: "given up after 8 attempts: HTTP 503: the bank is closed" };
+            group.count++;
+            if (group.ids.length < 3) group.ids.push(id);
+            groups.set(key, group);
+        }
+        return [...groups.values()];
+    }
+
     overview() {
         const machines = [...this.machines.values()].map((m) => this.summary(m));
-        const stuck = [...this.instances.values()].filter((i) => i.dead).map((i) => ({
-            about: "effect", name: i.dead, machine: i.machine, id: i.id, why: `${i.dead} was given up after 8 attempts: HTTP 503: the bank is closed`,
-        }));
+        const stuck = this.deadLetters();
+        const letters = stuck.reduce((sum, item) => sum + item.count, 0);
         for (const task of this.tasks) if (task.state === "backoff") stuck.push({ about: "task", name: task.name, machine: null, id: null, why: `${task.failures} failures in a row: ${task.reason}` });
         const ill = this.tasks.filter((t) => !["running", "completed"].includes(t.state));
         stuck.push(...(this.workers?.stuck() ?? []));
         return {
-            status: this.status(), machines, rates: this.rates(), stuck: stuck.slice(0, 50).map((item) => ({ count: 1, ...item })), stuck_total: stuck.length, tasks: ill, slots: this.slots,
+            status: this.status(), machines, rates: this.rates(), stuck: stuck.slice(0, 50).map((item) => ({ count: 1, ids: [], ...item })), stuck_total: letters + stuck.filter((item) => !item.count).length, stuck_capped: false, tasks: ill, slots: this.slots,
             workers: this.workers?.summary() ?? null,
         };
     }

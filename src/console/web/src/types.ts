@@ -375,6 +375,8 @@ export interface Stuck {
     name: string;
     machine: string | null;
     id: string | null;
+    /** Of dead letters, the first instances. */
+    ids: string[];
     /** For how many it stands. */
     count: number;
     why: string;
@@ -402,6 +404,8 @@ export interface Overview {
     stuck: Stuck[];
     /** Of how many `stuck` shows the first. */
     stuck_total: number;
+    /** Not all dead letters were read for the counts by reason. */
+    stuck_capped: boolean;
     tasks: Task[];
     slots: Slot[];
     workers: WorkersSummary | null;

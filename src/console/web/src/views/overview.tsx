@@ -50,7 +50,7 @@ function Body({ data }: { data: Overview }): JSX.Element {
                     <Activity />
                 </div>
                 <div class="stacked">
-                    <Attention stuck={data.stuck} total={data.stuck_total} />
+                    <Attention stuck={data.stuck} total={data.stuck_total} capped={data.stuck_capped} />
                     <TaskSummary tasks={data.tasks} counts={data.status.tasks} />
                     <WorkerSummary workers={data.workers ?? null} />
                     <SlotSummary slots={data.slots} />
@@ -174,7 +174,6 @@ function Activity(): JSX.Element {
 }
 
 function stuckLink(item: Stuck): string | null {
-    if (item.machine && item.id) return to.instance(item.machine, item.id);
     if (item.about === "task") return to.task(item.name);
     if (item.about === "group") return to.tasks();
     if (item.about === "slot") return to.slot(item.name);
@@ -184,9 +183,13 @@ function stuckLink(item: Stuck): string | null {
 
 interface StuckGroup {
     about: Stuck["about"];
-    title: string;
+    machine: string | null;
+    /** Of dead letters, the effect or the timer. */
+    title: string | null;
     why: string;
-    items: Stuck[];
+    /** The first of them. */
+    named: { name: string; link: string | null }[];
+    count: number;
     /** Where all of them are listed. */
     list: string | null;
 }
@@ -198,40 +201,38 @@ function listOf(item: Stuck): string | null {
     return item.about === "slot" ? to.slots() : null;
 }
 
-function sizeOf(group: StuckGroup): number {
-    return group.items.reduce((sum, item) => sum + item.count, 0);
+function namesOf(item: Stuck): StuckGroup["named"] {
+    if (item.machine !== null) return item.ids.map((id) => ({ name: id, link: to.instance(item.machine!, id) }));
+    return [{ name: item.name, link: stuckLink(item) }];
 }
 
-/** Those with the same reason are one line. */
+/** Those with the same reason are one line; dead letters come by machine and effect as well. */
 function grouped(stuck: Stuck[]): StuckGroup[] {
     const groups = new Map<string, StuckGroup>();
     for (const item of stuck) {
-        const own = item.about === "effect" || item.about === "worker" ? "" : item.name;
-        const key = JSON.stringify([item.about, item.machine, own, item.why]);
-        const title = item.about === "effect" ? item.name : (item.id ?? item.name);
-        const group = groups.get(key) ?? { about: item.about, title, why: item.why, items: [], list: listOf(item) };
-        group.items.push(item);
+        const { about, machine, why } = item;
+        const title = about === "effect" ? item.name : null;
+        const key = JSON.stringify([about, machine, about === "worker" ? null : item.name, why]);
+        const group = groups.get(key) ?? { about, machine, title, why, named: [], count: 0, list: listOf(item) };
+        group.named.push(...namesOf(item));
+        group.count += item.count;
         groups.set(key, group);
     }
-    return [...groups.values()].sort((a, b) => sizeOf(b) - sizeOf(a));
+    return [...groups.values()].sort((a, b) => b.count - a.count);
 }
 
 const NAMED_MAX = 3;
 
 function StuckLine({ group }: { group: StuckGroup }): JSX.Element {
-    const named = group.items.slice(0, NAMED_MAX);
-    const left = group.items.length - named.length;
+    const named = group.named.slice(0, NAMED_MAX);
+    const left = group.count - named.length;
     return (
         <li>
             <Badge>{group.about}</Badge>
             <div class="grow">
                 <div class="stuck-names">
-                    {group.about === "effect" && <span class="strong">{group.title}</span>}
-                    {named.map((item) => {
-                        const link = stuckLink(item);
-                        const name = item.id ?? item.name;
-                        return link ? <a key={name} href={link}>{name}</a> : <span key={name} class="strong">{name}</span>;
-                    })}
+                    {group.title && <span class="strong">{group.title}</span>}
+                    {named.map(({ name, link }) => (link ? <a key={name} href={link}>{name}</a> : <span key={name} class="strong">{name}</span>))}
                     {left > 0 && (group.list ? <a href={group.list}>and {count(left)} more</a> : <span class="muted">and {count(left)} more</span>)}
                 </div>
                 <div class="why">{group.why}</div>
@@ -242,9 +243,9 @@ function StuckLine({ group }: { group: StuckGroup }): JSX.Element {
 
 const GROUPS_SHOWN = 12;
 
-function Attention({ stuck, total }: { stuck: Stuck[]; total: number }): JSX.Element {
+function Attention({ stuck, total, capped }: { stuck: Stuck[]; total: number; capped: boolean }): JSX.Element {
     const groups = grouped(stuck);
-    const unseen = total - groups.slice(0, GROUPS_SHOWN).reduce((sum, group) => sum + sizeOf(group), 0);
+    const unseen = total - groups.slice(0, GROUPS_SHOWN).reduce((sum, group) => sum + group.count, 0);
     return (
         <Panel title="Needs attention" aside={total > 0 && <Badge tone="bad">{count(total)}</Badge>}>
             {total === 0 && (
@@ -254,12 +255,13 @@ function Attention({ stuck, total }: { stuck: Stuck[]; total: number }): JSX.Ele
             )}
             <ul class="stuck">
                 {groups.slice(0, GROUPS_SHOWN).map((group) => (
-                    <StuckLine key={JSON.stringify([group.about, group.title, group.why])} group={group} />
+                    <StuckLine key={JSON.stringify([group.about, group.machine, group.title, group.named[0]?.name, group.why])} group={group} />
                 ))}
             </ul>
             {unseen > 0 && (
                 <p class="muted">
                     and {count(unseen)} more: <a href={to.effects({ dead: true })}>dead effects</a>, <a href={to.workers({ unwell: true })}>unwell workers</a>
+                    {capped && "; there are too many dead effects to group all of them by reason"}
                 </p>
             )}
         </Panel>
