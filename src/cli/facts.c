@@ -98,25 +98,48 @@ void facts_head(struct cli *cli, const struct instance *instance)
         facts_print(cli, "end", "this state is final: nothing comes after it");
 }
 
+static void print_dead_timer(
+    struct cli *cli, const char *word, const struct instance *instance,
+    const struct det_store_timer *row)
+{
+    const char *name = instance_timer_name(instance->machine, row->timer);
+    char key[INSTANCE_KEY_TEXT], why[INSTANCE_WHY_TEXT];
+
+    facts_print(
+        cli, word, "%s%s%s was given up after %u attempt%s: %s",
+        instance->machine->events[row->event].name, *name ? " by " : " by the timeout", name,
+        row->attempts, det_plural(row->attempts), instance_why(row->last_error, row->reason, why));
+    print_retry(cli, instance->id, instance_timer_key(instance->machine, instance->id, row, key));
+}
+
 static void print_dead_timers(struct cli *cli, const struct instance *instance)
 {
     const char *word = "dead";
 
     for (const struct instance_timer *t = instance->timers; t; t = t->next) {
-        const char *name = instance_timer_name(instance->machine, t->row.timer);
-        char key[INSTANCE_KEY_TEXT], why[INSTANCE_WHY_TEXT];
-
         if (!t->row.is_dead)
             continue;
-        facts_print(
-            cli, word, "%s%s%s was given up after %u attempt%s: %s",
-            instance->machine->events[t->row.event].name, *name ? " by " : " by the timeout", name,
-            t->row.attempts, det_plural(t->row.attempts),
-            instance_why(t->row.last_error, t->row.reason, why));
-        print_retry(
-            cli, instance->id, instance_timer_key(instance->machine, instance->id, &t->row, key));
+        print_dead_timer(cli, word, instance, &t->row);
         word = NULL;
     }
+}
+
+void facts_timer(
+    struct cli *cli, const struct instance *instance, const struct det_store_timer *row)
+{
+    const char *name = instance_timer_name(instance->machine, row->timer);
+    bool is_due = row->next <= instance->now;
+    char when[INSTANCE_WHEN_TEXT], why[INSTANCE_WHY_TEXT];
+
+    if (row->is_dead)
+        print_dead_timer(cli, "attempt", instance, row);
+    else
+        facts_print(
+            cli, "attempt", "%s%s%s is %s%s, after attempt %u failed: %s",
+            instance->machine->events[row->event].name, *name ? " by " : " by the timeout", name,
+            is_due ? "due" : "tried again ",
+            is_due ? "" : instance_when(row->next, instance->now, when), row->attempts,
+            instance_why(row->last_error, row->reason, why));
 }
 
 void facts_timers(struct cli *cli, const struct instance *instance)

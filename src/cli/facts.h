@@ -22,6 +22,8 @@ void facts_effects(struct cli *cli, const struct instance *instance);
 /* One of them, as the news of its last attempt. */
 void facts_effect(
     struct cli *cli, const struct instance *instance, const struct det_store_effect *row);
+void facts_timer(
+    struct cli *cli, const struct instance *instance, const struct det_store_timer *row);
 void facts_deferred(struct cli *cli, const struct instance *instance);
 /* All of it as an object; `more`, if not NULL, adds members. */
 typedef void facts_line_fn(struct line *line, const struct instance *instance);

@@ -47,72 +47,110 @@ static int show_news(struct follow *follow)
 }
 
 /* As it was shown last; NULL: it was not. */
-static const struct follow_effect *find_shown(
-    const struct follow *follow, const struct det_store_effect *row)
+static const struct follow_attempts *find_shown(
+    const struct follow *follow, const struct follow_attempts *wanted)
 {
-    for (size_t i = 0; i < follow->effect_count; i++) {
-        const struct follow_effect *shown = &follow->effects[i];
+    for (size_t i = 0; i < follow->shown_count; i++) {
+        const struct follow_attempts *shown = &follow->shown[i];
 
-        if (shown->sequence == row->sequence && shown->index == row->index)
+        if (shown->is_timer == wanted->is_timer && shown->sequence == wanted->sequence &&
+            shown->index == wanted->index)
             return shown;
     }
     return NULL;
 }
 
-/* Whether an attempt of it has ended since. One that was never seen had none. */
-static bool has_news(const struct follow *follow, const struct det_store_effect *row)
+/* What is kept of one until the next look. One that is running is not known yet, and keeps what
+ * was shown of it. `ret_is_news`: an attempt has ended since; one that was never seen had none. */
+static struct follow_attempts compare_attempts(
+    const struct follow *follow, struct follow_attempts now, int last_error, bool *ret_is_news)
 {
-    const struct follow_effect *shown = find_shown(follow, row);
+    const struct follow_attempts *shown = find_shown(follow, &now);
+    bool is_running = now.attempts == 0 || last_error == DET_ERR_UNFINISHED;
 
-    if (row->attempts == 0 || row->last_error == DET_ERR_UNFINISHED)
-        return false;
-    return !shown || shown->attempts != row->attempts || shown->is_dead != row->is_dead;
+    *ret_is_news =
+        !is_running && (!shown || shown->attempts != now.attempts || shown->is_dead != now.is_dead);
+    if (is_running && shown)
+        return *shown;
+    if (is_running)
+        now.attempts = 0;
+    return now;
 }
 
-static void print_attempt(struct follow *follow, const struct det_store_effect *row)
+static void begin_attempt(struct line *line, const struct instance *instance)
 {
-    struct instance *instance = follow->instance;
-    struct cli *cli = instance->store->cli;
+    line_init(line, instance->store->cli->allocator);
+    line_open(line, NULL, '{');
+    line_text(line, "type", "attempt");
+    line_text(line, "machine", instance->machine->name);
+    line_text(line, "id", instance->id);
+}
+
+static void end_attempt(struct line *line, const struct instance *instance)
+{
+    line_close(line, '}');
+    line_print(line, instance->store->cli);
+    line_deinit(line);
+}
+
+static void print_effect(const struct instance *instance, const struct det_store_effect *row)
+{
     struct line line;
 
-    if (!cli->is_json) {
-        facts_effect(cli, instance, row);
+    if (!instance->store->cli->is_json) {
+        facts_effect(instance->store->cli, instance, row);
         return;
     }
-    line_init(&line, cli->allocator);
-    line_open(&line, NULL, '{');
-    line_text(&line, "type", "attempt");
-    line_text(&line, "machine", instance->machine->name);
-    line_text(&line, "id", instance->id);
+    begin_attempt(&line, instance);
     instance_effect_line(&line, instance->store->store, instance->machine, instance->id, row);
-    line_close(&line, '}');
-    line_print(&line, cli);
-    line_deinit(&line);
+    end_attempt(&line, instance);
 }
 
-/* Attempts of effects that have ended since the last look. Those that are running are not known
- * yet, and keep what was shown of them. */
+static void print_timer(const struct instance *instance, const struct det_store_timer *row)
+{
+    struct line line;
+
+    if (!instance->store->cli->is_json) {
+        facts_timer(instance->store->cli, instance, row);
+        return;
+    }
+    begin_attempt(&line, instance);
+    instance_timer_line(&line, instance->machine, row);
+    instance_attempts_line(&line, row);
+    end_attempt(&line, instance);
+}
+
+/* Attempts of effects and timers that have ended since the last look. */
 static void show_attempts(struct follow *follow)
 {
-    struct follow_effect now[FOLLOW_EFFECTS_MAX];
+    const struct instance *instance = follow->instance;
+    struct follow_attempts now[FOLLOW_ATTEMPTS_MAX];
     size_t count = 0;
+    bool is_news;
 
-    for (const struct instance_effect *e = follow->instance->effects;
-         e && count < FOLLOW_EFFECTS_MAX; e = e->next) {
-        const struct follow_effect *shown = find_shown(follow, &e->row);
-
-        if (has_news(follow, &e->row))
-            print_attempt(follow, &e->row);
-        else if (!shown)
-            continue;
-        now[count++] = e->row.last_error == DET_ERR_UNFINISHED && shown
-                           ? *shown
-                           : (struct follow_effect){ e->row.sequence, e->row.index, e->row.attempts,
-                                                     e->row.is_dead };
+    for (const struct instance_effect *e = instance->effects; e && count < FOLLOW_ATTEMPTS_MAX;
+         e = e->next) {
+        now[count++] = compare_attempts(
+            follow,
+            (struct follow_attempts){ false, e->row.sequence, e->row.index, e->row.attempts,
+                                      e->row.is_dead },
+            e->row.last_error, &is_news);
+        if (is_news)
+            print_effect(instance, &e->row);
     }
-    memcpy(follow->effects, now, count * sizeof *now);
-    follow->effect_count = count;
-    cli_flush(follow->instance->store->cli);
+    for (const struct instance_timer *t = instance->timers; t && count < FOLLOW_ATTEMPTS_MAX;
+         t = t->next) {
+        now[count++] = compare_attempts(
+            follow,
+            (struct follow_attempts){ true, t->row.visit, t->row.timer, t->row.attempts,
+                                      t->row.is_dead },
+            t->row.last_error, &is_news);
+        if (is_news)
+            print_timer(instance, &t->row);
+    }
+    memcpy(follow->shown, now, count * sizeof *now);
+    follow->shown_count = count;
+    cli_flush(instance->store->cli);
 }
 
 static bool has_ended(const struct instance *instance)

@@ -8,10 +8,12 @@
 
 #include "cli/instance.h"
 
-/* As many effects of one instance are followed by their attempts. */
-#define FOLLOW_EFFECTS_MAX 32
+/* As many effects and timers of one instance are followed by their attempts. */
+#define FOLLOW_ATTEMPTS_MAX 64
 
-struct follow_effect {
+/* Of an effect, (sequence, index) names it; of a timer, the visit and its number. */
+struct follow_attempts {
+    bool is_timer;
     uint64_t sequence;
     uint16_t index;
     uint32_t attempts;
@@ -22,8 +24,8 @@ struct follow {
     struct instance *instance;
     uint64_t after; /* events behind this one are shown */
     bool is_shown;
-    struct follow_effect effects[FOLLOW_EFFECTS_MAX]; /* as they were shown last */
-    size_t effect_count;
+    struct follow_attempts shown[FOLLOW_ATTEMPTS_MAX]; /* as they were shown last */
+    size_t shown_count;
 };
 
 /* Until it is in a final state or has stopped: CLI_OK; CLI_TIMEOUT when the span is over first,
