@@ -6,6 +6,7 @@ import { after } from "node:test";
 import { quit } from "./browser.mjs";
 import "./units.test.mjs";
 import "./console.test.mjs";
+import "./details.test.mjs";
 import "./layout.test.mjs";
 
 after(quit);

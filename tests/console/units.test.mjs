@@ -8,6 +8,7 @@ import { load } from "./module.mjs";
 
 const { parse, write } = await load("json.ts");
 const { Splitter } = await load("sse.ts");
+const { axisTimes } = await load("format.ts");
 
 test("integers beyond 2^53 keep every digit, in both directions", () => {
     const text = '{"most":18446744073709551615,"least":-9223372036854775808,"small":7,"part":0.1,"list":[9007199254740993]}';
@@ -55,4 +56,12 @@ test("the colour of a state is what its spec says, else what its name means, and
     assert.ok(ORANGE.includes(of("zzz", "warning")) && GREY.includes(of("zzz", "neutral")));
     assert.ok(![...GREEN, ...ORANGE, ...RED, ...GREY].includes(of("zzz")));
     assert.ok(GREY.includes(of("zzz", null, true)));
+});
+
+test("the times below a curve differ: with seconds where minutes are too coarse", () => {
+    const from = Date.UTC(2026, 10, 17, 19, 49) / 1000;
+    const every = (step) => axisTimes([0, 1, 2, 3].map((i) => from + i * step));
+    for (const step of [5, 30, 60, 3600]) assert.equal(new Set(every(step)).size, 4, `${step} s: ${every(step)}`);
+    assert.match(every(30)[1], /:30$/);
+    assert.match(every(60)[1], /^\d\d:50$/);
 });

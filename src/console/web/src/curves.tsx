@@ -7,7 +7,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { query } from "./api";
-import { millis, rate } from "./format";
+import { axisTimes, millis, rate } from "./format";
 import { amend, place } from "./router";
 import { useResource } from "./resource";
 import { theme } from "./theme";
@@ -62,12 +62,6 @@ function resolved(name: string): string {
     return value;
 }
 
-const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hour12: false });
-
-function timeOf(seconds: number): string {
-    return CLOCK.format(seconds * 1000);
-}
-
 function options(width: number): uPlot.Options {
     const [text, grid] = [resolved("--muted"), resolved("--line")];
     const axis = { stroke: text, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, font: "11px system-ui, sans-serif" };
@@ -77,7 +71,7 @@ function options(width: number): uPlot.Options {
         legend: { live: true },
         cursor: { points: { size: 6 } },
         scales: { y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] } },
-        axes: [{ ...axis, values: (_, values) => values.map(timeOf) }, { ...axis, size: 52, values: (_, values) => values.map((value) => rate(value)) }],
+        axes: [{ ...axis, space: 70, values: (_, values) => axisTimes(values) }, { ...axis, size: 52, values: (_, values) => values.map((value) => rate(value)) }],
         series: [
             { value: "{HH}:{mm}:{ss}" },
             ...SERIES.map(([, label, name]) => ({

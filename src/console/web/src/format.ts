@@ -91,3 +91,11 @@ export function base(path: string): string {
 export function plural(value: number, one: string, many = one + "s"): string {
     return `${count(value)} ${value === 1 ? one : many}`;
 }
+
+const MINUTES = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hour12: false });
+
+/** Times of day along an axis, in seconds since 1970; with seconds where minutes would repeat. */
+export function axisTimes(times: number[]): string[] {
+    const labels = times.map((time) => MINUTES.format(time * 1000));
+    return new Set(labels).size === labels.length ? labels : times.map((time) => CLOCK.format(time * 1000));
+}

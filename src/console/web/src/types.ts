@@ -278,6 +278,8 @@ export interface Job {
     state: string;
     attempts: number;
     work?: string;
+    /** What was submitted; of a slot, JSON with `run`. */
+    body?: string;
     submitted_at?: string;
     due_at?: string;
     reason?: string | null;

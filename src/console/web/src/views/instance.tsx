@@ -241,14 +241,30 @@ function askedAt(effect: Effect): number {
     return Number(effect.key.split("/").at(-2));
 }
 
-/** How far an effect has come, below the event that asked for it. */
+/** The sequence of the event that armed a timer: the first one of its visit, or the oldest that is known. */
+function armedAt(timer: Timer, rows: HistoryRow[]): number | undefined {
+    return rows.find((row) => (row.type === "start" ? 1 : (row.visit ?? 0)) >= timer.visit)?.sequence ?? rows[0]?.sequence;
+}
+
+/** Timers that were fired in vain, as effects of the event that armed them. */
+function failedTimers(why: Why, rows: HistoryRow[]): { sequence: number | undefined; effect: Effect }[] {
+    return why.timers
+        .filter((timer) => timer.attempts)
+        .map((timer) => {
+            const { dead = false, attempts = 0, last_error = null, reason = null, next_at = null } = timer;
+            const effect = { key: timerKey(timer), effect: timer.timer || timer.event, dead, attempts, last_error, reason, next_at };
+            return { sequence: armedAt(timer, rows), effect };
+        });
+}
+
+/** How far an effect or a timer has come, below the event that asked for it. */
 function Attempts({ effect }: { effect: Effect }): JSX.Element {
     const failure = effect.reason ?? effect.last_error;
     return (
         <div class="attempts">
             <EffectState effect={effect} />
             <span class="strong">{effect.effect}</span>
-            <span class="muted clip" title={failure ?? undefined}>
+            <span class="muted">
                 {plural(effect.attempts, "attempt")}
                 {failure && <>: {failure}</>}
             </span>
@@ -261,6 +277,7 @@ const SHOWN_MAX = 300;
 function Timeline({ history, at, why, ended, onChange }: TimelineProps): JSX.Element {
     const { rows, earlier, error, loading, loadEarlier } = history;
     const gap = idleGap(rows);
+    const tried = [...why.effects.map((effect) => ({ sequence: askedAt(effect), effect })), ...failedTimers(why, rows)];
     const [most, setMost] = useState(SHOWN_MAX);
     const first = Math.max(0, Math.min(rows.length - most, at - 20));
     const shown = rows.map((row, i) => ({ row, i })).slice(first).reverse();
@@ -275,7 +292,7 @@ function Timeline({ history, at, why, ended, onChange }: TimelineProps): JSX.Ele
                         <li key={row.sequence}>
                             {idle > gap && <Fold ms={Math.floor(idle / 1000) * 1000} />}
                             <Moved row={row} machine={why.machine} here={i === at} onClick={() => onChange(i)} />
-                            {why.effects.filter((effect) => askedAt(effect) === row.sequence).map((effect) => (
+                            {tried.filter(({ sequence }) => sequence === row.sequence).map(({ effect }) => (
                                 <Attempts key={effect.key} effect={effect} />
                             ))}
                         </li>

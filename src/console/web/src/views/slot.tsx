@@ -107,7 +107,7 @@ function Submit({ slot, refresh }: { slot: Slot; refresh: () => void }): JSX.Ele
         setTold(null);
         try {
             const target = path("slots", slot.name, "submissions");
-            const body = { run: cut(run), admission, ...(job ? { name: job } : {}) };
+            const body = { run: cut(run), ...(slot.durable ? {} : { admission }), ...(job ? { name: job } : {}) };
             // A durable slot knows a job by its name, or else by the key, which people read in the list.
             const done = slot.durable && !job ? await once.post<Submitted>(target, body, () => jobName(run)) : await post<Submitted>(target, body);
             setTold(`${done.name} ${done.started ? "runs" : "waits"}.`);
@@ -129,15 +129,17 @@ function Submit({ slot, refresh }: { slot: Slot; refresh: () => void }): JSX.Ele
                         <label for="job-name">Name</label>
                         <input id="job-name" type="text" placeholder="chosen for you" autocomplete="off" spellcheck={false} value={job} onInput={(e) => setJob(e.currentTarget.value)} />
                     </div>
-                    <div class="field">
-                        <label for="job-admission">If it is taken</label>
-                        <select id="job-admission" value={admission} onChange={(e) => setAdmission(e.currentTarget.value)}>
-                            <option value="queue">wait</option>
-                            <option value="replace">replace who waits</option>
-                            <option value="replace-all">replace everybody</option>
-                            <option value="drop">give up</option>
-                        </select>
-                    </div>
+                    {!slot.durable && (
+                        <div class="field">
+                            <label for="job-admission">If it is taken</label>
+                            <select id="job-admission" value={admission} onChange={(e) => setAdmission(e.currentTarget.value)}>
+                                <option value="queue">wait</option>
+                                <option value="replace">replace who waits</option>
+                                <option value="replace-all">replace everybody</option>
+                                <option value="drop">give up</option>
+                            </select>
+                        </div>
+                    )}
                 </div>
                 {error && <Trouble text={error} />}
                 <div class="form-foot">
@@ -151,6 +153,22 @@ function Submit({ slot, refresh }: { slot: Slot; refresh: () => void }): JSX.Ele
     );
 }
 
+/** A word as a shell would take it. */
+function quoted(word: string): string {
+    if (/^[\w@%+=:,./-]+$/.test(word)) return word;
+    return word.includes("'") ? `"${word.replace(/["\\]/g, "\\$&")}"` : `'${word}'`;
+}
+
+/** The program of a job and its arguments; else the name of the work. */
+export function programOf(job: Job): string {
+    try {
+        const { run } = JSON.parse(job.body ?? "") as { run: string | string[] };
+        return typeof run === "string" ? run : run.map(quoted).join(" ");
+    } catch {
+        return job.work ?? "–";
+    }
+}
+
 type JobState = "all" | "queued" | "delayed" | "running" | "done" | "failed";
 
 function Jobs({ name }: { name: string }): JSX.Element {
@@ -161,11 +179,12 @@ function Jobs({ name }: { name: string }): JSX.Element {
         jobs.refresh();
     };
     const columns: Column<Job>[] = [
-        { name: "Job", width: "minmax(8rem, 2fr)", cell: (job) => <span class="clip"><Id>{job.id}</Id></span> },
+        { name: "Job", width: "minmax(8rem, 2fr)", wraps: true, cell: (job) => <span class="clip"><Id>{job.id}</Id></span> },
+        { name: "Program", width: "minmax(8rem, 2fr)", cell: (job) => <code class="clip" title={programOf(job)}>{programOf(job)}</code>, below: true, wraps: true },
         { name: "State", width: "7rem", sort: (job) => job.state, cell: (job) => <TaskState state={job.state} /> },
         { name: "Attempts", width: "5.5rem", right: true, sort: (job) => job.attempts, cell: (job) => job.attempts, extra: true },
         { name: "Submitted", width: "8rem", right: true, sort: (job) => job.submitted_at ?? "", cell: (job) => <Ago time={job.submitted_at ?? null} />, extra: true },
-        { name: "Reason", width: "minmax(6rem, 2fr)", cell: (job) => <span class="clip muted" title={job.reason ?? ""}>{job.reason ?? "–"}</span>, below: true },
+        { name: "Reason", width: "minmax(6rem, 2fr)", cell: (job) => <span class="clip muted" title={job.reason ?? ""}>{job.reason ?? "–"}</span>, below: true, wraps: true },
         {
             name: "",
             width: "minmax(7rem, 1.2fr)",
