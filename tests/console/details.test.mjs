@@ -101,7 +101,7 @@ test("jobs show their program; only slots that can replace or give up offer it",
             await page.getByRole("button", { name: "Submit", exact: true }).click();
             assert.deepEqual((await asked).postDataJSON(), { run: ["bin/report", "3"] });
             await page.setViewportSize({ width: 390, height: 844 });
-            await page.getByText("sh -c \"echo 'hello there'\"").scrollIntoViewIfNeeded();
+            await table.locator(".td.below").getByText("sh -c \"echo 'hello there'\"").waitFor();
             await shoot(page, "jobs-390");
             await go(page, "/slots/batch");
             await page.getByLabel("If it is taken").waitFor();
