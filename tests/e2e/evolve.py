@@ -220,7 +220,7 @@ def test_migrate_renames_what_is_stored():
     detent("migrate", "new.fsm", *STORE, *RENAMES, err="version 1 is in the store, 7 rows changed")
     detent("list", *STORE, out=["o-1  settling", "o-2  paid"])
     detent("history", "o-2", *STORE, out="settling  paid")
-    detent("why", "o-2", *STORE, out=["nag by gong", "print_slip waits"])
+    detent("why", "o-2", *STORE, out=["nag by gong", "print_slip was asked for"])
     detent("get", "o-2", *STORE, out="settling, pending")
     detent("send", "o-1", "pay", "--payload", '{"cents": 7}', *STORE, out="settling -> paid")
     detent("replay", "new.fsm", *STORE)

@@ -413,7 +413,8 @@ static void risk(const char *function, const char *place)
 ISOLATED = """version: 1
 workers:
   name: plant
-  limits: {{tick: 20ms, observe_every: 50ms, observe_timeout: {span}s, action_timeout: {span}s}}
+  limits: {{tick: 20ms, observe_every: 50ms, observe_timeout: {span}s, action_timeout: {span}s,
+           stale_after: {stale}s, collector_timeout: {gone}s}}
   modules: {{path: ./valve.so, isolate: process}}
   children:
     - {{name: a, kind: valve, config: {{place: {folder}/a}}}}
@@ -423,10 +424,11 @@ workers:
 
 def isolated(**crashes):
     build_valve(RISKY_CODE)
+    span = 2 * math.ceil(patience.load())
     for name, crash in crashes.items():
         Path(name).write_text(crash)
     Path("detent.yaml").write_text(ISOLATED.format(
-        folder=os.getcwd(), span=2 * math.ceil(patience.load())))
+        folder=os.getcwd(), span=span, stale=span + 8, gone=span + 18))
     detent("check", "detent.yaml")
     return Up()
 
