@@ -366,7 +366,7 @@ static enum look look_apart(const struct http_check_desired *desired, unsigned l
 
     assert_true(child >= 0);
     if (child == 0)
-        _exit(look_with(desired, left));
+        _exit((int)look_with(desired, left));
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     return (enum look)WEXITSTATUS(status);
