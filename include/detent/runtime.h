@@ -91,8 +91,9 @@ enum det_trouble_kind {
     DET_TROUBLE_TIMEOUT_REJECTED, /* the instance did not take a timer's event */
     DET_TROUBLE_EVENT_DEAD,       /* an event became a dead letter: unhandled; or deferred, and then
                                      not taken, or the instance stopped (code says which) */
-    DET_TROUBLE_EVENT_FAILED,     /* a deferred event was not taken: a hook failed, or a limit was
-                                     reached; it stays deferred and is tried again */
+    DET_TROUBLE_EVENT_FAILED,     /* a deferred event was not taken: a hook failed, a limit was
+                                     reached, or the store failed; it stays deferred and is tried
+                                     again */
     DET_TROUBLE_NOT_LOADED,       /* an instance that has something due is damaged, or does not fit
                                      the definition: nothing of it is done */
     DET_TROUBLE_EFFECTS_QUEUED,   /* effects have been waiting for a thread for a second: all
@@ -401,7 +402,7 @@ DET_API int det_runtime_get(
 struct det_glance {
     struct det_instance instance;
     struct det_glance_timer {
-        const char *name; /* "" for the state's own */
+        const char *name; /* as in det_timer_record */
         uint16_t event;
         uint64_t visit;
         det_time due; /* wall */
@@ -436,9 +437,10 @@ DET_API int det_runtime_events(
     void *context) DET_MUST_CHECK;
 
 struct det_timer_record {
-    const char *name; /* "" for the state's own */
+    const char *name; /* "" for the state's own; "@deferred" while a deferred event waits although
+                         the state takes it */
     uint16_t event;
-    uint64_t visit;    /* in which it was armed */
+    uint64_t visit;    /* in which it was armed; of "@deferred" the sequence of the event */
     det_time due;      /* wall */
     det_time next;     /* wall: when it fires; `due`, or later after an attempt that failed */
     uint32_t attempts; /* that failed */

@@ -36,12 +36,11 @@ static bool is_member(uid_t user, gid_t group)
     return is_listed(group, groups, count);
 }
 
-/* A user's own group, such as Debian makes, has the user's number, and is nobody else's. */
 static bool is_group_trusted(uid_t runner, gid_t group)
 {
     if (group == 0)
         return true;
-    return runner != 0 && (group == runner || is_member(runner, group));
+    return runner != 0 && is_member(runner, group);
 }
 
 enum trust trust_of(const struct stat *status, uid_t runner)

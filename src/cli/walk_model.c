@@ -94,6 +94,10 @@ static size_t fold(struct walk *walk, const struct det_note *note)
     /* Put aside, now or for later: recorded, and nothing else. */
     if (transition->outcome == DET_UNHANDLED && note->outcome > DET_STOP)
         return way;
+    /* A deferred event may be refused in a state that takes it. */
+    if (note->outcome == DET_DEAD_LETTER && note->to == note->from &&
+        machine->events[note->event].unhandled == DET_UNHANDLED_DEFER)
+        return way;
     if (note->outcome != transition->outcome || note->to != transition->to)
         walk_fail(
             walk, "%s on %s did not do what the table says", machine->states[note->from].name,

@@ -31,7 +31,7 @@ static const char spec_text[] =
     "ON(IDLE, BEGIN, BUSY, IF(may), CALL(ready), KEEP(u4, text), DO(work, tell), ARM(watch))\n"
     "ON(BUSY, YES, OVER, SET(count), DISARM(watch)) ON(BUSY, NO, IDLE)\n"
     "ON(BUSY, BEGIN, BUSY, WITHIN(SECONDS(1), NO)) STAY(BUSY, PING, SET(count))\n"
-    "STAY(ANY(IDLE, BUSY), SLOW, ARM(watch)) ON(IDLE, LATER, LATE) ON(LATE, BEGIN, IDLE)\n"
+    "STAY(ANY(IDLE, BUSY), SLOW, ARM(watch)) ON(IDLE, LATER, LATE, IF(can)) ON(LATE, BEGIN, IDLE)\n"
     "ON(IDLE, PICK, LATE, IF(may), SET(count)) ELSE(IDLE, PICK, LATE, IF(can), ARM(watch))\n"
     "ELSE_STAY(IDLE, PICK) STAY(BUSY, PICK, IF(can)) ELSE_STOP(BUSY, PICK, IF(may))\n"
     "STAY(LATE, SLOW) STOP(LATE, HALT, REASON(\"enough\")) AFTER(BUSY, SECONDS(30), NO) "

@@ -34,7 +34,9 @@ static void collect_slot(struct det_turn *turn, size_t slot, struct det_store_co
 
     if (!timer->is_set && (!armed || !det_armed_is_set(armed) || armed == det_turn_fired(turn)))
         return;
-    change->kind = timer->is_set ? DET_STORE_SET : DET_STORE_CLEAR;
+    change->kind = timer->is_moved ? DET_STORE_UPDATE
+                   : timer->is_set ? DET_STORE_SET
+                                   : DET_STORE_CLEAR;
     change->timer = (struct det_store_timer){
         .timer = number,
         .event = timer->event,

@@ -118,7 +118,10 @@ static struct det_kept *find_retry(const struct det_turn *turn)
         return NULL;
     kept = find_taken(turn, &resident->more->kept, resident->head.state, NULL);
     armed = kept ? timer_of(turn, kept) : NULL;
-    return armed && armed->attempts && armed->next > turn->now ? NULL : kept;
+    /* One that another node has put off is that node's. */
+    if (armed && armed->attempts && (armed->is_foreign || armed->next > turn->now))
+        return NULL;
+    return kept;
 }
 
 static void report(
@@ -146,6 +149,8 @@ static void put_off(
     const struct det_armed *armed = timer_of(turn, kept);
     struct det_draft_timer *timer = set_timer(turn, kept);
 
+    /* The row of the store moves only if it is still the one that is known here. */
+    timer->is_moved = armed != NULL;
     if (armed)
         timer->due = armed->deadline;
     timer->attempts = trouble->attempt;
@@ -168,6 +173,9 @@ static int refuse(
     uint32_t attempts = (armed ? armed->attempts : 0) + 1;
     int r;
 
+    /* Its node delivers it. */
+    if (armed && armed->is_foreign && det_turn_may_pass_later(refused))
+        return refused;
     det_draft_discard(turn);
     r = det_draft_begin(turn, 1);
     if (r < 0)
@@ -222,6 +230,7 @@ static int retry_one(struct det_turn *turn, struct det_kept *kept)
     int r;
 
     turn->retried = kept;
+    turn->action = NULL; /* the deadline of hooks is that of one event */
     turn->error = &error;
     r = deliver(turn, kept, &error);
     turn->retried = NULL;
@@ -241,8 +250,8 @@ void det_turn_retry_deferred(struct det_turn *turn)
     if (!det_resident_kept(turn->resident))
         return;
     turn->error = NULL;
-    turn->action = NULL;
     while (r == 0 && (kept = find_retry(turn)))
         r = retry_one(turn, kept);
+    turn->undelivered = r < 0 ? r : 0;
     turn->error = error;
 }

@@ -56,11 +56,12 @@ static void row(struct det_machine_builder *b, struct det_on_row on)
     det_machine_builder_on(b, &on);
 }
 
-static struct det_machine *make_box(bool is_bound)
+static struct det_machine *make_box(bool is_bound, uint32_t version)
 {
     struct det_machine_builder *b;
 
     assert_int_equal(det_machine_builder_open("box", NULL, &b), 0);
+    det_machine_builder_version(b, version);
     name_all(b, is_bound);
     row(b, (struct det_on_row){ .from = DET_LIST("LOCKED"),
                                 .events = DET_LIST("UNLOCK"),
@@ -84,7 +85,7 @@ static struct det_machine *make_box(bool is_bound)
 
 static struct det_machine *box_machine(void)
 {
-    return make_box(true);
+    return make_box(true, 1);
 }
 
 /* The last record, and how many there are. */
@@ -305,7 +306,7 @@ static void deliver_what_is_due(struct fixture *f)
     det_runtime_close(f->runtime);
     f->runtime = NULL;
     det_machine_close(f->order);
-    f->order = make_box(false);
+    f->order = make_box(false, 1);
     fixture_reopen(f, passive);
     assert_int_equal(send_kind(f, "o-1", PUT), 0);
     assert_int_equal(send_kind(f, "o-1", UNLOCK), 0);
@@ -314,7 +315,7 @@ static void deliver_what_is_due(struct fixture *f)
     det_runtime_close(f->runtime);
     f->runtime = NULL;
     det_machine_close(f->order);
-    f->order = make_box(true);
+    f->order = make_box(true, 1);
     restart(f, options);
     settle(f);
     assert_int_equal(f->control.hooks, 1);
@@ -333,6 +334,28 @@ static void a_delivery_that_is_left_over_is_due_when_the_machine_is_served(void 
         deliver_what_is_due(bench.f);
         bench_close(&bench);
     }
+}
+
+/* The names that a store has in use are looked for in the new definition. */
+static void another_definition_is_served_while_a_delivery_waits(void **state)
+{
+    struct bench bench;
+    struct fixture *f;
+
+    (void)state;
+    bench_open(&bench, box_machine, "sqlite");
+    f = bench.f;
+    fail_first(f);
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    det_machine_close(f->order);
+    f->order = make_box(true, 2);
+    fixture_reopen(f, options);
+    assert_int_equal(det_runtime_serve(f->runtime, f->order, &f->error), 0);
+    f->control.hook_result = 0;
+    advance(f, DET_MINUTE);
+    assert_int_equal(get(f, "o-1").deferred_count, 0);
+    bench_close(&bench);
 }
 
 /* The n-th allocation of the delivery fails. Returns whether there was one. */
@@ -399,6 +422,7 @@ int main(void)
         cmocka_unit_test(while_it_waits_other_events_are_taken_and_a_stop_ends_it),
         cmocka_unit_test(one_that_a_guard_refuses_is_recorded_as_a_dead_letter),
         cmocka_unit_test(a_delivery_that_is_left_over_is_due_when_the_machine_is_served),
+        cmocka_unit_test(another_definition_is_served_while_a_delivery_waits),
         cmocka_unit_test(memory_that_is_short_is_no_attempt),
         cmocka_unit_test(a_store_that_is_away_is_no_attempt),
     };

@@ -171,15 +171,32 @@ static void fired(struct det_batch_item *item)
     det_due_handled(turn->runtime);
 }
 
+static void report_undelivered(const struct det_turn *turn, int code)
+{
+    const struct det_armed *armed = turn->timer;
+    const struct det_resident *resident = armed->due.resident;
+
+    det_runtime_trouble(
+        turn->runtime, resident,
+        &(struct det_trouble){ .kind = DET_TROUBLE_EVENT_FAILED,
+                               .name = resident->served->machine->events[armed->event].name,
+                               .attempt = armed->attempts + armed->tries + 1,
+                               .code = code },
+        NULL);
+}
+
 /* After a turn of the timer of deferred events. What it could not deliver, and has not put off in
  * the store, waits here. */
 static void delivered(struct det_batch_item *item)
 {
     struct det_turn *turn = &item->turn;
+    int r = item->result < 0 ? item->result : turn->undelivered;
 
+    if (r < 0 && r != DET_ERR_NOT_FOUND && !det_turn_met_others(r))
+        report_undelivered(turn, r);
     det_shard_lock(turn->runtime, turn->shard);
     if (det_armed_is_ours(turn->timer) && turn->timer->attempts == item->of.attempt)
-        det_due_fire_later(turn, item->result < 0 ? item->result : DET_ERR_IO);
+        det_due_fire_later(turn, r < 0 ? r : DET_ERR_IO);
     det_due_let_go(turn->shard, turn->timer);
     turn->resident->pins--;
     det_shard_unlock(turn->runtime, turn->shard);

@@ -22,6 +22,7 @@
 /* What becomes of a timer. */
 struct det_draft_timer {
     bool is_touched, is_set, is_foreign;
+    bool is_moved; /* it was set, and is to be there just so */
     uint16_t event;
     uint64_t visit;
     det_time due;
@@ -118,6 +119,7 @@ struct det_turn {
     /* Left for the end. */
     struct det_kept *retried; /* the deferred event that this commit takes */
     bool is_put_off;          /* or does not take: it stays, for a later attempt */
+    int undelivered;          /* why the last delivery ended without a commit; 0: it did not */
     struct det_errand *to_run;
     struct det_errand **to_run_last;
     det_time earliest; /* of what was put into the heap; DET_NEVER: nothing */

@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "store/postgres.h"
+#include "store/row.h"
 
 struct serving {
     const struct postgres_definition *definition;
@@ -28,7 +29,7 @@ static const struct {
     { det_machine_find_state, "state", "instances in it" },
     { det_machine_find_event, "event", "armed timers that send it" },
     { det_machine_find_effect, "effect", "some that have not ended" },
-    { det_machine_find_timer, "timer", "some that are armed" },
+    { det_row_timer_seek, "timer", "some that are armed" },
     { det_machine_find_event, "event", "effects that it asked for" },
 };
 

@@ -86,11 +86,15 @@ int det_row_event_find(const struct det_machine *machine, const char *name, uint
     return found(name ? det_machine_find_event(machine, name) : UINT16_MAX, ret);
 }
 
+int det_row_timer_seek(const struct det_machine *machine, const char *name)
+{
+    return strcmp(name, DET_DEFERRED_TIMER_NAME) == 0 ? DET_DEFERRED_TIMER
+                                                      : det_machine_find_timer(machine, name);
+}
+
 int det_row_timer_find(const struct det_machine *machine, const char *name, uint16_t *ret)
 {
-    if (strcmp(name, DET_DEFERRED_TIMER_NAME) == 0)
-        return found(DET_DEFERRED_TIMER, ret);
-    return found(name[0] ? det_machine_find_timer(machine, name) : DET_STATE_TIMER, ret);
+    return found(name[0] ? det_row_timer_seek(machine, name) : DET_STATE_TIMER, ret);
 }
 
 int det_row_effect_find(const struct det_machine *machine, const char *name, uint16_t *ret)

@@ -31,6 +31,8 @@ DET_MUST_CHECK int det_row_event_find(
     const struct det_machine *machine, const char *name, uint16_t *ret);
 DET_MUST_CHECK int det_row_timer_find(
     const struct det_machine *machine, const char *name, uint16_t *ret);
+/* As det_machine_find_timer(), and DET_DEFERRED_TIMER, which every machine has. */
+int det_row_timer_seek(const struct det_machine *machine, const char *name);
 DET_MUST_CHECK int det_row_effect_find(
     const struct det_machine *machine, const char *name, uint16_t *ret);
 

@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
+#include "store/row.h"
 #include "store/sqlite.h"
 
 /* Serving. */
@@ -19,7 +20,7 @@ static const struct used {
     const char *kind, *users;
 } used[] = {
     { STATEMENT_USED_STATES, det_machine_find_state, "state", "instances in it" },
-    { STATEMENT_USED_TIMERS, det_machine_find_timer, "timer", "some that are armed" },
+    { STATEMENT_USED_TIMERS, det_row_timer_seek, "timer", "some that are armed" },
     { STATEMENT_USED_TIMER_EVENTS, det_machine_find_event, "event", "armed timers that send it" },
     { STATEMENT_USED_EFFECTS, det_machine_find_effect, "effect", "some that have not ended" },
     { STATEMENT_USED_EFFECT_EVENTS, det_machine_find_event, "event", "effects that it asked for" },

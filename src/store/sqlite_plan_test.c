@@ -68,7 +68,7 @@ static bool begins_with(const char *text, const char *start)
 /* "SCAN events", or "SEARCH instances USING INDEX ... (machine=?)". */
 static bool reads_all(const char *detail)
 {
-    const char *table = strchr(detail, ' ') + 1;
+    const char *space = strchr(detail, ' '), *table = space ? space + 1 : detail;
     bool is_scan = begins_with(detail, "SCAN ");
 
     if (!is_scan && !(begins_with(detail, "SEARCH ") && strstr(detail, "(machine=?)")))
