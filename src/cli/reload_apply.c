@@ -48,10 +48,7 @@ static int read_next(struct reload *reload)
 {
     struct up *next = &reload->next;
     /* Who we are was settled when it began. */
-    const struct serve_wish wish = { .project = next->project,
-                                     .path = next->file.path,
-                                     .is_serving = next->options->is_serving,
-                                     .may_be_root = true };
+    struct serve_wish wish = { .is_serving = next->options->is_serving, .may_be_root = true };
     struct det_error error = { 0 };
     int code = config_project_open(&reload->cli, next->options->path, true, &next->file);
 
@@ -65,6 +62,8 @@ static int read_next(struct reload *reload)
         cli_complain(&reload->cli, "%s", error.text);
         code = CLI_USAGE;
     }
+    wish.project = next->project;
+    wish.path = next->file.path;
     if (code == CLI_OK)
         code = serve_check(&reload->cli, &wish, &next->file.config.http, &reload->up->sockets);
     if (code == CLI_OK)

@@ -193,7 +193,7 @@ static void look_at_folders(const struct look *look, const struct serve_wish *wi
     snprintf(state, sizeof state, "%s/" SOCKET_FOLDER, wish->project);
     if (has_file)
         look_at_folder(look, wish, folder, CONFIG_FILE_NAME);
-    else if (wish->is_serving)
+    else if (is_owner_told(wish))
         look_at_folder(look, wish, wish->project, "what is kept there");
     if (wish->is_serving)
         look_at_folder(look, wish, state, "what is kept there");

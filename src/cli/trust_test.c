@@ -31,10 +31,10 @@ static const struct example examples[] = {
     { S_IFDIR | 01775, 0, OTHER, 0, TRUST_GROUP, TRUST_GIVEN },
     { S_IFDIR | 01777, OTHER, 0, 0, TRUST_EVERYBODY, TRUST_OWNER },
     { S_IFREG | S_ISVTX | 0666, 0, 0, 0, TRUST_EVERYBODY, TRUST_EVERYBODY },
-    /* others trust root, themselves and the group that has their number */
-    { S_IFREG | 0664, OTHER, OTHER, OTHER, TRUST_GIVEN, TRUST_GIVEN },
+    /* others trust root, themselves and their groups; one that has their number may be another's */
+    { S_IFREG | 0664, OTHER, OTHER, OTHER, TRUST_GROUP, TRUST_GROUP },
     { S_IFREG | 0664, 0, 0, OTHER, TRUST_GIVEN, TRUST_GIVEN },
-    { S_IFDIR | 02775, 0, OTHER, OTHER, TRUST_GIVEN, TRUST_GIVEN },
+    { S_IFDIR | 02775, 0, OTHER, OTHER, TRUST_GROUP, TRUST_GROUP },
     { S_IFREG | 0664, OTHER, OTHER + 1, OTHER, TRUST_GROUP, TRUST_GROUP },
     { S_IFREG | 0644, OTHER + 1, OTHER, OTHER, TRUST_OWNER, TRUST_OWNER },
     { S_IFREG | 0666, OTHER, OTHER, OTHER, TRUST_EVERYBODY, TRUST_EVERYBODY },

@@ -496,13 +496,25 @@ int tokens_folder_open(const char *path, bool is_made, int *ret, struct det_erro
     return r;
 }
 
+/* What root makes in the folder of another user is that user's. One that stays root's is still a
+ * lock, and says so to that user. */
+static void give_to_owner(int folder, int descriptor)
+{
+    struct stat status;
+
+    if (geteuid() == 0 && fstat(folder, &status) == 0 &&
+        fchown(descriptor, status.st_uid, status.st_gid) < 0)
+        return;
+}
+
 int tokens_file_lock(int folder, det_time patience, int *ret, struct det_error *reterr)
 {
     int descriptor = openat(folder, LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, MODE);
     int r;
 
     if (descriptor < 0)
-        return fail_errno(reterr, "their lock cannot be opened");
+        return fail_errno(reterr, "their lock, " LOCK_NAME ", cannot be opened");
+    give_to_owner(folder, descriptor);
     r = wait_for_lock(descriptor, patience);
     if (r == DET_ERR_BUSY)
         det_error_set(reterr, r, "another process is changing them; try again");

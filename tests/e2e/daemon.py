@@ -309,6 +309,55 @@ def test_root_runs_no_file_that_others_may_change():
     detent("up", code=6, err="its owner is user 12345")
 
 
+def test_a_reload_takes_no_file_that_others_may_change():
+    """What was safe at the start may not be by now."""
+    project(TASK)
+    os.chmod(".", 0o755)
+    daemon = Serve()
+    daemon.wait_for("ready: ")
+    Path("detent.yaml").write_text(TASK + "  more: {run: sleep 600}\n")
+    os.chmod("detent.yaml", 0o666)
+    detent("reload", code=2, err=["detent.yaml: everybody may change it", "nothing has changed"])
+    os.chmod("detent.yaml", 0o644)
+    if os.geteuid() == 0:
+        os.chown("detent.yaml", 12345, 0)
+        detent("reload", code=2, err="its owner is user 12345, who could change what is run")
+        os.chown("detent.yaml", 0, 0)
+    check("more" not in [task["name"] for task in objects("tasks")])
+    detent("reload")
+    check("more" in [task["name"] for task in objects("tasks")])
+    daemon.stop()
+
+
+def test_root_serves_no_spec_that_others_may_change():
+    """Without a detent.yaml the folder says what runs."""
+    if os.geteuid() != 0:
+        print("skipped: only root can give a folder to another user")
+        return
+    Path("door.fsm").write_text("#define FSM_NAME door\n#define FSM_PREFIX DOOR\n"
+                                "STATE(SHUT, shut, INITIAL)\nSTATE(OPEN, open)\n"
+                                "EVENT(PUSH, push)\nON(SHUT, PUSH, OPEN)\nON(OPEN, PUSH, SHUT)\n")
+    os.chmod(".", 0o777)
+    detent("up", code=6, err="everybody may write to this folder")
+    os.chmod(".", 0o755)
+    os.chown(".", 12345, 0)
+    detent("up", code=6, err="its owner is user 12345, who could change what is run")
+    os.chown(".", 0, 0)
+
+
+def test_a_token_that_root_makes_does_not_lock_its_owner_out():
+    if os.geteuid() != 0:
+        print("skipped: only root can act for another user")
+        return
+    project(TASK)
+    Path(".detent").mkdir(mode=0o700, exist_ok=True)
+    for path in ".", ".detent", "detent.yaml":
+        os.chown(path, 12345, 12345)
+    detent("token", "new")
+    for name in "tokens", "tokens.lock":
+        equal(os.stat(f".detent/{name}").st_uid, 12345)
+
+
 def test_others_than_root_share_files_with_their_own_group():
     """Debian's umask of 002 makes all files so."""
     if os.geteuid() != 0:
