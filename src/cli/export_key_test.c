@@ -52,7 +52,7 @@ static void an_effect_that_has_not_ended_keeps_its_key(void **state)
         det_store_identity(shop.store.store), det_store_identity(target.store.store));
     assert_memory_equal(key_of(&target, "o-1"), det_store_identity(shop.store.store), 16);
     assert_string_equal(key_of(&target, "o-1"), key_of(&shop, "o-1"));
-    /* What is asked for now is another effect, of the new store. */
+    /* The key of an effect that is requested after the import names the new store. */
     shop_run(&target);
     shop_start(&target, target.order, "o-2");
     shop_send(&target, "o-2", "pay");

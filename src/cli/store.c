@@ -81,7 +81,7 @@ static int judge(void *context, struct cli_store *store)
     return store_import_judge(store, *path);
 }
 
-/* A copy of a store that has lost something says nothing of that any more. */
+/* A copy carries no mark, so nobody could detect the loss in it. */
 static int check_loss(const struct cli_store *store, const struct verb *verb)
 {
     if (!verb->is_copying || !store->has_loss || store->wish.accepts_loss)

@@ -29,7 +29,8 @@ enum trust trust_of(const struct stat *status, uid_t runner);
 /* The same, where who may write to a sticky folder does not matter. */
 enum trust trust_of_sticky(const struct stat *status, uid_t runner);
 
-/* "everybody" or "its group", and the letter that chmod takes it away from: of GROUP, EVERYBODY. */
+/* For GROUP and EVERYBODY: who may write ("its group"), and the command that ends it ("chmod g-w").
+ */
 const char *trust_who(enum trust trust);
 const char *trust_chmod(enum trust trust);
 

@@ -218,7 +218,7 @@ static void an_effect_is_tried_until_it_answers(void **state)
     free(printed);
 }
 
-/* Who asks hears which effect runs, and which waits for a thread; the log says it, too. */
+/* The verb `effects` and the log report which effects run and which wait for a thread. */
 static void effects_that_hang_are_told_apart_from_those_that_wait(void **state)
 {
     static const char *const lines[] = {
