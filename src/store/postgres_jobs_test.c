@@ -8,6 +8,7 @@
 
 #include "os/os.h"
 #include "store/jobs.h"
+#include "store/postgres_plan_test.h"
 
 #define PUTTERS 6u
 #define JOBS    60u
@@ -112,42 +113,14 @@ static void a_damaged_job_keeps_nobody_waiting_and_fails_when_nothing_else_is_qu
     free(url);
 }
 
-/* The plan of a statement that is prepared now and kept, whatever its parameters. */
-static char *plan_of(struct det_store *store, enum postgres_statement_id id, const char *arguments)
-{
-    char *text = NULL, *plan;
-
-    assert_true(
-        asprintf(
-            &text,
-            "DEALLOCATE ALL; SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; "
-            "PREPARE planned AS %s; EXPLAIN (FORMAT JSON) EXECUTE planned (%s)",
-            postgres_store_of(store)->statements[id].text, arguments) > 0);
-    plan = det_test_postgres_execute(server, text);
-    free(text);
-    assert_non_null(plan);
-    return plan;
-}
-
-/* Every scan of the table has a condition that it looks for. The attributes of a node come before
- * its children. */
 static void assert_looks_up(
     struct det_store *store, enum postgres_statement_id id, const char *arguments)
 {
-    static const char node_key[] = "\"Node Type\"";
-    char *plan = plan_of(store, id, arguments);
+    char *plan = plan_of(store, id, "SET enable_seqscan = off; ", arguments);
+    char *rest = plan, *node;
     unsigned scans = 0;
 
-    for (char *node = strstr(plan, node_key), *next; node; node = next) {
-        next = strstr(node + 1, node_key);
-        if (next)
-            next[-1] = '\0';
-        if (!strstr(node, "Scan\"") || !strstr(node, "\"Relation Name\": \"jobs\""))
-            continue;
-        scans++;
-        if (!strstr(node, "\"Index Cond\"") && !strstr(node, "\"TID Cond\"") &&
-            !strstr(node, "\"Recheck Cond\""))
-            fail_msg("statement %d: %s", (int)id, node);
+    for (; (node = next_scan(&rest, id, "jobs")); scans++) {
         /* In the order of keys, from the first that is queued on. */
         if (id == POSTGRES_JOB_TAKE && (strstr(node, "jobs_pkey") || strstr(plan, "\"Sort\"")))
             fail_msg("statement %d: %s", (int)id, node);
