@@ -170,36 +170,16 @@ static void assert_fires_at_last(struct fixture *f)
     assert_int_equal(counts(f).timeouts_rejected, 0);
 }
 
-/* The n-th allocation of the turn fails. Returns whether there was one. */
-static bool fire_without_memory(uint64_t number)
+static void assert_not_fired(struct fixture *f)
 {
-    struct det_runtime_options poor = options;
-    struct det_test_memory memory;
-    struct bench bench;
-    bool has_failed;
-
-    det_test_memory_init(&memory);
-    bench_open(&bench, asking_machine, "memory");
-    poor.allocator = &memory.allocator;
-    restart(bench.f, poor);
-    assert_int_equal(get(bench.f, "o-1").state, 0);
-    (void)det_test_memory_fail(&memory, number, false);
-    advance(bench.f, DET_SECOND);
-    has_failed = det_test_memory_fail(&memory, 0, false);
-    assert_fires_at_last(bench.f);
-    bench_close(&bench);
-    det_test_memory_deinit(&memory);
-    return has_failed;
+    assert_int_equal(get(f, "o-1").state, 0);
 }
 
 static void memory_that_is_short_is_no_attempt_of_a_timer(void **state)
 {
-    uint64_t number = 1;
-
     (void)state;
-    while (fire_without_memory(number))
-        number++;
-    assert_true(number > 1);
+    each_allocation_fails(
+        &(struct turn){ asking_machine, assert_not_fired, DET_SECOND, assert_fires_at_last });
 }
 
 /* For longer than all attempts would take. */

@@ -358,40 +358,21 @@ static void another_definition_is_served_while_a_delivery_waits(void **state)
     bench_close(&bench);
 }
 
-/* The n-th allocation of the delivery fails. Returns whether there was one. */
-static bool deliver_without_memory(uint64_t number)
+/* Nothing was counted but what the hook said, and it says yes now. */
+static void assert_taken_at_last(struct fixture *f)
 {
-    struct det_runtime_options poor = options;
-    struct det_test_memory memory;
-    struct bench bench;
-    bool has_failed;
-
-    det_test_memory_init(&memory);
-    bench_open(&bench, box_machine, "memory");
-    poor.allocator = &memory.allocator;
-    restart(bench.f, poor);
-    fail_first(bench.f);
-    (void)det_test_memory_fail(&memory, number, false);
-    advance(bench.f, 120 * DET_MILLISECOND);
-    has_failed = det_test_memory_fail(&memory, 0, false);
-    bench.f->control.hook_result = 0;
-    advance(bench.f, DET_HOUR);
-    assert_int_equal(get(bench.f, "o-1").deferred_count, 0);
-    assert_int_equal(bench.f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], 0);
-    assert_int_equal(last_of(bench.f).count, 5);
-    bench_close(&bench);
-    det_test_memory_deinit(&memory);
-    return has_failed;
+    f->control.hook_result = 0;
+    advance(f, DET_HOUR);
+    assert_int_equal(get(f, "o-1").deferred_count, 0);
+    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], 0);
+    assert_int_equal(last_of(f).count, 5);
 }
 
 static void memory_that_is_short_is_no_attempt(void **state)
 {
-    uint64_t number = 1;
-
     (void)state;
-    while (deliver_without_memory(number))
-        number++;
-    assert_true(number > 1);
+    each_allocation_fails(
+        &(struct turn){ box_machine, fail_first, 120 * DET_MILLISECOND, assert_taken_at_last });
 }
 
 static void a_store_that_is_away_is_no_attempt(void **state)
@@ -404,11 +385,7 @@ static void a_store_that_is_away_is_no_attempt(void **state)
     det_shared_fail(bench.f->store, UINT32_MAX, true);
     advance(bench.f, DET_HOUR);
     det_shared_fail(bench.f->store, 0, true);
-    bench.f->control.hook_result = 0;
-    advance(bench.f, DET_HOUR);
-    assert_int_equal(get(bench.f, "o-1").deferred_count, 0);
-    assert_int_equal(bench.f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], 0);
-    assert_int_equal(last_of(bench.f).count, 5);
+    assert_taken_at_last(bench.f);
     bench_close(&bench);
 }
 

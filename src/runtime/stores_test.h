@@ -85,6 +85,46 @@ static inline void restart(struct fixture *f, struct det_runtime_options with)
     assert_int_equal(det_runtime_serve(f->runtime, f->order, &f->error), 0);
 }
 
+/* A turn of a timer of o-1 in the memory store: what comes before it, how long it takes, and what
+ * holds after it with memory enough again. */
+struct turn {
+    struct det_machine *(*machine)(void);
+    void (*prepare)(struct fixture *f);
+    det_time span;
+    void (*check)(struct fixture *f);
+};
+
+/* The n-th allocation of the turn fails. Returns whether there was one. */
+static inline bool turn_without_memory(const struct turn *turn, uint64_t number)
+{
+    struct det_runtime_options poor = options;
+    struct det_test_memory memory;
+    struct bench bench;
+    bool has_failed;
+
+    det_test_memory_init(&memory);
+    bench_open(&bench, turn->machine, "memory");
+    poor.allocator = &memory.allocator;
+    restart(bench.f, poor);
+    turn->prepare(bench.f);
+    (void)det_test_memory_fail(&memory, number, false);
+    advance(bench.f, turn->span);
+    has_failed = det_test_memory_fail(&memory, 0, false);
+    turn->check(bench.f);
+    bench_close(&bench);
+    det_test_memory_deinit(&memory);
+    return has_failed;
+}
+
+static inline void each_allocation_fails(const struct turn *turn)
+{
+    uint64_t number = 1;
+
+    while (turn_without_memory(turn, number))
+        number++;
+    assert_true(number > 1);
+}
+
 static struct det_timer_record record;
 static char reason[DET_REASON_MAX + 1];
 
