@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "kinds/process_test.h"
+#include "lib/poor_world.h"
 
 static struct det_sim *sim;
 static uint32_t reloads;
@@ -400,50 +401,32 @@ static void each_allocation_may_fail_and_nothing_is_reloaded_or_replaced_for_it(
     assert_true(number > 30);
 }
 
-static int (*real_start)(
-    struct det_world *world, const struct det_process_options *options, struct det_process **ret,
-    struct det_error *reterr);
-static int start_fails_with;
-
-static int poor_start(
-    struct det_world *world, const struct det_process_options *options, struct det_process **ret,
-    struct det_error *reterr)
-{
-    if (start_fails_with)
-        return det_error_set(reterr, start_fails_with, "too many open files");
-    return real_start(world, options, ret, reterr);
-}
-
 /* A minute of it would be six ends that came too soon, and a delay of half a minute. */
 static void a_shortage_of_our_own_is_no_end_that_came_too_soon(void **state)
 {
     static const int codes[] = { DET_ERR_LIMIT, DET_ERR_NO_MEMORY };
     static struct process_desired desired;
-    struct det_world *world = det_sim_world(sim);
-    const struct det_world_ops *ops = world->ops;
-    struct det_world_ops poor = *ops;
+    struct det_test_poor_world poor;
     struct bench bench;
 
     (void)state;
-    real_start = ops->process_start;
-    poor.process_start = poor_start;
-    world->ops = &poor;
+    det_test_poor_world_open(&poor, det_sim_world(sim));
     for (size_t i = 0; i < 2; i++) {
         say(&desired, "server", NULL, NULL);
         bench_open(&bench, &process_kind, sim, &desired);
-        start_fails_with = codes[i];
+        poor.start_fails_with = codes[i];
         bench_run(&bench, DET_MINUTE);
         assert_state(&bench, "backing_off");
         assert_reason(&bench, "it cannot be started: too many open files");
         assert_int_equal(seen_of(&bench)->early_exits, 0);
-        start_fails_with = 0;
+        poor.start_fails_with = 0;
         bench_run(&bench, 1200 * DET_MILLISECOND);
         assert_state(&bench, "running");
         assert_int_equal(seen_of(&bench)->starts, 1);
         bench_stop(&bench);
         bench_close(&bench);
     }
-    world->ops = ops;
+    det_test_poor_world_close(&poor);
 }
 
 int main(void)

@@ -3,6 +3,7 @@
 
 /* check_test.c - readiness and health in virtual time: by notification, by a process, by a
  * function; and what our own shortage does not count for. */
+#include "lib/poor_world.h"
 #include "os/os.h"
 #include "task/tree_test.h"
 
@@ -378,53 +379,24 @@ static void a_check_that_cannot_be_started_has_failed(void **state)
     stage_close(&stage);
 }
 
-static int (*real_start)(
-    struct det_world *world, const struct det_process_options *options, struct det_process **ret,
-    struct det_error *reterr);
-static int start_fails_with;
-
-static int poor_start(
-    struct det_world *world, const struct det_process_options *options, struct det_process **ret,
-    struct det_error *reterr)
-{
-    if (start_fails_with)
-        return det_error_set(reterr, start_fails_with, "too many open files");
-    return real_start(world, options, ret, reterr);
-}
-
-/* The world of the stage, where processes can be made to fail to start. */
-static const struct det_world_ops *make_poor(struct det_world_ops *poor)
-{
-    struct det_world *world = det_sim_world(stage.sim);
-    const struct det_world_ops *ops = world->ops;
-
-    real_start = ops->process_start;
-    *poor = *ops;
-    poor->process_start = poor_start;
-    world->ops = poor;
-    start_fails_with = 0;
-    return ops;
-}
-
 static void a_shortage_of_our_own_is_no_check_that_failed(void **state)
 {
     static const int codes[] = { DET_ERR_LIMIT, DET_ERR_NO_MEMORY };
-    const struct det_world_ops *ops;
-    struct det_world_ops poor;
+    struct det_test_poor_world poor;
     struct det_task_spec spec;
 
     (void)state;
     open_checked();
-    ops = make_poor(&poor);
+    det_test_poor_world_open(&poor, det_sim_world(stage.sim));
     spec = checked("a", DET_READY_WHEN_STARTED, true);
     add(&spec);
     stage_expect(&stage, "+a");
     for (unsigned i = 0; i < 2; i++) {
-        start_fails_with = codes[i];
+        poor.start_fails_with = codes[i];
         stage_pass(&stage, 10 * DET_MINUTE);
         stage_expect(&stage, "p:a"); /* once for the whole time */
         assert_string_equal(stage.reason, "too many open files");
-        start_fails_with = 0;
+        poor.start_fails_with = 0;
         stage_pass(&stage, 10 * DET_SECOND);
         assert_int_equal(asked, i + 1);
         stage_expect(&stage, "");
@@ -433,31 +405,30 @@ static void a_shortage_of_our_own_is_no_check_that_failed(void **state)
     answer = 1;
     stage_pass(&stage, 20 * DET_SECOND);
     stage_expect(&stage, "u:a");
-    start_fails_with = DET_ERR_LIMIT;
+    poor.start_fails_with = DET_ERR_LIMIT;
     stage_pass(&stage, DET_HOUR);
     stage_expect(&stage, "p:a");
-    start_fails_with = 0;
+    poor.start_fails_with = 0;
     stage_pass(&stage, 10 * DET_SECOND);
     stage_expect(&stage, "!a");
-    det_sim_world(stage.sim)->ops = ops;
+    det_test_poor_world_close(&poor);
     stage_close(&stage);
 }
 
 static void one_that_we_cannot_check_is_given_more_time_to_be_ready(void **state)
 {
-    const struct det_world_ops *ops;
-    struct det_world_ops poor;
+    struct det_test_poor_world poor;
     struct det_task_spec spec;
 
     (void)state;
     open_checked();
-    ops = make_poor(&poor);
+    det_test_poor_world_open(&poor, det_sim_world(stage.sim));
     spec = checked("a", DET_READY_BY_CHECK, true);
-    start_fails_with = DET_ERR_LIMIT;
+    poor.start_fails_with = DET_ERR_LIMIT;
     add(&spec);
     stage_pass(&stage, 10 * DET_MINUTE + DET_MILLISECOND);
     stage_expect(&stage, "+a p:a");
-    start_fails_with = 0;
+    poor.start_fails_with = 0;
     answer = 7;
     stage_pass(&stage, 58 * DET_SECOND);
     stage_expect(&stage, "");
@@ -467,7 +438,7 @@ static void one_that_we_cannot_check_is_given_more_time_to_be_ready(void **state
     answer = 0;
     stage_pass(&stage, 2 * DET_SECOND);
     stage_expect(&stage, "+a r:a");
-    det_sim_world(stage.sim)->ops = ops;
+    det_test_poor_world_close(&poor);
     stage_close(&stage);
 }
 
@@ -475,24 +446,23 @@ static void an_attempt_that_we_cannot_start_has_not_started(void **state)
 {
     static const char *const argv[] = { "check", NULL };
     static const struct det_process_spec process = { .argv = argv };
-    const struct det_world_ops *ops;
-    struct det_world_ops poor;
+    struct det_test_poor_world poor;
     struct det_task_spec spec;
 
     (void)state;
     open_checked();
-    ops = make_poor(&poor);
+    det_test_poor_world_open(&poor, det_sim_world(stage.sim));
     spec = (struct det_task_spec){ .name = "a", .process = &process };
-    start_fails_with = DET_ERR_LIMIT;
+    poor.start_fails_with = DET_ERR_LIMIT;
     add(&spec);
     stage_pass(&stage, DET_MINUTE);
     stage_expect(&stage, "");
-    start_fails_with = 0;
+    poor.start_fails_with = 0;
     takes = DET_HOUR;
     stage_pass(&stage, 2 * DET_SECOND);
     stage_expect(&stage, "+a");
     assert_int_equal(asked, 1);
-    det_sim_world(stage.sim)->ops = ops;
+    det_test_poor_world_close(&poor);
     stage_close(&stage);
 }
 
