@@ -253,6 +253,11 @@ struct api {
     struct det_error renew_error;
 };
 
+/* What a start may be refused for: binds the addresses, reads the certificate and the tokens. Before
+ * anything is served, so that a start that fails has begun no effect. api_open() does what is left
+ * of it, as after a reload. */
+DET_MUST_CHECK int api_prepare(struct up *up, struct det_error *reterr);
+
 /* Listens from now on. Close it in either case. On the loop of `up`, as the others below. */
 DET_MUST_CHECK int api_open(struct up *up, struct det_error *reterr);
 /* No further request is taken, and what is asked is answered. Turns the loop of `up`. */

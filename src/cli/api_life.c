@@ -23,6 +23,7 @@
 #include "cli/up_descriptors.h"
 #include "cli/up_machines.h"
 #include "cli/up_verbs.h"
+#include "console/http_tls.h"
 #include "os/os.h"
 
 #define CLOSE_SPAN (5 * DET_SECOND)
@@ -88,10 +89,9 @@ static int listen_copy(struct api *api, int listening, struct det_error *reterr)
     return r;
 }
 
-static int listen_all(struct api *api, struct det_error *reterr)
+static int bind_all(struct up *up, struct det_error *reterr)
 {
-    struct up *up = api->up;
-    const struct config_http *config = &api->http;
+    const struct config_http *config = &up->file.config.http;
     int r = 0;
 
     /* Once: where it listens stays the same, be it nowhere. */
@@ -99,11 +99,17 @@ static int listen_all(struct api *api, struct det_error *reterr)
         r = is_anywhere(up) ? bind_anywhere(up, reterr)
                             : serve_sockets_bind(&up->sockets, config, reterr);
     up->has_sockets = true;
+    return r < 0 ? r : serve_local_bind(&up->local, config->socket, reterr);
+}
+
+static int listen_all(struct api *api, struct det_error *reterr)
+{
+    const struct up *up = api->up;
+    int r = 0;
+
     for (size_t i = 0; r == 0 && i < up->sockets.count; i++)
         r = listen_copy(api, up->sockets.items[i].descriptor, reterr);
-    if (r == 0)
-        r = serve_local_bind(&up->local, config->socket, reterr);
-    return r < 0 || !config->socket ? r : listen_copy(api, up->local.descriptor, reterr);
+    return r < 0 || !api->http.socket ? r : listen_copy(api, up->local.descriptor, reterr);
 }
 
 /* Once: codes that were printed are good for as long as `up` runs. */
@@ -123,6 +129,29 @@ static int open_tokens(struct up *up, struct det_error *reterr)
         return 0;
     snprintf(folder, sizeof folder, "%s/" SOCKET_FOLDER, up->project);
     return tokens_open(&options, &up->tokens, reterr);
+}
+
+static int try_certificate(struct up *up, struct det_error *reterr)
+{
+    const struct http_tls *tls = &up->file.config.http.tls;
+    struct http_tls_context *context = NULL;
+    int r;
+
+    if (!tls->certificate)
+        return 0;
+    r = http_tls_open(up->output.outer->allocator, tls, &context, reterr);
+    http_tls_close(context);
+    return r;
+}
+
+int api_prepare(struct up *up, struct det_error *reterr)
+{
+    int r;
+
+    r = bind_all(up, reterr);
+    if (r == 0)
+        r = try_certificate(up, reterr);
+    return r < 0 ? r : open_tokens(up, reterr);
 }
 
 /* One that listens everywhere is reached here, too. */
@@ -201,7 +230,9 @@ static int open_parts(struct api *api, struct det_error *reterr)
     int r;
 
     up_descriptors_clamp(&api->up->file.config, &options.limits);
-    r = open_tokens(api->up, reterr);
+    r = bind_all(api->up, reterr);
+    if (r == 0)
+        r = open_tokens(api->up, reterr);
     if (r < 0)
         return r;
     api->tokens = api->up->tokens;

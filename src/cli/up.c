@@ -217,6 +217,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
     if (r == 0 && det_mutex_open(up->cli->world, &up->listener_lock) < 0)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0)
+        r = api_prepare(up, reterr);
+    if (r == 0)
         r = up_workers_open_store(up, reterr);
     if (r == 0 && up->serves_machines)
         r = up_machines_open(up, reterr);

@@ -14,6 +14,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -369,6 +370,29 @@ def test_without_the_program_that_serves_it_an_effect_is_as_the_store_knows():
     detent("send", "o-1", "pay", *PAY)
     done = detent("why", "o-1", out=["effects    charge was asked for ", "no attempt has ended"])
     check("running" not in done.stdout and "thread" not in done.stdout, done.stdout)
+
+
+def test_what_cannot_listen_begins_no_effect():
+    """The address is bound and the certificate read before anything is served."""
+    script("charge.sh", "touch begun; sleep 60")
+    project("{command: [./charge.sh]}")
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay", *PAY)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        Path("cert.pem").write_text("none\n")
+        Path("key.pem").write_text("none\n")
+        Path("key.pem").chmod(0o600)
+        for address, http_section, reason in (
+                (f"127.0.0.1:{port}", "{}", f"127.0.0.1:{port} is taken"),
+                ("127.0.0.1:0", "{tls: {certificate: cert.pem, key: key.pem}}", "cert.pem")):
+            project("{command: [./charge.sh]}", http=http_section)
+            one = Up("--listen", address)
+            check(one.process.wait(up.PATIENCE) != 0, one.shown())
+            one.join()
+            check(reason in one.shown(), one.shown())
+            check("o-1: charge" not in one.shown() and not Path("begun").exists(), one.shown())
+            detent("why", "o-1", out="no attempt has ended")
 
 
 def test_the_limit_of_effects_is_listed_and_checked():
