@@ -274,6 +274,14 @@ static void the_nearest_command_is_found_but_never_a_hidden_one(void **state)
     assert_null(cli_command_nearest("man"));
 }
 
+static void the_command_of_a_verb_is_found(void **state)
+{
+    (void)state;
+    assert_string_equal(cli_command_with("backup")->name, "store");
+    assert_string_equal(cli_command_with("revoke")->name, "token");
+    assert_null(cli_command_with("back"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +300,7 @@ int main(void)
         cmocka_unit_test(reading_survives_every_failed_allocation),
         cmocka_unit_test(every_command_has_what_the_help_needs),
         cmocka_unit_test(the_nearest_command_is_found_but_never_a_hidden_one),
+        cmocka_unit_test(the_command_of_a_verb_is_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,6 +60,8 @@ const struct cli_command *cli_command_at(size_t index);
 const struct cli_command *cli_command_find(const char *name);
 /* The command that was probably meant, or NULL. */
 const struct cli_command *cli_command_nearest(const char *name);
+/* The command that takes this word as its first operand, or NULL: `store` for backup. */
+const struct cli_command *cli_command_with(const char *verb);
 /* --project, --json, --color, --help: the options every command takes; without the first for those
  * that have one of their own. NULL: all. Ends with a NULL name. */
 const struct cli_option *cli_common_options(const struct cli_command *command);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/args.h"
 #include "cli/command.h"
 
 #define CLI_COMMAND(name) extern const struct cli_command cli_command_##name;
@@ -70,6 +71,18 @@ const struct cli_command *cli_command_nearest(const char *name)
         names[i] = commands[i]->name;
     nearest = det_text_nearest(name, names, COMMAND_COUNT);
     return nearest < 0 || commands[nearest]->is_hidden ? NULL : commands[nearest];
+}
+
+const struct cli_command *cli_command_with(const char *verb)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        const struct cli_command *command = commands[i];
+
+        if (!command->is_hidden && command->operand.words &&
+            cli_choice_has(command->operand.words, verb))
+            return command;
+    }
+    return NULL;
 }
 
 static bool has_project(const struct cli_command *command)

@@ -32,6 +32,7 @@ static int unknown_command(struct cli *cli, const char *const *words)
 {
     const char *word = words[0];
     const struct cli_command *nearest = cli_command_nearest(word);
+    const struct cli_command *owner = cli_command_with(word);
 
     if (word[0] == '-' && word[1] != '\0')
         return early_option(cli, words);
@@ -41,6 +42,10 @@ static int unknown_command(struct cli *cli, const char *const *words)
         cli_complain(cli, "'%s' is a worker, not a command: detent check %s", word, word);
     else if (cli_has_suffix(word, CLI_CASES_SUFFIX))
         cli_complain(cli, "'%s' is a test file, not a command: detent test %s", word, word);
+    else if (owner)
+        cli_complain(
+            cli, "there is no command '%s'; there is 'detent %s %s', and 'detent help' lists all",
+            word, owner->name, word);
     else if (nearest)
         cli_complain(cli, "there is no command '%s'; did you mean '%s'?", word, nearest->name);
     else

@@ -74,7 +74,8 @@ static int print_status(void *user, json_t *status)
         cli_print(cli, "store      cannot be reached: %s\n", away);
     cli_print(
         cli, "tasks      %lld; %lld restart%s, %lld rejection%s\n",
-        (long long)show_number(status, "registered"), (long long)show_number(status, "restarts"),
+        (long long)(show_number(status, "registered") + show_number(status, "queued")),
+        (long long)show_number(status, "restarts"),
         det_plural((uint64_t)show_number(status, "restarts")),
         (long long)show_number(status, "rejected"),
         det_plural((uint64_t)show_number(status, "rejected")));

@@ -310,6 +310,24 @@ static void say_what_runs(const struct up *up)
         kinds[i].count == 1 ? kinds[i].one : kinds[i].many);
 }
 
+/* A banner scrolls away: how to get the link again is part of it. */
+static void say_commands(struct up *up)
+{
+    const char *commands;
+
+    if (up->selected_count)
+        commands = "detent tree, detent logs -f, detent restart NAME";
+    else if (up->workers && !up->machines && !up->durable_count)
+        commands = "detent workers, detent desired ID, detent observed ID";
+    else if (!up->machines)
+        commands = "detent submit SLOT -- COMMAND, detent jobs";
+    else
+        commands = "detent start MACHINE ID, detent send ID EVENT, detent why ID";
+    cli_say(
+        up->cli, "In another terminal: %s, %sdetent stop\n", commands,
+        api_address(up) ? "detent console, " : "");
+}
+
 static void say_banner(struct up *up)
 {
     const struct config *config = &up->file.config;
@@ -327,22 +345,7 @@ static void say_banner(struct up *up)
     say_what_runs(up);
     up_machines_say(up);
     api_say(up);
-    if (up->selected_count)
-        cli_say(
-            up->cli, "In another terminal: detent tree, detent logs -f, detent restart NAME, "
-                     "detent stop\n");
-    else if (up->workers && !up->machines && !up->durable_count)
-        cli_say(
-            up->cli, "In another terminal: detent workers, detent desired ID, detent observed ID, "
-                     "detent stop\n");
-    else if (!up->machines)
-        cli_say(
-            up->cli, "In another terminal: detent submit SLOT -- COMMAND, detent jobs, detent "
-                     "stop\n");
-    else
-        cli_say(
-            up->cli, "In another terminal: detent start MACHINE ID, detent send ID EVENT, detent "
-                     "why ID, detent stop\n");
+    say_commands(up);
 }
 
 static void print_counts(struct up *up, char *target, size_t size)

@@ -166,6 +166,7 @@ def test_help_is_for_every_command_and_topic():
 def test_wrong_words_get_the_nearest_right_one():
     detent("chekc", code=2, err="did you mean 'check'?")
     detent("frobnicate", code=2, err="'detent help' lists them")
+    detent("backup", "x.db", code=2, err="no command 'backup'; there is 'detent store backup'")
     detent("format", "x.fsm", code=2, err="no command 'format'; did you mean 'fmt'?")
     detent("help", "format", code=2, err="no help on 'format'; did you mean 'fmt'?")
     detent("--json", "check", "x.fsm", code=2,
