@@ -49,6 +49,8 @@ static int native_flags(unsigned flags)
         native |= O_CREAT;
     if (flags & DET_FILE_EXCLUSIVE)
         native |= O_EXCL;
+    if (flags & DET_FILE_NO_LINK)
+        native |= O_NOFOLLOW;
     return native;
 }
 
@@ -246,7 +248,9 @@ void det_real_file_forget(struct det_world *world, struct det_file *file)
         (void)posix_fadvise(file->descriptor, at, AHEAD_WINDOW, POSIX_FADV_WILLNEED);
 }
 
-/* Only the administrator can give a file away, and only the owner can change its mode. */
+/* Only the administrator can give a file away, and only the owner can change its mode. That it
+ * fails is no error: a file system may have no owners, a container may not be allowed to change
+ * them, and root can use the file as it is. `detent doctor` reports it. */
 void det_real_file_share(struct det_world *world, struct det_file *file, const char *path)
 {
     struct stat status;
@@ -257,7 +261,7 @@ void det_real_file_share(struct det_world *world, struct det_file *file, const c
         return;
     if (geteuid() == 0)
         r = fchown(file->descriptor, status.st_uid, status.st_gid);
-    if (r == 0)
+    if (r == 0 && !S_ISDIR(status.st_mode))
         (void)fchmod(file->descriptor, (status.st_mode & 0666) | 0600);
 }
 

@@ -110,6 +110,43 @@ static void a_shared_file_is_for_those_whom_the_other_is_for(void **state)
     assert_int_equal(geteuid() == 0 ? 65533 : getegid(), status.st_gid);
 }
 
+static void a_file_in_a_folder_is_for_its_owner_and_keeps_its_mode(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_world *world = fixture->world;
+    char path[PATH_SIZE], folder[PATH_SIZE];
+    struct det_file *file;
+    struct stat status;
+
+    assert_int_equal(0, mkdir(path_to(fixture, "theirs", folder), 0755));
+    if (geteuid() == 0)
+        assert_int_equal(0, chown(folder, 65534, 65533));
+    path_to(fixture, "theirs/a", path);
+    assert_int_equal(0, det_file_open(world, path, DET_FILE_WRITE | DET_FILE_CREATE, &file));
+    det_file_share(world, file, folder);
+    det_file_close(world, file);
+    assert_int_equal(0, stat(path, &status));
+    assert_int_equal(0600, status.st_mode & 07777);
+    assert_int_equal(geteuid() == 0 ? 65534 : geteuid(), status.st_uid);
+    assert_int_equal(geteuid() == 0 ? 65533 : getegid(), status.st_gid);
+}
+
+static void a_link_is_not_followed_where_none_may_be(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_world *world = fixture->world;
+    unsigned flags = DET_FILE_WRITE | DET_FILE_CREATE | DET_FILE_NO_LINK;
+    char path[PATH_SIZE], target[PATH_SIZE];
+    struct det_file *file;
+
+    path_to(fixture, "target", target);
+    assert_int_equal(0, symlink(target, path_to(fixture, "link", path)));
+    assert_int_equal(DET_ERR_IO, det_file_open(world, path, flags, &file));
+    assert_int_equal(-1, access(target, F_OK));
+    assert_int_equal(0, det_file_open(world, target, flags, &file));
+    det_file_close(world, file);
+}
+
 static void a_failed_read_or_size_is_an_error(void **state)
 {
     struct world_fixture *fixture = *state;
@@ -520,6 +557,8 @@ int main(void)
         WORLD_CASE(filesystems_of_other_machines_are_known_by_their_type),
         WORLD_CASE(a_full_disk_has_no_space),
         WORLD_CASE(a_shared_file_is_for_those_whom_the_other_is_for),
+        WORLD_CASE(a_file_in_a_folder_is_for_its_owner_and_keeps_its_mode),
+        WORLD_CASE(a_link_is_not_followed_where_none_may_be),
         WORLD_CASE(a_failed_read_or_size_is_an_error),
         WORLD_CASE(a_file_whose_size_is_unknown_is_not_loaded),
         WORLD_CASE(folders_that_are_not_there_are_not_found),

@@ -114,15 +114,24 @@ static void forget_cached(struct sqlite_store *store)
     }
 }
 
-/* SQLite would let everybody read it whom the umask lets; its other files have the mode of this
- * one. */
+/* SQLite would let everybody read it whom the umask lets; its other files have the mode and the
+ * owner of this one. What root makes in the folder of another user is that user's, unless that user
+ * chose by a link where it is made. */
 static void make_private(struct sqlite_store *store, const struct det_store_options *options)
 {
+    unsigned flags = DET_FILE_READ | DET_FILE_WRITE | DET_FILE_CREATE;
+    struct det_world *world = store->store.world;
+    char folder[DET_PATH_MAX];
+    int r;
+
     if (store->kept[0] || store->vfs || options->must_exist)
         return;
-    if (det_file_open(
-            store->store.world, store->path, DET_FILE_READ | DET_FILE_WRITE | DET_FILE_CREATE,
-            &store->kept[0]) < 0)
+    r = det_file_open(world, store->path, flags | DET_FILE_EXCLUSIVE, &store->kept[0]);
+    if (r == 0 && det_file_folder(store->path, folder) == 0)
+        det_file_share(world, store->kept[0], folder);
+    if (r == DET_ERR_EXISTS)
+        r = det_file_open(world, store->path, flags, &store->kept[0]);
+    if (r < 0)
         store->kept[0] = NULL;
 }
 

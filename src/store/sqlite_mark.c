@@ -209,7 +209,7 @@ bool det_sqlite_mark_take_closed(const struct sqlite_store *store)
     if (store->vfs)
         return false;
     (void)snprintf(path, sizeof path, "%s.mark", store->path);
-    if (det_file_open(world, path, DET_FILE_READ | DET_FILE_WRITE, &file) < 0)
+    if (det_file_open(world, path, DET_FILE_READ | DET_FILE_WRITE | DET_FILE_NO_LINK, &file) < 0)
         return false;
     is_closed =
         read_mark(store, file, &mark) && mark.is_closed &&
@@ -358,8 +358,9 @@ int det_sqlite_mark_open(struct sqlite_store *store, struct det_error *reterr)
     if (store->vfs)
         return 0;
     (void)snprintf(path, sizeof path, "%s.mark", store->path);
-    if (det_file_open(world, path, DET_FILE_READ | DET_FILE_WRITE | DET_FILE_CREATE, &store->mark) <
-        0)
+    if (det_file_open(
+            world, path, DET_FILE_READ | DET_FILE_WRITE | DET_FILE_CREATE | DET_FILE_NO_LINK,
+            &store->mark) < 0)
         store->mark = NULL;
     store->mark_generation = mark.generation;
     if (store->mark)

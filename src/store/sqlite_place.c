@@ -77,8 +77,10 @@ static int explain_lock(
             reterr, r, "%s: the folder %s is not there; make it first", store->path, folder);
     if (may(store, lock, SQLITE_ACCESS_READWRITE))
         return det_error_set(
-            reterr, r, "%s: cannot open its lock file %s: %s; look after the disk", store->path,
-            lock, det_error_text(r));
+            reterr, r,
+            "%s: cannot open its lock file %s: %s; remove it if it is a link, else look after the "
+            "disk",
+            store->path, lock, det_error_text(r));
     return det_error_set(
         reterr, DET_ERR_READ_ONLY,
         "%s: this process may not write to %s (no permission, or a file system for reading only); "
@@ -122,7 +124,9 @@ int det_sqlite_lock_file(struct sqlite_store *store, struct det_error *reterr)
     int r;
 
     (void)snprintf(path, sizeof path, "%s.lock", store->path);
-    r = det_file_open(world, path, DET_FILE_READ | DET_FILE_WRITE | DET_FILE_CREATE, &store->lock);
+    r = det_file_open(
+        world, path, DET_FILE_READ | DET_FILE_WRITE | DET_FILE_CREATE | DET_FILE_NO_LINK,
+        &store->lock);
     if (r < 0)
         return explain_lock(store, path, r, reterr);
     r = det_file_lock(world, store->lock);

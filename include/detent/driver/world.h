@@ -25,12 +25,13 @@ struct det_process;
 
 typedef void det_thread_fn(void *argument);
 
-/* How a file is opened; combine with |. Files are opened close-on-exec, created with mode 0640. */
+/* How a file is opened; combine with |. Files are opened close-on-exec, created with mode 0600. */
 enum det_file_flags {
     DET_FILE_READ = 1,
     DET_FILE_WRITE = 2,
     DET_FILE_CREATE = 4,    /* create it when it is not there */
     DET_FILE_EXCLUSIVE = 8, /* with CREATE: DET_ERR_EXISTS when it is there */
+    DET_FILE_NO_LINK = 16,  /* DET_ERR_IO when it is a symbolic link */
 };
 
 enum det_poll_events {
@@ -155,8 +156,9 @@ struct det_world_ops {
     int (*file_lock)(struct det_world *world, struct det_file *file);
     /* What memory holds of the file and need not be written is read from the disk again. A hint. */
     void (*file_forget)(struct det_world *world, struct det_file *file);
-    /* Gives it the owner and the mode of what is at the path, as far as this process may: a file
-     * that stands beside another one is for the same people. */
+    /* Gives it the owner and the mode of what is at the path, of a folder only the owner, as far as
+     * this process may: a file that stands beside another one is for the same people. Open it with
+     * NO_LINK or EXCLUSIVE: else whoever may write to its folder chooses what is given away. */
     void (*file_share)(struct det_world *world, struct det_file *file, const char *path);
     /* Whether what is at this path, or would be, is known to be on another machine. */
     bool (*path_is_remote)(struct det_world *world, const char *path);
