@@ -4,6 +4,7 @@
 /* doctor.c - `detent doctor`: what of a project is not safe, or will not be for long, and what to
  * do. Nothing is changed, and a detent that runs is not asked; a server of PostgreSQL is. */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -179,6 +180,67 @@ static void look_at_copies(struct doctor *doctor, const char *path, const char *
         closedir(folder);
 }
 
+static bool may_use(const char *path, int how)
+{
+    return faccessat(AT_FDCWD, path, how, AT_EACCESS) == 0 || errno != EACCES;
+}
+
+/* Root may use every file; the user whose folder it is should, too. In a folder of root's only root
+ * makes stores, or whom its mode lets. */
+static void look_at_owners(
+    struct doctor *doctor, const char *path, const struct stat *file, const struct stat *folder)
+{
+    if (file->st_uid != folder->st_uid && (folder->st_uid != 0 || !(folder->st_mode & 022)))
+        find(
+            doctor, folder->st_uid != 0 ? CLI_REFUSED : CLI_OK,
+            "%s: a file of the store belongs to user %u, but its folder to user %u; sudo chown "
+            "%u:%u %s",
+            path, (unsigned)file->st_uid, (unsigned)folder->st_uid, (unsigned)folder->st_uid,
+            (unsigned)folder->st_gid, path);
+}
+
+static void look_at_use(struct doctor *doctor, const char *path, const struct stat *file)
+{
+    unsigned user = (unsigned)geteuid();
+
+    if (may_use(path, R_OK | W_OK))
+        return;
+    if (file->st_uid == geteuid())
+        find(
+            doctor, CLI_REFUSED,
+            "%s: mode %04o does not let its owner read and write the store; chmod 600", path,
+            (unsigned)(file->st_mode & 07777));
+    else
+        find(
+            doctor, CLI_REFUSED,
+            "%s: user %u may not read and write this file of the store, it belongs to user %u; "
+            "sudo chown %u:%u %s",
+            path, user, (unsigned)file->st_uid, user, (unsigned)getegid(), path);
+}
+
+/* Whether its user can open the store: all of its files. */
+static void look_at_users(struct doctor *doctor, const char *store, const char *folder)
+{
+    static const char *const suffixes[] = { "", "-wal", "-shm", ".mark", ".lock" };
+    char path[2 * DET_PATH_MAX + 8];
+    struct stat status, above;
+
+    if (!may_use(folder, X_OK))
+        find(
+            doctor, CLI_REFUSED,
+            "%s: user %u may not enter the folder of the store; sudo chown %u:%u %s", folder,
+            (unsigned)geteuid(), (unsigned)geteuid(), (unsigned)getegid(), folder);
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        snprintf(path, sizeof path, "%s%s", store, suffixes[i]);
+        if (stat(folder, &above) < 0 || stat(path, &status) < 0)
+            continue;
+        if (geteuid() == 0)
+            look_at_owners(doctor, path, &status, &above);
+        else
+            look_at_use(doctor, path, &status);
+    }
+}
+
 /* A server is asked for its settings, and waited for no longer than this. */
 #define SERVER_WAIT (5 * DET_SECOND)
 
@@ -209,18 +271,19 @@ static void look_at_server(struct doctor *doctor, const char *url)
 
 static void look_at_store(struct doctor *doctor)
 {
-    const char *url = doctor->file.config.store;
+    const char *named = doctor->file.config.store, *url = named ? named : CONFIG_STORE_DEFAULT;
     char path[2 * DET_PATH_MAX], folder[DET_PATH_MAX];
 
-    if (url && is_server(url))
+    if (is_server(url))
         look_at_server(doctor, url);
-    if (!url || strncmp(url, "sqlite:", 7) != 0)
+    if (strncmp(url, "sqlite:", 7) != 0)
         return;
     snprintf(
         path, sizeof path, "%s%s%.*s", url[7] == '/' ? "" : doctor->project,
         url[7] == '/' ? "" : "/", (int)strcspn(url + 7, "?"), url + 7);
     if (det_file_folder(path, folder) < 0)
         return;
+    look_at_users(doctor, path, folder);
     look_at_copies(doctor, folder, strrchr(path, '/') + 1);
     if (strcmp(folder, doctor->project) != 0)
         look_at_copies(doctor, doctor->project, strrchr(path, '/') + 1);

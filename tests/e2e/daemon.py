@@ -459,6 +459,51 @@ def test_the_doctor_names_every_file_that_has_data_of_instances():
     equal(len(found), len(names))
 
 
+def test_the_doctor_names_a_store_that_its_user_cannot_open():
+    if os.geteuid() != 0:
+        print("skipped: only root can give a file to another user")
+        return
+    user = {"strace": ["setpriv", "--reuid=65534", "--regid=65533", "--clear-groups"]}
+    project(TASK)
+    Path("order.fsm").write_text(ORDER)
+    for path in (".", "detent.yaml"):
+        os.chown(path, 65534, 65533)
+    os.chmod(".", 0o755)
+    detent("start", "order.fsm", "o-1", "--store", "sqlite:detent.db")
+    names = sorted(path.name for path in Path(".").glob("detent.db*"))
+    equal(names, ["detent.db", "detent.db.lock", "detent.db.mark"])
+    for name in names:
+        made = os.stat(name)
+        equal((name, made.st_uid, made.st_gid, made.st_mode), (name, 65534, 65533, 0o100600))
+    detent("doctor", err="Nothing unsafe was found.", **user)
+    detent("list", "--store", "sqlite:detent.db", out="o-1", **user)
+    check(not any("detent.db" in text for _, text in findings(6)))
+    for name in names:
+        os.chown(name, 0, 0)
+    found = findings(6)
+    for name in names:
+        whole = f"{os.getcwd()}/{name}"
+        check(("unsafe", f"{whole}: a file of the store belongs to user 0, but its folder to user "
+               f"65534; sudo chown 65534:65533 {whole}") in found, found)
+        detent("doctor", code=6, **user,
+               out=f"{whole}: user 65534 may not read and write this file of the store, it "
+               f"belongs to user 0; sudo chown 65534:65533 {whole}\n")
+        os.chown(name, 65534, 65533)
+    os.chmod("detent.db", 0o400)
+    detent("doctor", code=6, out="mode 0400 does not let its owner read and write", **user)
+    project(TASK + "store: sqlite:data/shop.db\n")
+    Path("data").mkdir(mode=0o700)
+    detent("doctor", code=6, out=f"{os.getcwd()}/data: user 65534 may not enter the folder of "
+           "the store; sudo chown 65534:65533", **user)
+    # A folder of root's in which others make files is theirs as much.
+    Path("data/shop.db").touch(0o600)
+    os.chown("data/shop.db", 65534, 65533)
+    check(("careless", True) in [(level, "data/shop.db: a file of the store belongs to" in text)
+                                 for level, text in findings(6)])
+    os.chmod("data", 0o770)
+    check(not any("shop.db" in text for _, text in findings(6)))
+
+
 def test_a_file_of_variables_that_others_may_change_is_refused():
     project(TASK.replace("{", "{env_file: web.env, "))
     os.chmod(".", 0o755)
