@@ -253,9 +253,9 @@ struct api {
     struct det_error renew_error;
 };
 
-/* What a start may be refused for: binds the addresses, reads the certificate and the tokens. Before
- * anything is served, so that a start that fails has begun no effect. api_open() does what is left
- * of it, as after a reload. */
+/* Binds the addresses, reads the certificate and the tokens: what a start may be refused for. Call
+ * it before anything is served, so that a start that fails has begun no effect. api_open() does
+ * what is left of it, as after a reload. */
 DET_MUST_CHECK int api_prepare(struct up *up, struct det_error *reterr);
 
 /* Listens from now on. Close it in either case. On the loop of `up`, as the others below. */
