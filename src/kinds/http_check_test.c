@@ -303,7 +303,13 @@ static void what_does_not_answer_is_told(void **state)
     bench.context.deadline = bench_now(&bench) + 230 * DET_MILLISECOND;
     bench_settle(&bench);
     assert_reason(&bench, "timed out");
+    bench.context.deadline = DET_NEVER;
     bench.is_cancelled = true;
+    assert_int_equal(
+        http_check_kind.collect(&bench.context, bench.deps, &desired, bench.observed),
+        DET_ERR_CANCELLED);
+    /* Also what libcurl gives up before it asks whether to go on. */
+    snprintf(desired.url, sizeof desired.url, "none://here");
     assert_int_equal(
         http_check_kind.collect(&bench.context, bench.deps, &desired, bench.observed),
         DET_ERR_CANCELLED);

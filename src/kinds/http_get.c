@@ -52,6 +52,11 @@ static size_t take_body(char *data, size_t size, size_t count, void *user)
     return det_buffer_status(&get->body) < 0 ? 0 : size;
 }
 
+static bool is_cancelled(const struct http_get_options *options)
+{
+    return options->is_cancelled && options->is_cancelled(options->user);
+}
+
 static int look_up(
     void *user, curl_off_t total, curl_off_t now, curl_off_t up_total, curl_off_t up_now)
 {
@@ -61,8 +66,7 @@ static int look_up(
     (void)now;
     (void)up_total;
     (void)up_now;
-    get->is_cancelled =
-        get->options->is_cancelled && get->options->is_cancelled(get->options->user);
+    get->is_cancelled = is_cancelled(get->options);
     return get->is_cancelled;
 }
 
@@ -168,7 +172,7 @@ static void take_answer(CURL *easy, struct get *get, CURLcode code, const char *
 
 int http_get(const struct http_get_options *options, struct http_get_answer *ret)
 {
-    struct get get = { .options = options, .answer = ret };
+    struct get get = { .options = options, .answer = ret, .is_cancelled = is_cancelled(options) };
     char error[CURL_ERROR_SIZE] = "";
     struct curl_slist *lines = NULL;
     CURLcode code = CURLE_OUT_OF_MEMORY;
@@ -178,10 +182,13 @@ int http_get(const struct http_get_options *options, struct http_get_answer *ret
 
     *ret = (struct http_get_answer){ 0 };
     det_buffer_init(&get.body, options->allocator);
-    if (easy) {
+    if (easy && !get.is_cancelled) {
         set_up(easy, &get, error);
         if (add_headers(easy, &get, &lines))
             code = curl_easy_perform(easy);
+        /* libcurl may find that the time is over before it asks whether to go on. */
+        if (code != CURLE_OK)
+            get.is_cancelled = is_cancelled(options);
         is_short = curl_shortage(easy, code);
         take_answer(easy, &get, code, error);
     }
