@@ -111,6 +111,8 @@ struct det_store_log_query {
  *   - Rows that older programs have written may share a position. They are given together, so that
  *     there may be more of them than `limit` and `budget` say.
  *   - Where several processes write, rows come when all are there that could come before them.
+ *     Backwards, DET_ERR_BUSY: transactions that were under way when the store was opened still
+ *     are, so that it is not known yet where the log ends; try again.
  * A non-zero answer of `visit`, which may use the store, ends it and is returned, without
  * `ret_next`: the caller knows which row was the last. From any thread, also while a runtime uses
  * the store. DET_ERR_UNSUPPORTED for a store in memory: one order of all that many threads send

@@ -30,6 +30,7 @@ struct follower {
     struct api_deltas *deltas;
     struct det_document_query query; /* its texts are of the call */
     uint64_t cursor;
+    uint64_t look;    /* the first one that was begun after it came */
     bool is_waiting;  /* for where deltas end */
     bool is_catching; /* its page is on its way */
     bool is_gone;
@@ -53,6 +54,7 @@ struct api_deltas {
     struct det_document_position position;
     int result;
     uint64_t head;
+    uint64_t looks; /* that were begun */
     bool has_head, is_looking;
 };
 
@@ -231,6 +233,17 @@ static void finish_page(void *argument)
     reap(deltas);
 }
 
+/* A sync id behind the head may be told by a page, or by another node: whether it is one of another
+ * store is known by a look that was begun after the follower came. */
+static bool knows_where_to_begin(const struct follower *follower)
+{
+    const struct api_deltas *deltas = follower->deltas;
+
+    return deltas->has_head &&
+           (follower->cursor == UINT64_MAX || follower->cursor <= deltas->head ||
+            deltas->looks >= follower->look);
+}
+
 static void greet(struct follower *follower)
 {
     char text[48];
@@ -243,10 +256,13 @@ static void greet(struct follower *follower)
     (void)api_feed_tell(&follower->feed, "hello", text, (size_t)size);
 }
 
+static void look(struct api_deltas *deltas);
+
 static void finish_position(void *argument)
 {
     struct api_deltas *deltas = argument;
     struct det_list *next;
+    bool is_early = false;
 
     deltas->is_looking = false;
     if (deltas->job.is_dropped || deltas->result < 0)
@@ -257,11 +273,14 @@ static void finish_position(void *argument)
         struct follower *follower = DET_CONTAINER(node, struct follower, node);
 
         next = node->next;
-        if (follower->is_waiting)
+        if (follower->is_waiting && knows_where_to_begin(follower))
             greet(follower);
+        is_early |= follower->is_waiting;
         feed(follower);
     }
     reap(deltas);
+    if (is_early)
+        look(deltas);
 }
 
 static void look(struct api_deltas *deltas)
@@ -269,6 +288,7 @@ static void look(struct api_deltas *deltas)
     if (deltas->is_looking)
         return;
     deltas->is_looking = true;
+    deltas->looks++;
     deltas->job = (struct det_job){
         .run = read_position, .done = finish_position, .argument = deltas, .loop = deltas->api->loop
     };
@@ -350,14 +370,17 @@ static void follow(struct api_call *call, uint64_t cursor)
     follower->deltas = deltas;
     follower->feed.position = &follower->cursor;
     follower->is_waiting = true;
+    follower->look = deltas->looks + 1;
     line_init(&follower->text, call->api->allocator);
     det_list_init(&follower->node);
     det_list_append(&deltas->followers, &follower->node);
     if (deltas->count++ == 0)
         on_poll(deltas);
-    else if (deltas->has_head) {
+    else if (knows_where_to_begin(follower)) {
         greet(follower);
         feed(follower);
+    } else {
+        look(deltas);
     }
 }
 

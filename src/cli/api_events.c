@@ -42,7 +42,7 @@ struct subscriber {
     det_time fed_at;          /* monotonic: when it took something, or had all */
     const char *machine, *id; /* NULL: any */
     bool wants_log;
-    bool is_waiting;  /* for where the log ends */
+    bool is_waiting;  /* for where it begins */
     bool is_catching; /* a page for it is on its way */
     bool is_gone;
 };
@@ -81,27 +81,49 @@ static size_t feed_max(const struct api_events *events)
     return most && most < FEED_MAX ? most : FEED_MAX;
 }
 
-/* Without memory it is tried again by the poll. A page for one reader is what it takes at once,
- * with room for the frames around rows. */
-static bool ask_page(
-    struct api_events *events, struct subscriber *subscriber, uint64_t after, bool is_first)
+/* NULL: no memory; it is tried again by the poll. */
+static struct api_page *page_new(
+    struct api_events *events, struct subscriber *subscriber, uint64_t after, size_t rows)
 {
     struct api_page *page = DET_NEW(events->api->allocator, struct api_page);
 
     if (!page)
-        return false;
+        return NULL;
     page->api = events->api;
     page->events = events;
     page->subscriber = subscriber;
-    page->is_first = is_first;
-    page->query = (struct det_store_log_query){ .after = after, .limit = PAGE_ROWS };
+    page->query = (struct det_store_log_query){ .after = after, .limit = rows };
     page->bytes = API_PAGE_BYTES;
+    return page;
+}
+
+/* A page for one reader is what it takes at once, with room for the frames around rows. */
+static bool ask_page(
+    struct api_events *events, struct subscriber *subscriber, uint64_t after, bool is_first)
+{
+    struct api_page *page = page_new(events, subscriber, after, PAGE_ROWS);
+
+    if (!page)
+        return false;
+    page->is_first = is_first;
     if (subscriber) {
         page->bytes = feed_max(events) / 8 * 7;
         page->query.machine = subscriber->machine;
         page->query.id = subscriber->id;
         page->query.budget = (size_t)PAGE_ROWS * 64;
     }
+    api_page_read(page, finish_page);
+    return true;
+}
+
+/* Whether there is a row at its position, or behind it. */
+static bool ask_whether_known(struct subscriber *subscriber)
+{
+    struct api_page *page = page_new(subscriber->events, subscriber, subscriber->cursor - 1, 1);
+
+    if (!page)
+        return false;
+    page->is_probe = true;
     api_page_read(page, finish_page);
     return true;
 }
@@ -199,6 +221,46 @@ static bool is_in_tail(const struct subscriber *subscriber)
     return subscriber->cursor >= subscriber->events->base;
 }
 
+static void greet(struct subscriber *subscriber)
+{
+    char text[48];
+    int size = subscriber->wants_log ? snprintf(
+                                           text, sizeof text, "{\"position\":%llu}",
+                                           (unsigned long long)subscriber->cursor)
+                                     : snprintf(text, sizeof text, "{\"position\":null}");
+
+    (void)api_feed_tell(&subscriber->feed, "hello", text, (size_t)size);
+    api_news_join(&subscriber->events->news, &subscriber->listener);
+}
+
+static void begin_at(struct subscriber *subscriber, uint64_t position)
+{
+    subscriber->cursor = position;
+    subscriber->is_waiting = false;
+    greet(subscriber);
+}
+
+/* Where it begins. A position behind the head is one that another node has told, or a page of the
+ * log; or it is one of another log: hello says where this one ends. */
+static void place(struct subscriber *subscriber)
+{
+    uint64_t head = subscriber->events->head;
+
+    if (subscriber->cursor == UINT64_MAX)
+        begin_at(subscriber, head);
+    else if (subscriber->cursor <= head)
+        begin_at(subscriber, subscriber->cursor);
+    else
+        subscriber->is_catching = ask_whether_known(subscriber);
+}
+
+static void take_probe(struct subscriber *subscriber, bool is_known)
+{
+    uint64_t head = subscriber->events->head;
+
+    begin_at(subscriber, is_known || subscriber->cursor <= head ? subscriber->cursor : head);
+}
+
 /* From the tail, as far as it takes it. Rows are skipped to where it stands; the newest ones are
  * looked at from behind, where most readers are. */
 static void feed(struct subscriber *subscriber)
@@ -208,8 +270,11 @@ static void feed(struct subscriber *subscriber)
     struct det_list *node = events->tail.previous;
     size_t behind = 0;
 
-    if (!subscriber->wants_log || subscriber->is_waiting || subscriber->is_catching ||
-        subscriber->is_gone)
+    if (!subscriber->wants_log || subscriber->is_catching || subscriber->is_gone)
+        return;
+    if (subscriber->is_waiting && events->has_head)
+        place(subscriber);
+    if (subscriber->is_waiting || subscriber->is_gone)
         return;
     if (!is_in_tail(subscriber)) {
         if (api_feed_waiting(&subscriber->feed) == 0)
@@ -285,35 +350,6 @@ static void add_to_tail(struct api_events *events, struct api_page *page)
     shorten_tail(events);
 }
 
-static void greet(struct subscriber *subscriber)
-{
-    char text[48];
-    int size = subscriber->wants_log ? snprintf(
-                                           text, sizeof text, "{\"position\":%llu}",
-                                           (unsigned long long)subscriber->cursor)
-                                     : snprintf(text, sizeof text, "{\"position\":null}");
-
-    (void)api_feed_tell(&subscriber->feed, "hello", text, (size_t)size);
-    api_news_join(&subscriber->events->news, &subscriber->listener);
-}
-
-static void find_head(struct api_events *events, uint64_t head)
-{
-    events->has_head = true;
-    events->head = events->base = head;
-    DET_LIST_EACH(node, &events->subscribers)
-    {
-        struct subscriber *subscriber = DET_CONTAINER(node, struct subscriber, node);
-
-        if (!subscriber->is_waiting)
-            continue;
-        subscriber->is_waiting = false;
-        if (subscriber->cursor > head)
-            subscriber->cursor = head;
-        greet(subscriber);
-    }
-}
-
 static void finish_tail_page(struct api_events *events, struct api_page *page)
 {
     events->is_reading = false;
@@ -323,9 +359,10 @@ static void finish_tail_page(struct api_events *events, struct api_page *page)
         api_rows_free(events->api, &page->rows);
         return;
     }
-    if (page->is_first)
-        find_head(events, page->next);
-    else if (events->has_head)
+    if (page->is_first) {
+        events->has_head = true;
+        events->head = events->base = page->next;
+    } else if (events->has_head)
         add_to_tail(events, page);
     else /* All who wanted it went away meanwhile. */
         api_rows_free(events->api, &page->rows);
@@ -339,7 +376,9 @@ static void finish_own_page(struct api_events *events, struct api_page *page)
     struct subscriber *subscriber = page->subscriber;
 
     subscriber->is_catching = false;
-    if (page->result == 0 && !subscriber->is_gone)
+    if (page->result == 0 && !subscriber->is_gone && page->is_probe)
+        take_probe(subscriber, page->count > 0);
+    else if (page->result == 0 && !subscriber->is_gone)
         send_page(subscriber, page);
     api_rows_free(events->api, &page->rows);
     if (page->result < 0)
@@ -445,16 +484,13 @@ static void join(struct subscriber *subscriber)
     struct api_events *events = subscriber->events;
 
     subscriber->fed_at = det_loop_now(events->api->loop);
-    subscriber->is_waiting = subscriber->wants_log && !events->has_head;
+    subscriber->is_waiting = subscriber->wants_log;
     det_list_append(&events->subscribers, &subscriber->node);
     if (events->count++ == 0)
         set_poll(events);
     if (subscriber->wants_log)
         atomic_fetch_add(&events->readers, 1);
-    /* Behind the end is who begins now, and who has read another log: hello says where it is. */
-    if (!subscriber->is_waiting && subscriber->cursor > events->head)
-        subscriber->cursor = events->head;
-    if (!subscriber->is_waiting)
+    else
         greet(subscriber);
     read_on(events);
     feed(subscriber);

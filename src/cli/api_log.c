@@ -144,6 +144,8 @@ void api_list_log(struct api_call *call)
         line_text(&call->line, "next", NULL);
     line_number(&call->line, "position", next);
     line_close(&call->line, '}');
-    if (r < 0)
+    if (r == DET_ERR_BUSY)
+        api_fail(call, r, "transactions are under way: where the log ends is not known; try again");
+    else if (r < 0)
         api_fail(call, r, "%s", det_error_text(r));
 }

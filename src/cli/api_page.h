@@ -22,6 +22,7 @@ struct api_page {
     struct det_store_log_query query; /* its texts stay */
     size_t bytes;                     /* it ends before a row that would make it longer */
     bool is_first;                    /* only looks where the log ends */
+    bool is_probe;                    /* of a reader: only whether there is a row */
     void *events, *subscriber;        /* of who asks */
     /* Written before it is done. */
     struct det_list rows;

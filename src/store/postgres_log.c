@@ -27,9 +27,10 @@
 #define PAGE_FIRST 64
 #define PAGE_BYTES (256u << 10)
 /* How often one call looks whether a gap is final, and how long it waits before the second look;
- * each further wait is twice as long. */
-#define LOOKS_MAX  6
-#define FIRST_WAIT DET_MILLISECOND
+ * each further wait is twice as long. The end of the log is worth a longer wait (half a second). */
+#define LOOKS_MAX     6
+#define END_LOOKS_MAX 10
+#define FIRST_WAIT    DET_MILLISECOND
 
 /* Columns of the statements. */
 enum {
@@ -174,7 +175,7 @@ struct reading {
     bool is_backward;
     int64_t event_at, start_at, start_key;
     uint64_t final; /* before the page was read */
-    unsigned looks;
+    unsigned looks, looks_max;
     size_t page; /* rows that were asked for */
     PGresult *rows;
 };
@@ -336,7 +337,7 @@ static int look_again(struct reading *reading, uint64_t *ret_last)
     struct det_world *world = reading->store->store.world;
     int r;
 
-    if (reading->looks == LOOKS_MAX || (reading->looks > 0 && reading->walk.wanted > 0))
+    if (reading->looks == reading->looks_max || (reading->looks > 0 && reading->walk.wanted > 0))
         return 0;
     if (reading->looks > 0) {
         r = det_world_sleep(world, FIRST_WAIT << (reading->looks - 1));
@@ -367,12 +368,14 @@ static int read_on(struct reading *reading)
     return r;
 }
 
-/* Backward begins where everything is final, so that who then goes on forward misses nothing. */
+/* Backward begins where everything is final, so that who then goes on forward misses nothing. An
+ * opening that knows of nothing final yet does not take that for the end of the log. */
 static int find_end(struct reading *reading)
 {
     uint64_t after = reading->walk.query->after, last = 0, wanted;
     int r = 1;
 
+    reading->looks_max = END_LOOKS_MAX;
     wanted = after && after <= INT64_MAX ? after - 1 : INT64_MAX;
     while (r > 0 && final_now(reading->store) < wanted) {
         r = look_again(reading, &last);
@@ -382,6 +385,8 @@ static int find_end(struct reading *reading)
     if (r < 0)
         return r;
     last = final_now(reading->store);
+    if (last == 0 && wanted > 0)
+        return DET_ERR_BUSY;
     reading->event_at = reading->start_at = (int64_t)(last < wanted ? last : wanted) + 1;
     reading->start_key = INT64_MIN;
     return 0;
@@ -396,7 +401,8 @@ int det_postgres_log(
                                .visit = visit,
                                .context = context,
                                .is_backward = query->is_backward,
-                               .start_key = INT64_MAX };
+                               .start_key = INT64_MAX,
+                               .looks_max = LOOKS_MAX };
     int r = 0;
 
     det_rows_log_begin(&reading.walk, query);

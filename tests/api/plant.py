@@ -150,6 +150,25 @@ def test_who_is_behind_what_was_compacted_is_told_to_begin_anew():
     daemon.stop()
 
 
+def test_who_was_told_more_by_a_page_than_by_a_stream_is_told_nothing_twice():
+    project(PLANT)
+    daemon = Daemon()
+    wire = daemon.wire()
+    # As long as somebody follows, it is known where deltas end; but not at once.
+    keeper = Stream(SOCKET, "/v1/deltas?follow=true")
+    equal(keeper.next().name, "hello")
+    for number in range(5):
+        last = deltas(wire)[-1]["sync"]
+        put(wire, f"more-{number}")
+        wait_until(lambda n=last: deltas(wire)[-1]["sync"] > n, "a delta")
+        last = deltas(wire)[-1]["sync"]
+        stream = Stream(SOCKET, "/v1/deltas?follow=true", last=str(last))
+        equal(stream.next().data, {"position": last})
+        stream.close()
+    keeper.close()
+    daemon.stop()
+
+
 def test_configs_are_told_to_nobody():
     project(PLANT)
     daemon = Daemon()

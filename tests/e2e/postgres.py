@@ -13,11 +13,14 @@ import ctypes
 import functools
 import os
 import pwd
+import queue
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "api"))
@@ -241,6 +244,78 @@ def over_http(promise):
         finally:
             api.other_store.clear()
     return run_it
+
+
+class Writer:
+    """A transaction that could still write an event, for as long as it takes."""
+
+    def __enter__(self):
+        server = servers[0]
+        self.process = subprocess.Popen(
+            [programs() / "psql", "-qAt", "-h", server.folder, "-U", "detent", "postgres"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process.stdin.write(
+            f"BEGIN; LOCK TABLE shop_{server.count}.events IN ROW EXCLUSIVE MODE; SELECT 'held';\n")
+        self.process.stdin.flush()
+        equal(self.process.stdout.readline(), "held\n")
+        return self
+
+    def __exit__(self, *_):
+        self.process.communicate("ROLLBACK;\n")
+
+
+@over_http
+def test_a_transaction_that_takes_long_sends_no_reader_back():
+    api.project(api.COUNTERS)
+    daemon = api.Daemon()
+    api.start(daemon.wire(), "c-1")
+    for number in range(5):
+        api.add(daemon.wire(), "c-1", number)
+    last = events.log_of(daemon.wire())[-1]["position"]
+    daemon.stop()
+    hellos = queue.Queue()
+
+    def follow(position):
+        stream = api.Stream(api.SOCKET, "/v1/events", last=position)
+        hellos.put(stream.next().data["position"])
+        hellos.put(stream.until("log").data["payload"]["number"])
+
+    readers = [threading.Thread(target=follow, args=(position,)) for position in (str(last), None)]
+    with Writer():
+        daemon = api.Daemon()
+        for reader in readers:
+            reader.start()
+        # It knows of nothing that is final, and looks for half a second.
+        begin = time.monotonic()
+        wait_until(lambda: not hellos.empty() or time.monotonic() > begin + 0.7, "all looks")
+    equal([hellos.get(timeout=up.PATIENCE) for _ in readers], [last, last])
+    api.add(daemon.wire(), "c-1", 77)
+    equal([hellos.get(timeout=up.PATIENCE) for _ in readers], [77, 77])
+    for reader in readers:
+        reader.join()
+    daemon.stop()
+
+
+@over_http
+def test_a_reader_that_moves_to_another_node_is_told_nothing_twice():
+    api.project(api.COUNTERS)
+    Path("other").mkdir()
+    for file in ("detent.yaml", "counter.fsm", "order.fsm"):
+        shutil.copy(file, "other")
+    one_node, other_node = api.Daemon(), api.Daemon(cwd="other")
+    there = "other/" + api.SOCKET
+    api.start(one_node.wire(), "c-1")
+    keeper = api.Stream(there, "/v1/events")
+    equal(keeper.next().name, "hello")
+    for number in range(20):
+        api.add(one_node.wire(), "c-1", number)
+        last = events.log_of(one_node.wire())[-1]["position"]
+        stream = api.Stream(there, "/v1/events", last=str(last))
+        equal(stream.next().data["position"], last)
+        stream.close()
+    keeper.close()
+    one_node.stop()
+    other_node.stop()
 
 
 # What no store has a part in.

@@ -7,6 +7,8 @@
 
 The frame is that of up.py.
 """
+import contextlib
+import http.client
 import json
 import os
 import signal
@@ -267,7 +269,11 @@ def test_the_http_api_goes_on_with_its_new_settings():
     equal(ask(port, "shop.example"), 421)
     code = detent("console").stdout.strip().rpartition("=")[2]
     project(task("a", "one"), f"http: {{listen: {address}, hosts: [shop.example]}}\n")
-    with socket.create_connection(("127.0.0.1", port), PATIENCE) as half:
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, PATIENCE)) as wire:
+        # One that is not accepted yet would be the next server's.
+        wire.request("GET", "/livez")
+        equal(wire.getresponse().read(), b"ok\n")
+        half = wire.sock
         # Nobody waits for who does not say what it wants.
         half.sendall(b"GET /livez HTTP/1.1\r\nHost: loc")
         begin = patience.now()
