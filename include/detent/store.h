@@ -101,6 +101,7 @@ struct det_store_log_query {
     det_time since, until;     /* only from then on, and before then; 0: any */
     bool is_backward;          /* the newest first, and before `after`; 0: from the end */
     size_t budget;             /* rows looked at, at most, wanted or not; 0: no limit */
+    bool wants_end; /* backward: DET_ERR_BUSY unless it begins with the last row that is there */
 };
 
 /* Reads the log: starts and events of all instances, in one order. `ret_next` is where to go on:
@@ -111,8 +112,8 @@ struct det_store_log_query {
  *   - Rows that older programs have written may share a position. They are given together, so that
  *     there may be more of them than `limit` and `budget` say.
  *   - Where several processes write, rows come when all are there that could come before them.
- *     Backwards, DET_ERR_BUSY: transactions that were under way when the store was opened still
- *     are, so that it is not known yet where the log ends; try again.
+ *     Backwards, DET_ERR_BUSY: transactions that were under way at the first look at the log still
+ *     are, so that nothing of it is known to be final; try again.
  * A non-zero answer of `visit`, which may use the store, ends it and is returned, without
  * `ret_next`: the caller knows which row was the last. From any thread, also while a runtime uses
  * the store. DET_ERR_UNSUPPORTED for a store in memory: one order of all that many threads send

@@ -233,8 +233,8 @@ static void finish_page(void *argument)
     reap(deltas);
 }
 
-/* A sync id behind the head may be told by a page, or by another node: whether it is one of another
- * store is known by a look that was begun after the follower came. */
+/* A sync id after the head was published by a page or by another node, or it belongs to another
+ * store: a look that was begun after the follower came decides. */
 static bool knows_where_to_begin(const struct follower *follower)
 {
     const struct api_deltas *deltas = follower->deltas;
@@ -267,7 +267,7 @@ static void finish_position(void *argument)
     deltas->is_looking = false;
     if (deltas->job.is_dropped || deltas->result < 0)
         return; /* It is tried again by the poll; nobody misses anything by it. */
-    deltas->has_head = true;
+    deltas->has_head = deltas->count > 0; /* All may have gone away meanwhile. */
     deltas->head = deltas->position.latest;
     for (struct det_list *node = deltas->followers.next; node != &deltas->followers; node = next) {
         struct follower *follower = DET_CONTAINER(node, struct follower, node);

@@ -116,7 +116,7 @@ static bool ask_page(
     return true;
 }
 
-/* Whether there is a row at its position, or behind it. */
+/* Whether there is a row at its position, or after it. */
 static bool ask_whether_known(struct subscriber *subscriber)
 {
     struct api_page *page = page_new(subscriber->events, subscriber, subscriber->cursor - 1, 1);
@@ -237,12 +237,13 @@ static void begin_at(struct subscriber *subscriber, uint64_t position)
 {
     subscriber->cursor = position;
     subscriber->is_waiting = false;
+    subscriber->fed_at = det_loop_now(subscriber->events->api->loop);
     greet(subscriber);
 }
 
-/* Where it begins. A position behind the head is one that another node has told, or a page of the
- * log; or it is one of another log: hello says where this one ends. */
-static void place(struct subscriber *subscriber)
+/* Chooses where it begins. A position after the head was published by another node or by a page of
+ * the log, or it belongs to another log: hello says where this one ends. */
+static void place_subscriber(struct subscriber *subscriber)
 {
     uint64_t head = subscriber->events->head;
 
@@ -273,7 +274,7 @@ static void feed(struct subscriber *subscriber)
     if (!subscriber->wants_log || subscriber->is_catching || subscriber->is_gone)
         return;
     if (subscriber->is_waiting && events->has_head)
-        place(subscriber);
+        place_subscriber(subscriber);
     if (subscriber->is_waiting || subscriber->is_gone)
         return;
     if (!is_in_tail(subscriber)) {
@@ -360,7 +361,8 @@ static void finish_tail_page(struct api_events *events, struct api_page *page)
         return;
     }
     if (page->is_first) {
-        events->has_head = true;
+        /* All who wanted it may have gone away meanwhile. */
+        events->has_head = atomic_load(&events->readers) > 0;
         events->head = events->base = page->next;
     } else if (events->has_head)
         add_to_tail(events, page);
@@ -377,7 +379,7 @@ static void finish_own_page(struct api_events *events, struct api_page *page)
 
     subscriber->is_catching = false;
     if (page->result == 0 && !subscriber->is_gone && page->is_probe)
-        take_probe(subscriber, page->count > 0);
+        take_probe(subscriber, page->next >= subscriber->cursor);
     else if (page->result == 0 && !subscriber->is_gone)
         send_page(subscriber, page);
     api_rows_free(events->api, &page->rows);
@@ -429,10 +431,19 @@ void api_notice(struct up *up)
     det_mutex_unlock(world, up->listener_lock);
 }
 
+/* Without a poll nobody would look again: readers are dropped, and come back. */
 static void set_poll(struct api_events *events)
 {
-    (void)!det_loop_timer_set(
-        events->api->loop, &events->poll, det_loop_now(events->api->loop) + POLL_SPAN);
+    det_time next = det_loop_now(events->api->loop) + POLL_SPAN;
+    struct det_list *node, *after;
+
+    if (det_loop_timer_set(events->api->loop, &events->poll, next) == 0)
+        return;
+    for (node = events->subscribers.next; node != &events->subscribers; node = after) {
+        after = node->next;
+        api_feed_drop(
+            &DET_CONTAINER(node, struct subscriber, node)->feed, "there is no memory left");
+    }
 }
 
 /* Others may have written, and what failed is tried again. */
@@ -482,18 +493,19 @@ static bool read_cursor(struct api_call *call, struct subscriber *subscriber)
 static void join(struct subscriber *subscriber)
 {
     struct api_events *events = subscriber->events;
+    bool is_first = events->count++ == 0;
 
     subscriber->fed_at = det_loop_now(events->api->loop);
     subscriber->is_waiting = subscriber->wants_log;
     det_list_append(&events->subscribers, &subscriber->node);
-    if (events->count++ == 0)
-        set_poll(events);
     if (subscriber->wants_log)
         atomic_fetch_add(&events->readers, 1);
     else
         greet(subscriber);
     read_on(events);
     feed(subscriber);
+    if (is_first) /* At last: it may drop this one. */
+        set_poll(events);
 }
 
 void api_get_events(struct api_call *call)

@@ -40,7 +40,7 @@ void api_feed_drop(struct api_feed *feed, const char *why)
     char text[160], position[24] = "null";
     int size;
 
-    if (feed->position)
+    if (feed->position && *feed->position != UINT64_MAX) /* It did not know where it begins. */
         snprintf(position, sizeof position, "%llu", (unsigned long long)*feed->position);
     size = snprintf(text, sizeof text, "{\"position\":%s,\"why\":\"%s\"}", position, why);
     if (feed->exchange && api_feed_tell(feed, "dropped", text, (size_t)size) == 0)

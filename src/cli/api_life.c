@@ -230,9 +230,7 @@ static int open_parts(struct api *api, struct det_error *reterr)
     int r;
 
     up_descriptors_clamp(&api->up->file.config, &options.limits);
-    r = bind_all(api->up, reterr);
-    if (r == 0)
-        r = open_tokens(api->up, reterr);
+    r = open_tokens(api->up, reterr);
     if (r < 0)
         return r;
     api->tokens = api->up->tokens;
@@ -257,6 +255,8 @@ static int open_parts(struct api *api, struct det_error *reterr)
         return r;
     options.loop = api->loop;
     r = http_server_open(&options, &api->server, reterr);
+    if (r == 0)
+        r = bind_all(api->up, reterr);
     if (r == 0)
         r = listen_all(api, reterr);
     if (r == 0)

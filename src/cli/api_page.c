@@ -90,7 +90,9 @@ static int take_last(void *context, const struct det_store_logged *logged)
 /* Where the log ends: reading backwards begins with the last row that is final. */
 static int find_end(struct api_reader *reader, uint64_t *ret)
 {
-    static const struct det_store_log_query newest = { .is_backward = true, .limit = 1 };
+    static const struct det_store_log_query newest = { .is_backward = true,
+                                                       .limit = 1,
+                                                       .wants_end = true };
     uint64_t next;
 
     *ret = 0;

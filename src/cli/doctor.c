@@ -185,12 +185,12 @@ static bool may_use(const char *path, int how)
     return faccessat(AT_FDCWD, path, how, AT_EACCESS) == 0 || errno != EACCES;
 }
 
-/* Root may use every file; the user whose folder it is should, too. In a folder of root's only root
- * makes stores, or whom its mode lets. */
+/* Root may use every file; the user whose folder it is should, too. A folder that others may write
+ * to has files of others, but none of root's. */
 static void look_at_owners(
     struct doctor *doctor, const char *path, const struct stat *file, const struct stat *folder)
 {
-    if (file->st_uid != folder->st_uid && (folder->st_uid != 0 || !(folder->st_mode & 022)))
+    if (file->st_uid != folder->st_uid && (file->st_uid == 0 || !(folder->st_mode & 022)))
         find(
             doctor, folder->st_uid != 0 ? CLI_REFUSED : CLI_OK,
             "%s: a file of the store belongs to user %u, but its folder to user %u; sudo chown "
@@ -225,14 +225,17 @@ static void look_at_users(struct doctor *doctor, const char *store, const char *
     char path[2 * DET_PATH_MAX + 8];
     struct stat status, above;
 
-    if (!may_use(folder, X_OK))
+    if (!may_use(folder, W_OK | X_OK))
         find(
             doctor, CLI_REFUSED,
-            "%s: user %u may not enter the folder of the store; sudo chown %u:%u %s", folder,
-            (unsigned)geteuid(), (unsigned)geteuid(), (unsigned)getegid(), folder);
+            "%s: user %u may not enter or write to the folder of the store; sudo chown %u:%u %s",
+            folder, (unsigned)geteuid(), (unsigned)geteuid(), (unsigned)getegid(), folder);
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
         snprintf(path, sizeof path, "%s%s", store, suffixes[i]);
-        if (stat(folder, &above) < 0 || stat(path, &status) < 0)
+        if (stat(folder, &above) < 0 || lstat(path, &status) < 0)
+            continue;
+        /* Root must not give away what a link of the user leads to. */
+        if (S_ISLNK(status.st_mode) && (geteuid() == 0 || stat(path, &status) < 0))
             continue;
         if (geteuid() == 0)
             look_at_owners(doctor, path, &status, &above);

@@ -375,7 +375,8 @@ static int find_end(struct reading *reading)
     uint64_t after = reading->walk.query->after, last = 0, wanted;
     int r = 1;
 
-    reading->looks_max = END_LOOKS_MAX;
+    if (reading->walk.query->wants_end || final_now(reading->store) == 0)
+        reading->looks_max = END_LOOKS_MAX;
     wanted = after && after <= INT64_MAX ? after - 1 : INT64_MAX;
     while (r > 0 && final_now(reading->store) < wanted) {
         r = look_again(reading, &last);
@@ -385,7 +386,7 @@ static int find_end(struct reading *reading)
     if (r < 0)
         return r;
     last = final_now(reading->store);
-    if (last == 0 && wanted > 0)
+    if (last < wanted && (last == 0 || reading->walk.query->wants_end))
         return DET_ERR_BUSY;
     reading->event_at = reading->start_at = (int64_t)(last < wanted ? last : wanted) + 1;
     reading->start_key = INT64_MIN;

@@ -167,9 +167,11 @@ static void a_long_transaction_elsewhere_holds_nobody_up(void **state)
 
 static void the_end_of_the_log_is_where_all_is_final(void **state)
 {
+    const struct det_store_log_query end = { .is_backward = true, .limit = 1, .wants_end = true };
     struct pad *pad = desk_open();
     struct writer writer = writer_open(pad);
-    uint64_t after = 0;
+    uint64_t after = 0, next;
+    char text[200] = "";
 
     (void)state;
     assert_int_equal(send(pad, BARE, NULL), 0);
@@ -177,7 +179,10 @@ static void the_end_of_the_log_is_where_all_is_final(void **state)
     hold(&writer, 1001);
     assert_int_equal(send(pad, BARE, NULL), 0);
     assert_string_equal(read_back(pad->store), "1 0 ");
+    assert_int_equal(det_store_log(pad->store, &end, write_sequence, text, &next), DET_ERR_BUSY);
     run(&writer, "COMMIT");
+    assert_int_equal(det_store_log(pad->store, &end, write_sequence, text, &next), 0);
+    assert_string_equal(text, "2 ");
     assert_string_equal(read_back(pad->store), "2 1001 1 0 ");
     assert_string_equal(read_on(pad->store, &after), "0 1 1001 2 ");
     writer_close(&writer);

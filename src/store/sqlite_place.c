@@ -84,7 +84,7 @@ static int explain_lock(
     return det_error_set(
         reterr, DET_ERR_READ_ONLY,
         "%s: this process may not write to %s (no permission, or a file system for reading only); "
-        "change who may write there, or open the store for reading only",
+        "change who may write there, remove it if it is a link, or open the store for reading only",
         store->path, is_ours || may(store, lock, SQLITE_ACCESS_EXISTS) ? lock : folder);
 }
 

@@ -489,18 +489,26 @@ def test_the_doctor_names_a_store_that_its_user_cannot_open():
                out=f"{whole}: user 65534 may not read and write this file of the store, it "
                f"belongs to user 0; sudo chown 65534:65533 {whole}\n")
         os.chown(name, 65534, 65533)
+    # Root is not told to give away what a link leads to.
+    os.rename("detent.db.mark", "mark")
+    Path("roots").write_text("a secret")
+    os.symlink("roots", "detent.db.mark")
+    check(not any("detent.db.mark" in text for _, text in findings(6)))
+    os.rename("mark", "detent.db.mark")
     os.chmod("detent.db", 0o400)
     detent("doctor", code=6, out="mode 0400 does not let its owner read and write", **user)
     project(TASK + "store: sqlite:data/shop.db\n")
     Path("data").mkdir(mode=0o700)
-    detent("doctor", code=6, out=f"{os.getcwd()}/data: user 65534 may not enter the folder of "
-           "the store; sudo chown 65534:65533", **user)
+    detent("doctor", code=6, out=f"{os.getcwd()}/data: user 65534 may not enter or write to "
+           "the folder of the store; sudo chown 65534:65533", **user)
     # A folder of root's in which others make files is theirs as much.
     Path("data/shop.db").touch(0o600)
     os.chown("data/shop.db", 65534, 65533)
     check(("careless", True) in [(level, "data/shop.db: a file of the store belongs to" in text)
                                  for level, text in findings(6)])
     os.chmod("data", 0o770)
+    check(not any("shop.db" in text for _, text in findings(6)))
+    os.chown("data", 65532, 65533)
     check(not any("shop.db" in text for _, text in findings(6)))
 
 

@@ -297,6 +297,24 @@ def test_a_transaction_that_takes_long_sends_no_reader_back():
 
 
 @over_http
+def test_who_left_before_the_end_was_known_leaves_no_old_end():
+    api.project(api.COUNTERS)
+    daemon = api.Daemon()
+    wire = daemon.wire()
+    api.start(wire, "c-1")
+    with Writer():
+        api.Stream(api.SOCKET, "/v1/events").close()
+        equal(wire.get("/livez").status, 200)
+    for number in range(5):
+        api.add(wire, "c-1", number)
+    last = events.log_of(wire)[-1]["position"]
+    stream = api.Stream(api.SOCKET, "/v1/events")
+    equal(stream.next().data["position"], last)
+    stream.close()
+    daemon.stop()
+
+
+@over_http
 def test_a_reader_that_moves_to_another_node_is_told_nothing_twice():
     api.project(api.COUNTERS)
     Path("other").mkdir()
