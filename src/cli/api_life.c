@@ -131,26 +131,13 @@ static int open_tokens(struct up *up, struct det_error *reterr)
     return tokens_open(&options, &up->tokens, reterr);
 }
 
-static int try_certificate(struct up *up, struct det_error *reterr)
-{
-    const struct http_tls *tls = &up->file.config.http.tls;
-    struct http_tls_context *context = NULL;
-    int r;
-
-    if (!tls->certificate)
-        return 0;
-    r = http_tls_open(up->output.outer->allocator, tls, &context, reterr);
-    http_tls_close(context);
-    return r;
-}
-
 int api_prepare(struct up *up, struct det_error *reterr)
 {
     int r;
 
     r = bind_all(up, reterr);
     if (r == 0)
-        r = try_certificate(up, reterr);
+        r = http_tls_try(up->output.outer->allocator, &up->file.config.http.tls, reterr);
     return r < 0 ? r : open_tokens(up, reterr);
 }
 

@@ -31,16 +31,11 @@ static int complain(
 static int try_certificate(struct reload *reload)
 {
     const struct config_http *http = &reload->next.file.config.http;
-    struct http_tls_context *context = NULL;
     struct det_error error = { 0 };
-    int code = CLI_OK;
 
-    if (!http->tls.certificate)
-        return CLI_OK;
-    if (http_tls_open(reload->cli.allocator, &http->tls, &context, &error) < 0)
-        code = complain(reload, http->tls_node, &error);
-    http_tls_close(context);
-    return code;
+    if (http_tls_try(reload->cli.allocator, &http->tls, &error) < 0)
+        return complain(reload, http->tls_node, &error);
+    return CLI_OK;
 }
 
 static int try_module(struct reload *reload, const struct config_machine *machine)

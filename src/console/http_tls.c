@@ -187,6 +187,16 @@ void http_tls_close(struct http_tls_context *context)
     DET_DELETE(context->allocator, context);
 }
 
+int http_tls_try(
+    const struct det_allocator *allocator, const struct http_tls *tls, struct det_error *reterr)
+{
+    struct http_tls_context *context = NULL;
+    int r = tls->certificate ? http_tls_open(allocator, tls, &context, reterr) : 0;
+
+    http_tls_close(context);
+    return r;
+}
+
 /* What an SSL_read() or SSL_write() that did nothing means. */
 static int64_t judge(struct tls_stream *self, int result)
 {

@@ -21,6 +21,10 @@ int http_tls_open(
     struct http_tls_context **ret, struct det_error *reterr) DET_MUST_CHECK;
 /* Streams that were opened with it go on. Takes NULL. */
 void http_tls_close(struct http_tls_context *context);
+/* Whether http_tls_open() would succeed; without a certificate there is nothing to open. */
+int http_tls_try(
+    const struct det_allocator *allocator, const struct http_tls *tls,
+    struct det_error *reterr) DET_MUST_CHECK;
 
 /* Our side of the handshake is done while it is read from and written to. The stream below is taken
  * over, but not when this fails. */

@@ -374,7 +374,7 @@ def test_without_the_program_that_serves_it_an_effect_is_as_the_store_knows():
 
 def test_what_cannot_listen_begins_no_effect():
     """The address is bound and the certificate read before anything is served."""
-    script("charge.sh", "touch begun; sleep 60")
+    script("charge.sh", "touch begun")
     project("{command: [./charge.sh]}")
     detent("start", "order", "o-1")
     detent("send", "o-1", "pay", *PAY)
