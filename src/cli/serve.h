@@ -120,19 +120,29 @@ void serve_hide(void);
 
 /* serve_notify.c */
 
-/* Who wants to hear from us. */
+/* Who wants to hear from us. The socket may have no room for a message: a supervisor is slow, and
+ * other services send to the same one. */
+#define SERVE_NOTIFY_KEPT 4
+#define SERVE_NOTIFY_TEXT 1024
 struct serve_notify {
     int descriptor;    /* connected; -1: nobody does */
     det_time watchdog; /* how often it wants to hear that we are alive; 0: it does not */
     struct det_loop *loop;
     struct det_timer timer;
+    struct det_watch room;                           /* while messages are kept */
+    char kept[SERVE_NOTIFY_KEPT][SERVE_NOTIFY_TEXT]; /* that found no room, the oldest first */
+    size_t kept_count;
+    bool is_fed; /* the newest message is WATCHDOG=1 */
 };
 /* Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID. That nobody is there is no error. */
 void serve_notify_open(struct serve_notify *notify);
-/* Lines such as "READY=1\nSTATUS=...". What cannot be told is lost. */
+/* Sends lines such as "READY=1\nSTATUS=...". Does not wait: a message that finds no room is sent
+ * from the loop when there is some, in the order of the calls. Of more than SERVE_NOTIFY_KEPT the
+ * oldest are dropped. */
 void serve_notify_tell(struct serve_notify *notify, const char *format, ...) DET_PRINTF(2, 3);
-/* From now on it is told that this loop turns. */
+/* From now on the loop sends what is kept, and feeds the watchdog. */
 DET_MUST_CHECK int serve_notify_watch(struct serve_notify *notify, struct det_loop *loop);
+/* Waits up to a second for room for what is kept. */
 void serve_notify_close(struct serve_notify *notify);
 
 #endif
