@@ -157,6 +157,7 @@ def test_who_was_told_more_by_a_page_than_by_a_stream_is_told_nothing_twice():
     # As long as somebody follows, it is known where deltas end; but not at once.
     keeper = Stream(SOCKET, "/v1/deltas?follow=true")
     equal(keeper.next().name, "hello")
+    wait_until(lambda: deltas(wire), "the first delta")
     for number in range(5):
         last = deltas(wire)[-1]["sync"]
         put(wire, f"more-{number}")

@@ -524,6 +524,7 @@ detent send o-1 pay --payload '{"card": "1", "cents": 1}'""")
 def test_a_file_in_use_is_told():
     project("{command: ['true']}", store="sqlite:a.db")
     one = begin()
+    wait_until(lambda: any("Serves order" in line for line in one.talk), "it serves the file")
     Path("other").mkdir()
     os.chdir("other")
     Path("order.fsm").write_text(ORDER)

@@ -119,10 +119,10 @@ class Node:
     def __init__(self, cluster, name, host=None, workers=4, clock=0):
         self.cluster, self.name = cluster, name
         self.said, self.lock = [], threading.Lock()
-        url = cluster.url(host)
+        url, timeout = cluster.url(host), int(cluster.timeout * patience.load())
         self.process = subprocess.Popen(
-            [cluster.program, url, str(cluster.lease), str(cluster.timeout), str(workers),
-             str(clock), cluster.locking], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            [cluster.program, url, str(cluster.lease), str(timeout), str(workers), str(clock),
+             cluster.locking], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
 
@@ -148,7 +148,9 @@ class Node:
     def wait_for(self, *words):
         wait_until(lambda: self.has_said(*words) or self.process.poll() is not None, words)
         if not self.has_said(*words):
-            raise Wrong(f"{self.name} ended with {self.process.returncode}, without {words}")
+            self.reader.join()
+            raise Wrong(f"{self.name} ended with {self.process.returncode}, without {words}: "
+                        f"{self.said[-3:]}")
 
     def arm(self, step):
         """It stops at the next such step."""
@@ -179,9 +181,10 @@ class Node:
 
 
 class Cluster:
-    """Nodes on one store, and the history of what was asked of them. Times are in milliseconds."""
+    """Nodes on one store, and the history of what was asked of them. Times are in milliseconds; the
+    timeout is that of an idle machine, since a node also has to open the store within it."""
 
-    def __init__(self, server, program, lease=10000, timeout=10000, locking="optimistic"):
+    def __init__(self, server, program, lease=10000, timeout=60000, locking="optimistic"):
         server.clusters += 1
         self.server, self.program = server, program
         self.lease, self.timeout, self.locking = lease, timeout, locking
