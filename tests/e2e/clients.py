@@ -8,18 +8,15 @@
 The frame is that of up.py: nothing waits for time, and each function whose name starts with `test_`
 is one test in a fresh folder.
 """
-import fcntl
 import json
 import os
-import pty
 import signal
-import struct
 import subprocess
 import sys
-import termios
 from pathlib import Path
 
 import up
+from terminal import Terminal
 from up import DETENT, PATIENCE, SANITIZER, SLEEPER, Client, Up, check, config, environment
 from up import equal, wait_until
 
@@ -72,36 +69,20 @@ def begin():
     return one
 
 
-class Terminal:
+class Screen(Terminal):
     """A command whose output is a terminal."""
 
     def __init__(self, *words, columns=100, rows=30):
-        self.main, other = pty.openpty()
-        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        self.process = subprocess.Popen([DETENT, *words], stdout=other, stderr=other,
-                                        env=environment({"LANG": "C.UTF-8"}))
-        os.close(other)
-        self.text = ""
-
-    def read(self):
-        try:
-            part = os.read(self.main, 65536)
-        except OSError:
-            part = b""
-        self.text += part.decode(errors="replace")
-        return part
+        super().__init__([DETENT, *words], environment({"LANG": "C.UTF-8"}), columns, rows)
 
     def wait_for(self, text):
-        while text not in self.text:
-            check(self.read(), f"it ended without {text!r}: {self.text}")
+        while text not in self.text():
+            check(self.read(), f"it ended without {text!r}: {self.text()}")
 
-    def end(self, code=0):
-        while self.read():
-            pass
-        equal((self.process.wait(PATIENCE), self.text[-500:] if self.process.returncode != code
-               else ""), (code, ""))
-        os.close(self.main)
-        return SANITIZER.sub("", self.text.replace("\r\n", "\n"))
+    def finish(self, code=0):
+        found = self.end()
+        equal((found, self.text()[-500:] if found != code else ""), (code, ""))
+        return SANITIZER.sub("", self.text().replace("\r\n", "\n"))
 
 
 def test_nobody_is_up():
@@ -147,26 +128,26 @@ def test_looking_at_it():
 
 def test_a_terminal_gets_lines_and_colors_and_is_never_too_narrow():
     one = begin()
-    text = Terminal("tree").end()
+    text = Screen("tree").finish()
     check("\u251c\u2500 " in text and "\033[32mrunning" in text, text)
     for columns in (40, 60, 80, 200):
         for words in (["tasks"], ["tree"]):
-            text = Terminal(*words, "--color=never", columns=columns).end()
+            text = Screen(*words, "--color=never", columns=columns).finish()
             check(all(len(line) <= columns for line in text.splitlines()), text)
-    low = Terminal("tasks", "--watch", "--color=never", rows=4)
+    low = Screen("tasks", "--watch", "--color=never", rows=4)
     low.wait_for("\n3 more")
     low.process.send_signal(signal.SIGINT)
-    low.end(130)
-    watch = Terminal("tasks", "--watch", "--color=never")
+    low.finish(130)
+    watch = Screen("tasks", "--watch", "--color=never")
     watch.wait_for("in 1")
     check(task("flaky")["attempt"] == 1)
     detent("restart", "flaky", "--wait")
     watch.wait_for("\033[")
     detent("stop", "late", "--wait")
-    wait_until(lambda: watch.read() and "late" not in watch.text.rpartition("\033[J")[2],
+    wait_until(lambda: watch.read() and "late" not in watch.text().rpartition("\033[J")[2],
                "a table without it")
     watch.process.send_signal(signal.SIGINT)
-    watch.end(130)
+    watch.finish(130)
     one.stop(0)
 
 
@@ -248,10 +229,10 @@ def test_jobs():
 
 def test_an_interrupted_wait_leaves_the_job():
     one = begin()
-    terminal = Terminal("submit", "--wait", "--name", "long", "--", "sleep", "60")
+    terminal = Screen("submit", "--wait", "--name", "long", "--", "sleep", "60")
     terminal.wait_for("started")
     terminal.process.send_signal(signal.SIGINT)
-    check("long: goes on; detent stop ends it" in terminal.end(130))
+    check("long: goes on; detent stop ends it" in terminal.finish(130))
     equal(task("long")["state"], "running")
     one.stop(0)
 
@@ -283,13 +264,13 @@ def test_logs():
     equal(len(detent("logs", "back", "-n", "1").stdout.splitlines()), 1)
     equal({o["kind"] for o in objects("logs")}, {"line"})
     detent("logs", "wbe", code=3, err="did you mean 'web'?")
-    follower = Terminal("logs", "-f", "--color=never")
+    follower = Screen("logs", "-f", "--color=never")
     follower.wait_for("hello")
     detent("submit", "-w", "--name", "job", "--", "echo", "something new")
     follower.wait_for("something new")
     detent("logs", "job", out="job | something new")
     detent("stop", "-w")
-    check("The detent that ran here has ended." in follower.end(0))
+    check("The detent that ran here has ended." in follower.finish(0))
     one.end(0)
 
 

@@ -9,22 +9,19 @@ With the static library, what the program generates is linked and run, too.
 
 Each function whose name starts with `test_` is one test and gets a fresh folder as its current one.
 """
-import fcntl
 import inspect
 import json
 import os
-import pty
 import re
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
-import termios
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "lib"))
 from patience import HANG, now  # noqa: E402  pylint: disable=wrong-import-position
+from terminal import Terminal  # noqa: E402  pylint: disable=wrong-import-position
 
 DETENT = str(Path(sys.argv[1]).resolve())
 TREE = Path(sys.argv[2]).resolve()
@@ -110,20 +107,10 @@ def compiles(path, *folders):
 
 def on_terminal(*words, env=None, columns=0):
     """What the program prints when its output is a terminal; one of 0 columns does not say."""
-    main, other = pty.openpty()
-    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     full = {"PATH": os.environ["PATH"], "TERM": "xterm", **(env or {})}
-    process = subprocess.Popen([DETENT, *words], stdout=other, stderr=other, env=full)
-    os.close(other)
-    text = b""
-    try:
-        while part := os.read(main, 65536):
-            text += part
-    except OSError:
-        pass
-    process.wait()
-    os.close(main)
-    return text.decode()
+    terminal = Terminal([DETENT, *words], full, columns=columns)
+    terminal.end()
+    return terminal.text()
 
 
 # The frame.

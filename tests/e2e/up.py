@@ -11,7 +11,6 @@ Each function whose name starts with `test_` is one test and gets a fresh folder
 import inspect
 import json
 import os
-import pty
 import re
 import signal
 import socket
@@ -25,6 +24,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1] / "lib"))
 import patience  # noqa: E402  pylint: disable=wrong-import-position
 from patience import HANG as PATIENCE  # noqa: E402  pylint: disable=wrong-import-position
+from terminal import Terminal  # noqa: E402  pylint: disable=wrong-import-position
 
 DETENT = str(Path(sys.argv[1]).resolve())
 NASTY = str(Path(sys.argv[2]).resolve())
@@ -516,21 +516,12 @@ def test_the_keys_of_the_terminal_reach_only_detent():
   a: {run: [sh, -c, 'trap "echo INT" INT; trap "echo TERM; exit 0" TERM; echo ready;
                      while :; do sleep 0.05; done']}
 """)
-    number, main = pty.fork()
-    if number == 0:
-        os.execve(DETENT, [DETENT, "up"], environment())
-    text = b""
-    try:
-        while b"ready" not in text:
-            text += os.read(main, 65536)
-        os.write(main, b"\x03")
-        while part := os.read(main, 65536):
-            text += part
-    except OSError:
-        pass
-    code = os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
-    os.close(main)
-    equal(code, 0)
+    terminal = Terminal([DETENT, "up"], environment(), keys=True)
+    while b"ready" not in terminal.bytes:
+        check(terminal.read(), f"it ended: {terminal.text()}")
+    os.write(terminal.main, b"\x03")
+    equal(terminal.end(), 0)
+    text = terminal.bytes
     check(b"\033[" in text and b"TERM" in text, text.decode())
     check(b"| INT" not in re.sub(rb"\033\[[0-9;]*m", b"", text), text.decode())
 
