@@ -109,7 +109,8 @@ def on_terminal(*words, env=None, columns=0):
     """What the program prints when its output is a terminal; one of 0 columns does not say."""
     full = {"PATH": os.environ["PATH"], "TERM": "xterm", **(env or {})}
     terminal = Terminal([DETENT, *words], full, columns=columns)
-    terminal.end()
+    code = terminal.end()
+    check(code >= 0, f"ended by signal {-code}: {terminal.text()}")
     return terminal.text()
 
 
