@@ -239,7 +239,7 @@ class Demo:
 
     def run(self):
         """Kills until everybody has an answer, and at least for the time that was asked for."""
-        began = time.monotonic()
+        began = self.customers.heard_at = time.monotonic()
         bank_dies_at, shop_dies_at = began + self.life(BANK_LIFE), began + self.life(SHOP_LIFE)
         answered, life = 0, SHOP_LIFE
         while not self.customers.are_done or time.monotonic() < began + self.options.seconds:

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -66,6 +67,24 @@ static int fail_closed(struct det_error *reterr)
         reterr, DET_ERR_CLOSED, "the detent that ran here has gone, or has cut us off");
 }
 
+/* As ppoll(): how many are ready, 0 after the span, -1 with EINTR. SIGINT is taken only by the look
+ * or by the sleep, so that none is lost between the two. */
+static int sleep_until_ready(struct pollfd *one, det_time span)
+{
+    struct timespec timeout = { .tv_sec = span / DET_SECOND, .tv_nsec = span % DET_SECOND };
+    sigset_t interrupt, before;
+    int found = -1;
+
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    (void)pthread_sigmask(SIG_BLOCK, &interrupt, &before);
+    errno = EINTR;
+    if (!cli_is_interrupted())
+        found = ppoll(one, 1, &timeout, &before);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return found;
+}
+
 /* Until the descriptor is ready. */
 static int wait_for(
     const struct socket_client *client, short events, det_time deadline, struct det_error *reterr)
@@ -78,8 +97,7 @@ static int wait_for(
         if (cli_is_interrupted())
             return det_error_set(reterr, DET_ERR_CANCELLED, "interrupted");
         left = left < 0 ? 0 : left > DET_DAY ? DET_DAY : left;
-        /* Rounded up, so that nothing is early. */
-        found = poll(&poll_one, 1, (int)((left + DET_MILLISECOND - 1) / DET_MILLISECOND));
+        found = sleep_until_ready(&poll_one, left);
         if (found > 0)
             return 0;
         if (found == 0 && deadline != DET_NEVER && now() >= deadline)

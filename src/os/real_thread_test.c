@@ -342,15 +342,18 @@ static void a_wait_goes_on_after_a_signal(void **state)
 {
     struct world_fixture *fixture = *state;
     struct polling polling;
-    det_time deadline = monotonic(fixture->world) + 4 * DET_MILLISECOND;
+    det_time deadline;
     struct itimerval soon = { .it_value = { .tv_usec = 1000 } };
     struct sigaction action = { .sa_handler = count_signal }, before;
 
     poller_setup(&polling, fixture->world);
     assert_int_equal(0, sigaction(SIGALRM, &action, &before));
     assert_int_equal(0, setitimer(ITIMER_REAL, &soon, NULL));
-    assert_int_equal(0, poll_until(&polling, deadline));
-    assert_true(monotonic(fixture->world) >= deadline);
+    do {
+        deadline = monotonic(fixture->world) + 4 * DET_MILLISECOND;
+        assert_int_equal(0, poll_until(&polling, deadline));
+        assert_true(monotonic(fixture->world) >= deadline);
+    } while (signals == 0);
     assert_int_equal(1, signals);
     assert_int_equal(0, sigaction(SIGALRM, &before, NULL));
     fixture->world->ops->poller_close(fixture->world, polling.poller);

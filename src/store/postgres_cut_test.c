@@ -13,6 +13,7 @@
 #include "store/postgres_test.h"
 
 #include "base/buffer.h"
+#include "lib/patience.h"
 #include "lib/proxy.h"
 #include "store/jobs.h"
 
@@ -378,7 +379,8 @@ static void whichever_question_is_not_answered_an_opening_ends_in_time(void **st
 {
     static const char *const words[] = { "string_to_array", "identity, schema", "format_type",
                                          "has_table_privilege" };
-    const struct det_store_options options = { .timeout = 100 * DET_MILLISECOND };
+    const struct det_store_options options = { .timeout =
+                                                   300 * DET_MILLISECOND * det_test_load() };
     struct det_store *store;
     struct line line;
 

@@ -11,6 +11,7 @@
 /* test: sanitized */
 #include "store/postgres_test.h"
 
+#include "lib/patience.h"
 #include "lib/proxy.h"
 
 static uint64_t sequence_of(struct pad *pad)
@@ -40,7 +41,7 @@ static uint64_t commit_through(
     char id[24];
     int r;
 
-    postgres_store_of(pad->store)->timeout = 150 * DET_MILLISECOND;
+    postgres_store_of(pad->store)->timeout = 150 * DET_MILLISECOND * det_test_load();
     det_test_proxy_arm(proxy, at, at % 3 == 0 ? 0x10 : at % 3 == 1 ? 0xff : 0x20);
     snprintf(id, sizeof id, "e-%llu", (unsigned long long)before);
     r = send(pad, BARE, is_plain ? NULL : id);

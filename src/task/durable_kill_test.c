@@ -11,6 +11,7 @@
  *
  * A piece of work holds a lock on a file of its own, which the kernel gives up when its process
  * dies, and for no other reason: who finds it taken has found an overlap. */
+#include "lib/patience.h"
 #include "lib/postgres.h"
 #include "lib/test.h"
 
@@ -362,7 +363,7 @@ static void kill_on_a_server(uint32_t width)
 
     place.url = url;
     place.width = width;
-    place.lease = 2 * DET_SECOND;
+    place.lease = 2 * DET_SECOND * det_test_load();
     place.takes = 10 * DET_MILLISECOND;
     pids[0] = start(0, 2);
     hear_until('O');

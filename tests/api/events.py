@@ -14,6 +14,7 @@ import threading
 from pathlib import Path
 
 import shop
+from patience import stretch
 from shop import (SOCKET, Daemon, Gone, Stream, Wire, Wrong, add, check, equal, project, start,
                   token, wait_until)
 from wire import together
@@ -225,11 +226,13 @@ def rest_of(stream):
 def test_who_is_too_slow_or_lost_its_token_is_dropped():
     project(shop.COUNTERS.replace("rate: unlimited", "rate: unlimited, limits: {unread_max: 64KiB, "
                                   "sse_queue: 64}") + "tasks: {talker: {run: sleep 600}}\n")
-    keys = [token("read"), token("read", expires="4s")]
     daemon = Daemon()
     wire = daemon.wire()
     for n in range(10):
         start(wire, f"c-{n}")
+    keys = [token("read"), token("read", expires=f"{stretch(4)}s")]
+    for key in keys:
+        wait_until(lambda: daemon.wire(key).get("/v1/status").status == 200, "it is known")
     lost = [Stream(daemon.address, target, token=key) for key in keys
             for target in ("/v1/events", "/v1/tasks/talker/logs?follow=true")]
     kept = Stream(daemon.address, "/v1/events", token=token("read"))

@@ -22,7 +22,8 @@ import shop
 from patience import HANG, now
 from openapi import operations
 from shop import (DETENT, SOCKET, Daemon, Stream, Up, Wire, check, environment, equal,
-                  project, start, token, wait_until)
+                  listens, project, start, token, wait_until)
+from wire import request
 
 SCOPES = ("read", "send", "admin", "metrics")
 
@@ -297,7 +298,10 @@ def test_who_asks_too_often_is_told_when_to_come_again():
     busy, other = token("read"), token("read")
     daemon = Daemon()
     with daemon.wire(busy) as wire:
-        answers = [wire.get("/v1/status") for _ in range(300)]
+        wire.open()
+        for _ in range(300):  # at once, however long the answers take
+            wire.send(request("GET", "/v1/status", headers={"Authorization": f"Bearer {busy}"}))
+        answers = [wire.answer() for _ in range(300)]
         refused = [a for a in answers if a.status == 429]
         check(refused, "nothing was refused")
         check({a.status for a in answers} == {200, 429}, {a.status for a in answers})
@@ -512,7 +516,7 @@ def test_the_log_of_a_daemon_says_who_did_what_and_no_secrets():
     identity = value.split("_")[1]
     canaries.known("token", value.split("_", 2)[2])
     daemon = Up("--listen", "127.0.0.1:0", "--journal", "journal")
-    wait_until(Path(SOCKET).exists, "its socket")
+    wait_until(listens, "its socket")
     me = os.geteuid()
     with Wire(SOCKET) as wire:
         bearer = f"Bearer {value}"
@@ -538,9 +542,11 @@ def test_the_log_of_a_daemon_says_who_did_what_and_no_secrets():
     with Wire(("127.0.0.1", port), reader) as wire:
         equal(wire.post("/v1/tasks/other/stop", {}).status, 403)
         equal(wire.get(f"/v1/{value}").status, 404)
+    begun = time.monotonic()
     for _ in range(50):
         with Wire(("127.0.0.1", port)) as wire:
             equal(wire.get(f"/v1/{value}").status, 401)
+    most = 21 + int(time.monotonic() - begun)  # and one each second
     outputs_of("restart", "ticker")
     outputs_of("token", "revoke", identity)
     with Wire(("127.0.0.1", port), session) as wire:
@@ -564,7 +570,7 @@ def test_the_log_of_a_daemon_says_who_did_what_and_no_secrets():
           {"outcome": "done", "uid": me, "peer": "socket"})
     # Whoever is refused again and again cannot fill a disk.
     equal(len(audits(daemon, "console")), 2)
-    check(10 <= len(audits(daemon, "GET unknown")) <= 20, daemon.shown())
+    check(10 <= len(audits(daemon, "GET unknown")) <= most, daemon.shown())
     os.chmod(".detent/tokens", 0o644)
     with Wire(("127.0.0.1", port), session) as wire:
         wait_until(lambda: wire.get("/v1/status").status == 503, "no token counts")
@@ -622,7 +628,7 @@ def test_where_clients_need_a_certificate_it_gives_no_right_but_says_who():
         + "log: {format: json}\n")
     value = token("read")
     daemon = Up("--listen", "127.0.0.1:0")
-    wait_until(Path(SOCKET).exists, "its socket")
+    wait_until(listens, "its socket")
     port = int(re.search(r"https://127\.0\.0\.1:(\d+)/", outputs_of("console").decode())[1])
     equal([ask_over_tls(port, name, value) for name in ("alice", "mallory", None)],
           [200, None, None])

@@ -16,7 +16,7 @@ from pathlib import Path
 import shop
 from openapi import operations
 from shop import (DETENT, SOCKET, Daemon, Gone, Stream, Up, Wire, Wrong, check, environment, equal,
-                  project, token, wait_until)
+                  listens, project, token, wait_until)
 
 KILLS = 3
 SECRET = "canary-of-a-config"
@@ -206,7 +206,7 @@ def test_who_acts_on_workers_is_told_and_needs_to_be_an_admin():
     project(PLANT + "log: {format: json}\n")
     admin, reader = token("admin"), token("read", "send")
     daemon = Up("--listen", "127.0.0.1:0")
-    wait_until(Path(SOCKET).exists, "its socket")
+    wait_until(listens, "its socket")
     done = subprocess.run([DETENT, "console", "--json"], env=environment(), capture_output=True,
                           check=True)
     address = ("127.0.0.1", int(re.search(rb":(\d+)/", done.stdout)[1]))

@@ -148,6 +148,15 @@ class Daemon(Up):
         self.join()
 
 
+def listens():
+    """Whether somebody takes connections on the socket, which exists before."""
+    try:
+        Wire(SOCKET).open().close()
+        return True
+    except Gone:
+        return False
+
+
 FILE = "sqlite:shop.db"
 # Gives the URL of a fresh store, for who runs these tests on another kind.
 other_store = []

@@ -21,7 +21,9 @@ let browser = null;
 
 /** The same one for all; `quit` ends it. */
 export function launch() {
-    browser ??= chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
+    browser ??= chromium.launch({
+        executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS, timeout: 600_000,
+    });
     return browser;
 }
 

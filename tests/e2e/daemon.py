@@ -594,9 +594,9 @@ def test_a_port_that_was_given_is_taken_or_refused_and_only_the_default_moves_on
         other = None  # somebody else has it, which will do
     try:
         taken = "127.0.0.1:7788 is taken"
-        by_option = Up("--listen", "127.0.0.1:7788")
-        by_variable = Up(env={"DETENT_LISTEN": "127.0.0.1:7788"})
-        for refused in (by_option, by_variable):
+        by_option, by_variable = ["--listen", "127.0.0.1:7788"], {"DETENT_LISTEN": "127.0.0.1:7788"}
+        for words, env in ((by_option, None), ([], by_variable)):
+            refused = Up(*words, env=env)
             check(refused.process.wait(PATIENCE) != 0, refused.shown())
             refused.join()
             check(taken in refused.shown() and "listen elsewhere" in refused.shown(),

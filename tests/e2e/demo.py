@@ -181,7 +181,8 @@ def test_without_space_nothing_is_promised_and_nothing_lost():
 def test_without_space_the_demo_says_so():
     folder = Path("small")
     folder.mkdir()
-    words = ["--orders", "300", "--seconds", "2", "--patience", "2", "--folder", str(folder)]
+    words = ["--orders", "300", "--seconds", "2", "--patience", str(up.patience.stretch(2)),
+             "--folder", str(folder)]
     if shutil.which("unshare") and subprocess.run(
             ["unshare", "-rm", "mount", "-t", "tmpfs", "none", folder], check=False,
             capture_output=True).returncode == 0:

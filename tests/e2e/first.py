@@ -81,7 +81,7 @@ class Typist:
 
     def failure(self, command):
         said = self.run(command)
-        return "failed:" in said and said
+        return "is tried again in " in said and said
 
     def type(self, command):
         if command == KILL:

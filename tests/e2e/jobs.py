@@ -443,8 +443,10 @@ def test_a_server_that_stands_still_stops_nothing_else():
             [up.DETENT, "submit", "batch", "--name", "second", "--", "true"],
             env=up.environment(), stderr=subprocess.DEVNULL)
         # It has been read, and is not answered; others are.
+        client = up.Client()
         for _ in range(20):
-            detent("tasks", out="ticker")
+            check("ticker" in str(client.all("tasks")))
+        client.close()
         detent("restart", "ticker", "--wait", err="ticker: restarted")
         equal(waiting.poll(), None)
     finally:

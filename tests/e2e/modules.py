@@ -7,7 +7,6 @@
 
 The frame is that of up.py. examples/check has the example with its drill.
 """
-import math
 import os
 import shutil
 import signal
@@ -45,6 +44,7 @@ EFFECT(ring, RUNG)
 EFFECT(paint)
 ON(SHUT, PUSH, OPEN, IF(is_strong), CALL(knock), SET(count), DO(ring, paint))
 STAY(OPEN, RUNG)
+STAY(SHUT, RUNG)
 ON(OPEN, SLAM, SHUT, SET(count))
 AFTER(OPEN, MILLISECONDS(300), SLAM, softly)
 """
@@ -147,7 +147,7 @@ def test_guards_hooks_updates_fills_and_effects_come_from_a_module():
     detent("send", "d-1", "push", "--payload", '{"force": 5}', code=6, err="is_strong")
     detent("send", "d-1", "push", "--payload", '{"force": 100}', code=6, err="knock")
     detent("send", "d-1", "push", "--payload", '{"force": 50}')
-    it.wait_for("d-1: stays open .rung, by an effect")
+    it.wait_for("d-1: stays (open|shut) .rung, by an effect")
     it.wait_for("d-1: open -> shut .slam, by a timer")
     equal(one("get", "d-1")["data"], {"pushes": 2, "color": ""})
     detent("history", "d-1", out="force=3")
@@ -161,7 +161,7 @@ def test_what_the_file_lists_goes_before_the_module():
     it = begin()
     detent("start", "door", "d-1")
     detent("send", "d-1", "push", "--payload", '{"force": 50}')
-    it.wait_for("d-1: stays open")
+    it.wait_for("d-1: stays (open|shut)")
     wait_until(lambda: Path("painted").exists() and Path("painted").read_text(), "it is painted")
     it.stop()
     check("paint" not in Path("log").read_text(), "the module has painted")
@@ -424,7 +424,7 @@ workers:
 
 def isolated(**crashes):
     build_valve(RISKY_CODE)
-    span = 2 * math.ceil(patience.load())
+    span = patience.stretch(2)
     for name, crash in crashes.items():
         Path(name).write_text(crash)
     Path("detent.yaml").write_text(ISOLATED.format(

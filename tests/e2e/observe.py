@@ -150,6 +150,15 @@ def begin():
     return one
 
 
+def names_of(spans):
+    return [span["name"] for span in spans]
+
+
+def arrive(server, condition):
+    """Spans come once a second; at a stop they have two seconds, which a busy machine exceeds."""
+    wait_until(lambda: condition(server.spans()), lambda: f"the spans: {names_of(server.spans())}")
+
+
 def other_ways(token):
     """The other ways to write, each in a trace of ours; the names of their spans by trace."""
     instances = "/v1/machines/order/instances"
@@ -172,6 +181,8 @@ def test_an_event_is_one_trace_from_its_request_to_what_its_effect_calls():
     one = begin()
     pay(token)
     names = other_ways(token)
+    arrive(server, lambda spans: set(names) <= {span["traceId"] for span in spans} and
+           sum(span["traceId"] == TRACE for span in spans) == 5)
     one.stop(1)  # the task has failed
     equal({span["traceId"]: span["name"] for span in server.spans() if span["kind"] == 2
            and span["traceId"] in names and span["parentSpanId"] == SPAN}, names)
@@ -205,6 +216,8 @@ def test_a_timer_begins_a_trace_that_is_linked_to_what_armed_it():
               traceparent=f"00-{TRACE}-{SPAN}-01")[0], 200)
     one.wait_for("charging -> paid")
     rows = json.loads(ask(token, "GET", "/v1/log?event=late")[1])["items"]
+    arrive(server, lambda spans: "timer order.late" in names_of(spans) and
+           names_of(spans).count("commit") >= 4)
     one.stop(1)  # the task has failed
     spans = server.spans()
     send = next(span for span in spans if span["name"] == "send order.park")
@@ -224,6 +237,8 @@ def test_a_command_begins_a_trace_of_its_own():
     detent("start", "order", "o-1")
     detent("send", "o-1", "pay")
     one.wait_for("charging -> paid")
+    arrive(server, lambda spans: "send order.pay" in names_of(spans) and
+           names_of(spans).count("commit") >= 3)
     one.stop(1)  # the task has failed
     spans = server.spans()
     send = next(span for span in spans if span["name"] == "send order.pay")

@@ -336,8 +336,8 @@ def test_a_stop_has_a_deadline_when_a_task_never_ends():
         f"  kept: {{run: [sh, -c, \"echo $$ > kept.pid; exec {up.NASTY} deaf\"], grace: forever,\n"
         "         ends_with_us: false}\n")
     it = Up()
-    it.wait_for("stubborn *= started")
-    wait_until(lambda: Path("kept.pid").exists() and Path("kept.pid").read_text(), "the kept task")
+    it.wait_for("stubborn *\\| ready")
+    it.wait_for("kept *\\| ready")
     it.send(signal.SIGTERM)
     ends_within(it, STOP_SPAN, 5)
     # It would outlive a crash; a stop was asked for.

@@ -8,6 +8,7 @@
 Nothing here waits for time: a test waits for a fact, and fails when it has not come after a while.
 Each function whose name starts with `test_` is one test and gets a fresh folder as its current one.
 """
+import contextlib
 import inspect
 import json
 import os
@@ -320,7 +321,8 @@ def test_what_a_killed_one_left_is_replaced():
     up.process.wait(PATIENCE)
     check(Path(".detent/detent.sock").exists())
     for number in left:
-        os.killpg(number, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it has died with its parent
+            os.killpg(number, signal.SIGKILL)
     up = Up()
     up.wait_for("sleeper *= started")
     client = Client()

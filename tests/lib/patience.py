@@ -7,6 +7,7 @@ machine: while n programs are ready to run on each processor, an n-th of the tim
 counts. Limits on calls that cannot be polled (the end of a process, a read from a socket) are
 HANG: they catch what never ends, and nothing else.
 """
+import math
 import os
 import threading
 import time
@@ -14,6 +15,7 @@ import time
 PATIENCE = 60  # seconds of an idle machine; anything that is waited for takes less
 HANG = 600  # seconds on the wall; below the limits of CTest, so that the failure says what was seen
 PERIOD = 0.02
+STRETCH_MAX = 10  # so that a test which waits for such a span ends
 CORES = len(os.sched_getaffinity(0))
 
 
@@ -30,7 +32,7 @@ class Clock:
     def __init__(self):
         self.lock = threading.Lock()
         self.sampled = time.monotonic()
-        self.factor = load()
+        self.factor = self.most = load()
         self.total = 0.0
         threading.Thread(target=self.sample, daemon=True).start()
 
@@ -41,6 +43,7 @@ class Clock:
             with self.lock:
                 self.pass_until(time.monotonic())
                 self.factor = factor
+                self.most = max(self.most, factor)
 
     def pass_until(self, wall):
         self.total += (wall - self.sampled) / self.factor
@@ -58,6 +61,11 @@ CLOCK = Clock()
 def now():
     """Seconds of an idle machine, since any point in time."""
     return CLOCK.read()
+
+
+def stretch(span):
+    """A span of real time that a test gives to a program: longer by the highest load so far."""
+    return math.ceil(span * min(max(CLOCK.most, load()), STRETCH_MAX))
 
 
 def wait(condition, pause=0.005):

@@ -119,7 +119,7 @@ class Node:
     def __init__(self, cluster, name, host=None, workers=4, clock=0):
         self.cluster, self.name = cluster, name
         self.said, self.lock = [], threading.Lock()
-        url, timeout = cluster.url(host), int(cluster.timeout * patience.load())
+        url, timeout = cluster.url(host), patience.stretch(cluster.timeout)
         self.process = subprocess.Popen(
             [cluster.program, url, str(cluster.lease), str(timeout), str(workers), str(clock),
              cluster.locking], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
