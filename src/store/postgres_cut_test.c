@@ -379,8 +379,7 @@ static void whichever_question_is_not_answered_an_opening_ends_in_time(void **st
 {
     static const char *const words[] = { "string_to_array", "identity, schema", "format_type",
                                          "has_table_privilege" };
-    const struct det_store_options options = { .timeout =
-                                                   300 * DET_MILLISECOND * det_test_load() };
+    const struct det_store_options options = { .timeout = 300 * DET_MILLISECOND * det_test_load() };
     struct det_store *store;
     struct line line;
 
