@@ -149,12 +149,7 @@ class Daemon(Up):
 
 
 def listens():
-    """Whether somebody takes connections on the socket, which exists before."""
-    try:
-        Wire(SOCKET).open().close()
-        return True
-    except Gone:
-        return False
+    return up.is_listening(SOCKET)
 
 
 FILE = "sqlite:shop.db"

@@ -22,6 +22,8 @@ import up
 from clients import detent
 from up import Up, check, equal, wait_until
 
+SOCKET = ".detent/http.sock"
+
 ORDER = """#define FSM_NAME order
 #define FSM_PREFIX ORDER
 STATE(OPEN, open, INITIAL)
@@ -88,7 +90,7 @@ class Connection(http.client.HTTPConnection):
 
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(".detent/http.sock")
+        self.sock.connect(SOCKET)
 
 
 def ask(token, method, path, body=None, **headers):
@@ -130,15 +132,7 @@ def pay(token):
 
 
 def listens():
-    """A socket is there before anybody listens to it."""
-    connection = Connection()
-    try:
-        connection.connect()
-        return True
-    except OSError:
-        return False
-    finally:
-        connection.close()
+    return up.is_listening(SOCKET)
 
 
 def begin():

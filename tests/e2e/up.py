@@ -50,10 +50,10 @@ def equal(found, wanted):
     check(found == wanted, f"found:\n{found}\nwanted:\n{wanted}")
 
 
-def is_listening():
+def is_listening(path=".detent/detent.sock"):
     """The file of the socket is there a moment before."""
     with socket.socket(socket.AF_UNIX) as client:
-        return client.connect_ex(".detent/detent.sock") == 0
+        return client.connect_ex(path) == 0
 
 
 def wait_until(condition, what):

@@ -5,7 +5,8 @@
 A test that measures or limits a duration reads `now()`, which counts the seconds of an idle
 machine: while n programs are ready to run on each processor, an n-th of the time that passes
 counts. Limits on calls that cannot be polled (the end of a process, a read from a socket) are
-HANG: they catch what never ends, and nothing else.
+HANG: they catch what never ends, and nothing else. A span that a test gives to the program, such
+as a timeout in detent.yaml, is that of an idle machine made longer by `stretch()`.
 """
 import math
 import os
