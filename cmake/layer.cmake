@@ -4,7 +4,7 @@
 # detent_layer(<folder> [PACKAGES <pkg-config name>...]): the sources of one folder of src/.
 #
 # Its *.c join the library (or the program, for the folder that src/LAYERS marks so), each *_test.c
-# becomes a test. The packages are linked privately and end up in detent.pc and the CMake package.
+# becomes a test (tests.cmake). The packages are linked privately and end up in detent.pc and the CMake package.
 # A new file needs no line here: the build looks again whenever the folder changes.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
@@ -46,9 +46,7 @@ function(detent_layer folder)
         set_property(GLOBAL APPEND PROPERTY DETENT_PACKAGES ${layer_PACKAGES})
     endif()
     if(DETENT_TESTS)
-        foreach(test IN LISTS tests)
-            detent_unit_test("${test}" ${libraries})
-        endforeach()
+        detent_unit_tests(${folder} FILES ${tests} LIBRARIES ${libraries})
     endif()
 endfunction()
 

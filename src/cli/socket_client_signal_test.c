@@ -5,6 +5,7 @@
  *
  * The calls that sleep are replaced by ones that raise SIGINT first: after the client has looked
  * for an interrupt, and before the kernel waits. */
+/* test: alone */
 #include "cli/folder_test.h"
 
 #include <poll.h>

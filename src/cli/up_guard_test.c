@@ -3,6 +3,7 @@
 
 /* up_guard_test.c - the command up, whose guard process is killed and cannot be started again for a
  * while. fork() is replaced here. */
+/* test: alone */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -4,6 +4,7 @@
 /* real_guard_failure_test.c - a guard whose helper cannot be started, and a search among processes
  * whose numbers are given away meanwhile. The functions of the C library that start the helper are
  * replaced here, so that they fail when it is wanted. */
+/* test: alone */
 #include "lib/test.h"
 
 #include <errno.h>

@@ -5,6 +5,7 @@
  * interrupts, a kernel without the newest call, no room for a thread, a clock that is set. The
  * functions of the C library that the real world calls are replaced here, so that each answer comes
  * when it is wanted. */
+/* test: alone */
 #include "lib/test.h"
 
 #include <errno.h>

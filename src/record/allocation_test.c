@@ -4,6 +4,7 @@
 /* allocation_test.c - nothing that handles records takes memory. The linker sends every call of the
  * library to the three functions here (see CMakeLists.txt), which fail the test while it watches.
  */
+/* test: alone */
 #define REC_SPEC "record/template_test.rec"
 #include <detent/rec/declare.h>
 

@@ -5,6 +5,7 @@
  * sends what is left before it reads. This program stands before three functions of libpq: from the
  * end of the commit on nothing can be read; the one that flushes says that something is left, and
  * the one that reads finds the connection cut when all has gone out. */
+/* test: alone */
 #include <dlfcn.h>
 
 #include "store/postgres_test.h"

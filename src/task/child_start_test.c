@@ -4,6 +4,7 @@
 /* child_start_test.c - how children start, from any thread; and when they cannot, what is told
  * and that nothing is left. The functions of the C library that a start calls are
  * replaced here, so that each of them fails when it is wanted. */
+/* test: alone */
 /* test: threads */
 #include "task/child_real_cases.h"
 

@@ -3,6 +3,7 @@
 
 /* child_user_test.c - children of other users: their rights and no others; and what is told when
  * that cannot be. What needs the right to change users is skipped where there is none. */
+/* test: alone */
 #include "task/child_real_cases.h"
 
 #include <sys/resource.h>

@@ -3,6 +3,7 @@
 
 /* context_test.c - switching stacks, and what happens when the system does not go along. Two of its
  * functions are replaced here, and refuse when they are told to. */
+/* test: alone */
 #include "os/sim/context.h"
 
 #include <dlfcn.h>
