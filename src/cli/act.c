@@ -221,7 +221,7 @@ static void print_object(struct act *act, const char *event, const struct det_se
     line_number(&line, "visit", sent->visit);
     line_bool(&line, "duplicate", sent->is_duplicate);
     line_close(&line, '}');
-    line_print(&line, act->store.cli);
+    cli_print_line(act->store.cli, &line);
     line_deinit(&line);
 }
 

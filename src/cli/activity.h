@@ -14,8 +14,8 @@
 void activity_learn(
     struct instance *instance, struct det_runtime *runtime, const struct det_machine *machine,
     uint32_t threads_max);
-/* Asks the `detent up` of this project, if it serves the instance's store. Without one, or without
- * an answer, nothing is known. */
-void activity_ask(struct instance *instance);
+/* Takes over one effect of the runtime: what has ended since the store was read is left as it is.
+ * `context` is the instance. Returns 0. */
+int activity_take(void *context, const struct det_pending_effect *row);
 
 #endif

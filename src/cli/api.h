@@ -276,6 +276,9 @@ const char *api_address(const struct up *up);
  * is closed and opened again. */
 void api_notice(struct up *up);
 
+/* The functions above, for the daemon. */
+extern const struct up_front api_front;
+
 /* api_events.c */
 DET_MUST_CHECK int api_events_open(struct api *api, struct det_error *reterr);
 /* Those who follow are told that it is over. On the http thread. */

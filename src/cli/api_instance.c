@@ -8,7 +8,7 @@
 #include "cli/activity.h"
 #include "cli/api_parts.h"
 #include "cli/up.h"
-#include "cli/why.h"
+#include "cli/explain.h"
 #include "machine/replay.h"
 
 /* Begins the object of an instance; false: the call has failed. */
@@ -118,11 +118,11 @@ void api_get_why(struct api_call *call)
 
     if (!begin_instance(call, &instance))
         return;
-    why_line(&call->line, &instance);
+    explain_line(&call->line, &instance);
     line_open(&call->line, "sentences", '[');
     cli = &call->reader->cli;
     cli->facts = &call->line;
-    code = why_explain(cli, &instance);
+    code = explain_print(cli, &instance);
     cli->facts = NULL;
     line_close(&call->line, ']');
     line_close(&call->line, '}');
@@ -139,10 +139,10 @@ void api_get_lock(struct api_call *call)
 
     if (!api_reader_take(call) || !api_reader_instance(call, &instance))
         return;
-    r = why_lock(&instance, &lease);
+    r = explain_lock(&instance, &lease);
     instance_close(&instance);
     line_open(&call->line, NULL, '{');
-    why_lock_line(&call->line, &lease);
+    explain_lock_line(&call->line, &lease);
     line_close(&call->line, '}');
     if (r < 0)
         api_fail(call, r, "%s", det_error_text(r));

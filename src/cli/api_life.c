@@ -460,3 +460,15 @@ void up_run_console(void *context, const struct socket_request *request, struct 
             call, DET_ERR_NOT_FOUND,
             "it listens nowhere for browsers: see http.listen of " CONFIG_FILE_NAME);
 }
+
+const struct up_front api_front = {
+    .prepare = api_prepare,
+    .open = api_open,
+    .close = api_close,
+    .free = api_free,
+    .renew = api_renew,
+    .has_new_files = api_has_new_files,
+    .say = api_say,
+    .address = api_address,
+    .notice = api_notice,
+};

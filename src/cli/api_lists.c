@@ -10,7 +10,7 @@
 #include "cli/job_line.h"
 #include "cli/pending.h"
 #include "cli/up.h"
-#include "cli/why.h"
+#include "cli/explain.h"
 #include "store/jobs.h"
 
 static void begin_items(struct api_call *call)
@@ -317,7 +317,7 @@ static int put_lock(void *context, struct det_machine *machine, const char *id)
     struct cli_store *store = &paging->call->reader->store;
     struct line *line = &paging->call->line;
     struct det_store_lease lease = { .token = 0 };
-    int r = why_lock_of(store, machine, id, &lease);
+    int r = explain_lock_of(store, machine, id, &lease);
 
     if (r == DET_ERR_NOT_FOUND || (r == 0 && !lease.owner[0]))
         return CLI_OK; /* It has gone, or was given up. */
@@ -333,7 +333,7 @@ static int put_lock(void *context, struct det_machine *machine, const char *id)
     line_open(line, NULL, '{');
     line_text(line, "machine", machine->name);
     line_text(line, "id", id);
-    why_lock_line(line, &lease);
+    explain_lock_line(line, &lease);
     line_close(line, '}');
     return paging->last.id ? CLI_OK : cli_no_memory(store->cli);
 }

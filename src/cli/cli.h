@@ -70,9 +70,6 @@ void cli_measure(struct cli *cli);
 /* To `out`. Control characters but newline and tab are escaped, bytes that are no UTF-8 too. */
 void cli_print(struct cli *cli, const char *format, ...) DET_PRINTF(2, 3);
 void cli_print_in(struct cli *cli, enum cli_style style, const char *format, ...) DET_PRINTF(3, 4);
-/* Appends the text as cli_print() shows it. */
-struct det_buffer;
-void cli_escape(struct det_buffer *buffer, const char *text, size_t size);
 /* The bytes as they are: for diagrams, specs and whatever another program reads. */
 void cli_write(struct cli *cli, const char *data, size_t size);
 /* What was printed to `out` is written: for output that others follow while we run. */
@@ -94,6 +91,8 @@ void cli_json(struct cli *cli, json_t *object_take);
 /* A string for JSON of any bytes: what is no UTF-8 is escaped as in cli_print(). */
 json_t *cli_json_text(const char *text);
 json_t *cli_json_text_n(const char *text, size_t size);
+/* Prints the text of a JSON writer as a line on `out`, and empties the writer. */
+void cli_print_line(struct cli *cli, struct line *line);
 
 /* Paragraphs to `out`, their lines broken between words so that they fit the terminal, or 80
  * columns where there is none. Each line is indented by `indent`, but the first, in which `used`

@@ -35,7 +35,7 @@ static void print_summary_object(struct evolve *evolve)
     line_number(&line, "hazards", evolve->hazard_count);
     line_number(&line, "stranded", evolve->stranded);
     line_close(&line, '}');
-    line_print(&line, evolve->cli);
+    cli_print_line(evolve->cli, &line);
     line_deinit(&line);
 }
 

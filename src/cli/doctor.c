@@ -20,7 +20,7 @@
 #include "cli/line.h"
 #include "cli/remote.h"
 #include "cli/serve.h"
-#include "cli/socket.h"
+#include "cli/socket_place.h"
 #include "console/http_tls.h"
 #include "console/tokens.h"
 
@@ -58,7 +58,7 @@ static void print_finding(struct cli *cli, const char *level, const char *text)
     line_text(&line, "level", level);
     line_text(&line, "text", text);
     line_close(&line, '}');
-    line_print(&line, cli);
+    cli_print_line(cli, &line);
     line_deinit(&line);
 }
 

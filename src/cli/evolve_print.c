@@ -49,7 +49,7 @@ static void print_change_object(struct evolve *evolve, const struct det_change *
         line_text(&line, "event", change->event);
     line_text(&line, "text", change->text);
     line_close(&line, '}');
-    line_print(&line, evolve->cli);
+    cli_print_line(evolve->cli, &line);
     line_deinit(&line);
 }
 
@@ -128,7 +128,7 @@ static void print_hazard_object(struct evolve *evolve, const struct evolve_hazar
         line_number(&line, "stopped", hazard->stopped);
     }
     line_close(&line, '}');
-    line_print(&line, evolve->cli);
+    cli_print_line(evolve->cli, &line);
     line_deinit(&line);
 }
 

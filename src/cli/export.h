@@ -35,4 +35,7 @@ DET_MUST_CHECK int export_jobs(struct exporter *exporter);
 /* All documents. */
 DET_MUST_CHECK int export_documents(struct exporter *exporter);
 
+/* Exports the store. To the output without a path, or with "-". */
+DET_MUST_CHECK int store_export(struct cli_store *store, const char *path);
+
 #endif

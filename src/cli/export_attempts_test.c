@@ -4,6 +4,7 @@
 /* export_attempts_test.c - what an export keeps of what has happened to timers and event ids: the
  * attempts of timers, which of them are dead letters, and what an event id was used for. */
 #include "cli/export_test.h"
+#include "cli/import.h"
 
 /* Sends without an assertion. */
 static int send_again(

@@ -4,11 +4,11 @@
 /* export_documents_test.c - documents go through an export, with their versions and times. */
 #include <detent/documents.h>
 
+#include "cli/export.h"
 #include "cli/import.h"
 
 #include "cli/export_test.h"
 #include "cli/seal.h"
-#include "cli/store_verbs.h"
 
 struct copy {
     char text[4096];

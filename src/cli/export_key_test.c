@@ -4,6 +4,7 @@
 /* export_key_test.c - an effect keeps its key in the store that it is imported into: an attempt may
  * have reached the other side under it. */
 #include "cli/export_test.h"
+#include "cli/import.h"
 
 /* The key of the only effect of an order; good until the next call but one. */
 static const char *key_of(struct shop *shop, const char *id)

@@ -4,10 +4,11 @@
 /* export_test.c - exports of a store that others work with: what is sealed can be imported. */
 #include <fcntl.h>
 
+#include "cli/import.h"
+#include "cli/export.h"
 #include "cli/export_test.h"
 #include "cli/race_test.h"
 #include "cli/seal.h"
-#include "cli/store_verbs.h"
 #include "store/jobs.h"
 
 static struct shop *shop_of_all;

@@ -6,8 +6,8 @@
 #ifndef DET_CLI_EXPORT_TEST_H
 #define DET_CLI_EXPORT_TEST_H
 
+#include "cli/export.h"
 #include "cli/store_test.h"
-#include "cli/store_verbs.h"
 
 static char *folder;
 static char path[1024];

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cli/activity.h"
 #include "cli/show.h"
 
 #define WORD_WIDTH 11
@@ -321,37 +320,6 @@ void facts_json(struct cli *cli, const struct instance *instance, facts_line_fn 
     if (more)
         more(&line, instance);
     line_close(&line, '}');
-    line_print(&line, cli);
+    cli_print_line(cli, &line);
     line_deinit(&line);
-}
-
-enum { OPTION_STORE, OPTION_MACHINE };
-
-const struct cli_option facts_options[] = {
-    [OPTION_STORE] = STORE_OPTION_URL,
-    [OPTION_MACHINE] = STORE_OPTION_MACHINE,
-    { NULL, 0, NULL, NULL, NULL },
-};
-
-int facts_command(
-    struct cli *cli, const struct cli_args *args, facts_print_fn *print, facts_line_fn *more)
-{
-    const struct store_wish wish = { .url = args->values[OPTION_STORE],
-                                     .machine = args->values[OPTION_MACHINE] };
-    struct instance instance;
-    struct cli_store store;
-    int code = cli_store_open(cli, &wish, &store);
-
-    if (code == CLI_OK)
-        code = instance_find(&store, args->operands[0], &instance);
-    if (code == CLI_OK) {
-        activity_ask(&instance);
-        if (cli->is_json)
-            facts_json(cli, &instance, more);
-        else
-            code = print(cli, &instance);
-        instance_close(&instance);
-    }
-    cli_store_close(&store);
-    return code;
 }

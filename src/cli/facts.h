@@ -29,10 +29,4 @@ void facts_deferred(struct cli *cli, const struct instance *instance);
 typedef void facts_line_fn(struct line *line, const struct instance *instance);
 void facts_json(struct cli *cli, const struct instance *instance, facts_line_fn *more);
 
-/* A command about one instance, its first operand: an object, or `print`, with an exit code. */
-extern const struct cli_option facts_options[];
-typedef int facts_print_fn(struct cli *cli, const struct instance *instance);
-DET_MUST_CHECK int facts_command(
-    struct cli *cli, const struct cli_args *args, facts_print_fn *print, facts_line_fn *more);
-
 #endif

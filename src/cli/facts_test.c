@@ -5,7 +5,7 @@
 #include "cli/facts.h"
 
 #include "base/text.h"
-#include "cli/history.h"
+#include "cli/event_print.h"
 #include "cli/store_test.h"
 
 static void print_all(struct shop *shop, const char *id)
@@ -252,9 +252,9 @@ static int print_event(void *context, const struct det_store_event *row)
 {
     struct printing *printing = context;
 
-    history_print_line(&printing->shop->cli, &printing->instance, row);
+    event_print_line(&printing->shop->cli, &printing->instance, row);
     if (row->sequence == 2)
-        history_print_object(&printing->shop->cli, &printing->instance, row);
+        event_print_object(&printing->shop->cli, &printing->instance, row);
     return 0;
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "cli/facts.h"
-#include "cli/history.h"
+#include "cli/event_print.h"
 #include "cli/line.h"
 
 #define LOOK_FIRST (100 * DET_MILLISECOND)
@@ -22,9 +22,9 @@ static int show_event(void *context, const struct det_store_event *row)
 
     follow->after = row->sequence;
     if (follow->is_shown && cli->is_json)
-        history_print_object(cli, follow->instance, row);
+        event_print_object(cli, follow->instance, row);
     else if (follow->is_shown)
-        history_print_line(cli, follow->instance, row);
+        event_print_line(cli, follow->instance, row);
     return cli_is_stopped(cli) ? 1 : 0;
 }
 
@@ -89,7 +89,7 @@ static void begin_attempt(struct line *line, const struct instance *instance)
 static void end_attempt(struct line *line, const struct instance *instance)
 {
     line_close(line, '}');
-    line_print(line, instance->store->cli);
+    cli_print_line(instance->store->cli, line);
     line_deinit(line);
 }
 

@@ -4,7 +4,7 @@
 /* get.c - `detent get`: an instance as it stands in a store. */
 #include <string.h>
 
-#include "cli/facts.h"
+#include "cli/instance_command.h"
 #include "cli/show.h"
 
 static void print_data(struct cli *cli, const struct instance *instance)
@@ -51,7 +51,7 @@ static int print_facts(struct cli *cli, const struct instance *instance)
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    return facts_command(cli, args, print_facts, NULL);
+    return instance_command(cli, args, print_facts, NULL);
 }
 
 extern const struct cli_command cli_command_get;
@@ -64,6 +64,6 @@ const struct cli_command cli_command_get = {
              "a program\n"
              "that works on it is not disturbed.",
     .operand = { .form = "ID", .least = 1, .most = 1 },
-    .options = facts_options,
+    .options = instance_command_options,
     .run = run_command,
 };

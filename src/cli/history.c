@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* history.c - `detent history`: the recorded events of an instance. */
-#include "cli/history.h"
+#include "cli/event_print.h"
 
 #include "base/memory.h"
 #include "cli/args.h"
@@ -31,62 +31,6 @@ struct walk {
     uint64_t first; /* the first one that was there; 0: none */
 };
 
-static const char *event_name(const struct det_machine *machine, const struct det_store_event *row)
-{
-    return row->event == UINT16_MAX ? "(stopped by hand)" : machine->events[row->event].name;
-}
-
-/* Where it led; what did not move is not told as a move. */
-static const char *target_name(const struct det_machine *machine, const struct det_store_event *row)
-{
-    switch (row->outcome) {
-    case DET_GOTO:
-        return machine->states[row->to].name;
-    case DET_STAY:
-        return "(stays)";
-    case DET_STOP:
-        return "(stops)";
-    case DET_DEFERRED:
-        return "(deferred)";
-    default:
-        return "(dead letter)";
-    }
-}
-
-void history_print_object(
-    struct cli *cli, const struct instance *instance, const struct det_store_event *row)
-{
-    struct line line;
-
-    line_init(&line, cli->allocator);
-    line_open(&line, NULL, '{');
-    line_text(&line, "type", "event");
-    line_text(&line, "machine", instance->machine->name);
-    line_text(&line, "id", instance->id);
-    instance_event_line(&line, instance->machine, row);
-    line_close(&line, '}');
-    line_print(&line, cli);
-    line_deinit(&line);
-}
-
-void history_print_line(
-    struct cli *cli, const struct instance *instance, const struct det_store_event *row)
-{
-    const struct det_machine *machine = instance->machine;
-    char time[INSTANCE_TIME_TEXT], text[INSTANCE_RECORD_TEXT];
-    const char *sender = instance_sender(row);
-
-    cli_print_in(
-        cli, CLI_FAINT, "%s %5llu  ", instance_time(row->at, time),
-        (unsigned long long)row->sequence);
-    cli_print(cli, "%s: %s -> ", event_name(machine, row), machine->states[row->from].name);
-    cli_print_in(cli, CLI_BOLD, "%s", target_name(machine, row));
-    if (*sender)
-        cli_print(cli, "  by %s", sender);
-    instance_payload(machine, row->value, text);
-    cli_print(cli, "%s%s\n", *text ? "  " : "", text);
-}
-
 static void add_row(struct walk *walk, const struct det_store_event *row)
 {
     const struct det_machine *machine = walk->instance.machine;
@@ -95,9 +39,9 @@ static void add_row(struct walk *walk, const struct det_store_event *row)
 
     table_add(&walk->table, CLI_FAINT, "%llu", (unsigned long long)row->sequence);
     table_add(&walk->table, CLI_PLAIN, "%s", instance_time(row->at, time));
-    table_add(&walk->table, CLI_BOLD, "%s", event_name(machine, row));
+    table_add(&walk->table, CLI_BOLD, "%s", event_print_name(machine, row));
     table_add(&walk->table, CLI_PLAIN, "%s", machine->states[row->from].name);
-    table_add(&walk->table, is_lost ? CLI_RED : CLI_PLAIN, "%s", target_name(machine, row));
+    table_add(&walk->table, is_lost ? CLI_RED : CLI_PLAIN, "%s", event_print_target(machine, row));
     table_add(&walk->table, CLI_PLAIN, "%s", instance_sender(row));
     table_add(&walk->table, CLI_PLAIN, "%s", instance_payload(machine, row->value, text));
 }
@@ -118,7 +62,7 @@ static int take_event(void *context, const struct det_store_event *row)
     if (!walk->first)
         walk->first = row->sequence;
     if (cli->is_json)
-        history_print_object(cli, &walk->instance, row);
+        event_print_object(cli, &walk->instance, row);
     else
         add_row(walk, row);
     if (table_rows(&walk->table) >= PAGE_ROWS)
@@ -139,7 +83,7 @@ static void print_start(struct walk *walk, const struct det_store_start *start)
     line_text(&line, "id", walk->instance.id);
     instance_start_line(&line, machine, start);
     line_close(&line, '}');
-    line_print(&line, cli);
+    cli_print_line(cli, &line);
     line_deinit(&line);
 }
 

@@ -98,4 +98,9 @@ DET_MUST_CHECK int import_read_event(
     struct import *import, struct incoming *incoming, struct det_view line,
     struct import_event *ret);
 
+/* Imports the file at `path`. Complains, and returns an exit code. */
+DET_MUST_CHECK int store_import(struct cli_store *store, const char *path);
+/* Only whether the file is whole and sound; needs no store. */
+DET_MUST_CHECK int store_import_judge(struct cli_store *store, const char *path);
+
 #endif

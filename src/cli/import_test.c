@@ -2,10 +2,10 @@
  * Copyright the detent authors */
 
 /* import_test.c - a store exported and imported is the same store. */
+#include "cli/export.h"
 #include "cli/import.h"
 
 #include "cli/export_test.h"
-#include "cli/store_verbs.h"
 
 static void stop_runtime(struct shop *shop)
 {

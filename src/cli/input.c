@@ -23,6 +23,32 @@ int cli_exit_of(int error)
                                       : CLI_FAILURE;
 }
 
+int cli_exit_of_request(int error)
+{
+    switch (error) {
+    case 0:
+        return CLI_OK;
+    case DET_ERR_INVALID:
+        return CLI_USAGE;
+    case DET_ERR_NOT_FOUND:
+        return CLI_NOT_FOUND;
+    case DET_ERR_EXISTS:
+    case DET_ERR_CONFLICT:
+        return CLI_CONFLICT;
+    case DET_ERR_TIMEOUT:
+        return CLI_TIMEOUT;
+    case DET_ERR_REFUSED:
+    case DET_ERR_LIMIT:
+    case DET_ERR_BUSY:
+    case DET_ERR_CONTENTION:
+        return CLI_REFUSED;
+    case DET_ERR_CANCELLED:
+        return CLI_INTERRUPTED;
+    default:
+        return CLI_FAILURE;
+    }
+}
+
 /* What the path lacks at its end to be a file that is there; NULL: it is not that. */
 static const char *missing_suffix(const struct cli *cli, const char *path)
 {

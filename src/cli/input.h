@@ -32,6 +32,8 @@ DET_MUST_CHECK int cli_text_load(
 void cli_text_free(struct cli *cli, struct cli_text *text);
 /* The exit code for an error of loading or writing. */
 int cli_exit_of(int error);
+/* Exit code of an error that a request to a running detent has returned. */
+int cli_exit_of_request(int error);
 /* Writes a whole file: keeps its mode, follows a link. Complains on failure; 0 or an exit code. */
 DET_MUST_CHECK int cli_file_write(struct cli *cli, const char *path, const char *data, size_t size);
 /* To `path`, or to the output when it is NULL or "-". */

@@ -111,7 +111,7 @@ static int take_row(void *context, const struct det_job_row *row)
     listing->has_running |= row->state == DET_JOB_RUNNING;
     if (listing->store.cli->is_json) {
         job_line(&listing->line, row);
-        line_print(&listing->line, listing->store.cli);
+        cli_print_line(listing->store.cli, &listing->line);
     } else {
         add_row(listing, row);
     }
@@ -309,7 +309,7 @@ static void report(const struct changing *changing)
     line_text(&line, "queue", changing->queue);
     line_text(&line, "id", changing->change.id);
     line_close(&line, '}');
-    line_print(&line, cli);
+    cli_print_line(cli, &line);
     line_deinit(&line);
 }
 

@@ -154,7 +154,7 @@ static void print_object(struct cli *cli, struct line *line, const struct limit 
     line_text(line, "unit", limit->is_time ? "ns" : *limit->unit ? limit->unit : NULL);
     line_text(line, "about", limit->about);
     line_close(line, '}');
-    line_print(line, cli);
+    cli_print_line(cli, line);
 }
 
 static const struct table_column columns[] = {

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/escape.h"
 #include "base/text.h"
 
 void line_init(struct line *line, const struct det_allocator *allocator)
@@ -117,7 +118,7 @@ void line_bytes(struct line *line, const char *key, const char *text, size_t siz
         return;
     }
     det_buffer_init(&shown, line->text.allocator);
-    cli_escape(&shown, text, size);
+    det_escape(&shown, text, size);
     write_string(line, det_buffer_text(&shown), shown.size);
     if (det_buffer_status(&shown) < 0)
         line->text.error = det_buffer_status(&shown);
@@ -195,16 +196,4 @@ void line_raw(struct line *line, const char *key, const char *text, size_t size)
         det_buffer_append(&line->text, text, size);
     else
         line->text.error = DET_ERR_NO_MEMORY;
-}
-
-void line_print(struct line *line, struct cli *cli)
-{
-    if (det_buffer_status(&line->text) < 0) {
-        cli->has_failed = true;
-    } else {
-        cli_write(cli, det_buffer_text(&line->text), line->text.size);
-        cli_write(cli, "\n", 1);
-    }
-    det_buffer_clear(&line->text);
-    line->needs_comma = false;
 }

@@ -11,7 +11,6 @@
 #include <detent/record.h>
 
 #include "base/buffer.h"
-#include "cli/cli.h"
 
 struct line {
     struct det_buffer text;
@@ -39,8 +38,5 @@ void line_record(
 
 /* A value that is JSON already. NULL: there was no memory for it. */
 void line_raw(struct line *line, const char *key, const char *text, size_t size);
-
-/* Prints it to the output, with a newline, and makes it empty again. */
-void line_print(struct line *line, struct cli *cli);
 
 #endif

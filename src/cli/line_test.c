@@ -55,10 +55,10 @@ static void every_member_stands_in_its_place(void **state)
     catch_output(&caught);
     line_init(&line, NULL);
     write_all(&line);
-    line_print(&line, &caught.cli);
+    cli_print_line(&caught.cli, &line);
     line_open(&line, NULL, '{');
     line_close(&line, '}');
-    line_print(&line, &caught.cli);
+    cli_print_line(&caught.cli, &line);
     line_deinit(&line);
     expect_output(
         &caught,
@@ -78,7 +78,7 @@ static int write_in(struct det_test_memory *memory, void *argument)
     catch_output(&caught);
     line_init(&line, &memory->allocator);
     write_all(&line);
-    line_print(&line, &caught.cli);
+    cli_print_line(&caught.cli, &line);
     line_deinit(&line);
     has_failed = caught.cli.has_failed;
     fclose(caught.cli.out);

@@ -99,7 +99,7 @@ static int take_row(void *context, const struct det_store_listed *row)
     snprintf(listing->last, sizeof listing->last, "%s", row->id);
     if (listing->store.cli->is_json) {
         instance_row_line(&listing->line, listing->machine, row);
-        line_print(&listing->line, listing->store.cli);
+        cli_print_line(listing->store.cli, &listing->line);
     } else {
         add_row(listing, row);
     }

@@ -3,7 +3,7 @@
 
 /* locks.c - `detent locks`: which instances somebody has locked, who, and until when. */
 #include "cli/args.h"
-#include "cli/why.h"
+#include "cli/explain.h"
 
 enum { OPTION_MACHINE, OPTION_STORE };
 
@@ -37,9 +37,9 @@ static void show(
         line_text(&locks->line, "type", "lock");
         line_text(&locks->line, "machine", machine->name);
         line_text(&locks->line, "id", id);
-        why_lock_line(&locks->line, lease);
+        explain_lock_line(&locks->line, lease);
         line_close(&locks->line, '}');
-        line_print(&locks->line, store->cli);
+        cli_print_line(store->cli, &locks->line);
         return;
     }
     table_add(&locks->table, CLI_BOLD, "%s", id);
@@ -55,7 +55,7 @@ static int take(void *context, struct det_machine *machine, const char *id)
 {
     struct locks *locks = context;
     struct det_store_lease lease = { .token = 0 };
-    int r = why_lock_of(locks->store, machine, id, &lease);
+    int r = explain_lock_of(locks->store, machine, id, &lease);
 
     if (r == DET_ERR_NOT_FOUND || (r == 0 && !lease.owner[0]))
         return CLI_OK; /* It has gone, or was given up. */

@@ -64,7 +64,7 @@ static void print_rename(struct migration *migration, const struct det_rename *r
     line_text(&line, "to", rename->to);
     line_number(&line, "stored", count + stopped);
     line_close(&line, '}');
-    line_print(&line, evolve->cli);
+    cli_print_line(evolve->cli, &line);
     line_deinit(&line);
 }
 
@@ -102,7 +102,7 @@ static void print_summary(struct migration *migration)
     line_number(&line, "stranded", evolve->stranded);
     line_number(&line, "rows", migration->rows);
     line_close(&line, '}');
-    line_print(&line, cli);
+    cli_print_line(cli, &line);
     line_deinit(&line);
 }
 

@@ -10,9 +10,10 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "base/buffer.h"
+#include "base/escape.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/line.h"
 
 static const char *const styles[] = {
     [CLI_PLAIN] = "",         [CLI_BOLD] = "\033[1m",   [CLI_FAINT] = "\033[2m",
@@ -86,65 +87,18 @@ void cli_set_color(struct cli *cli, const char *color)
     cli->err_has_color = cli->out_has_color;
 }
 
-/* The bytes of the character at `text`, 0 when it is not one; a NUL is one of 1 byte. */
-static size_t character_size(const char *text, size_t size)
-{
-    unsigned char lead = (unsigned char)*text;
-    size_t wanted = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-
-    if (wanted > size || det_utf8_check(text, wanted) != wanted)
-        return 0;
-    return wanted;
-}
-
-static uint32_t character_code(const char *text, size_t size)
-{
-    static const unsigned char masks[] = { 0, 0x7F, 0x1F, 0x0F, 0x07 };
-    uint32_t code = (unsigned char)*text & masks[size];
-
-    for (size_t i = 1; i < size; i++)
-        code = code << 6 | ((unsigned char)text[i] & 0x3F);
-    return code;
-}
-
-/* What moves a cursor, or turns the direction of the text around it. */
-static bool is_unsafe(uint32_t code)
-{
-    return (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7F && code < 0xA0) ||
-           code == 0x061C || code == 0x200E || code == 0x200F ||
-           (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) ||
-           code == 0xFEFF;
-}
-
-void cli_escape(struct det_buffer *buffer, const char *text, size_t size)
-{
-    while (size) {
-        size_t length = character_size(text, size);
-        uint32_t code = length ? character_code(text, length) : 0;
-
-        if (length == 0)
-            det_buffer_format(buffer, "\\x%02x", (unsigned)(unsigned char)*text);
-        else if (!is_unsafe(code))
-            det_buffer_append(buffer, text, length);
-        else
-            det_buffer_format(buffer, code < 0x80 ? "\\x%02x" : "\\u{%x}", code);
-        text += length ? length : 1;
-        size -= length ? length : 1;
-    }
-}
-
 size_t cli_width(const char *text, size_t size)
 {
     size_t width = 0;
 
     while (size) {
-        size_t length = character_size(text, size);
-        uint32_t code = length ? character_code(text, length) : 0;
-        int columns = length && !is_unsafe(code) ? wcwidth((wchar_t)code) : 0;
+        size_t length = det_character_size(text, size);
+        uint32_t code = length ? det_character_code(text, length) : 0;
+        int columns = length && !det_is_unprintable(code) ? wcwidth((wchar_t)code) : 0;
 
-        if (length == 0 || (is_unsafe(code) && code < 0x80))
+        if (length == 0 || (det_is_unprintable(code) && code < 0x80))
             width += 4;
-        else if (is_unsafe(code))
+        else if (det_is_unprintable(code))
             width += code < 0x100 ? 6 : code < 0x1000 ? 7 : 8;
         else
             width += code == '\t' || columns < 0 ? 1 : (size_t)columns;
@@ -173,7 +127,7 @@ static void put(struct cli *cli, FILE *stream, enum cli_style style, const char 
     det_buffer_init(&shown, cli->allocator);
     if (has_color)
         det_buffer_append_text(&shown, styles[style]);
-    cli_escape(&shown, text, size);
+    det_escape(&shown, text, size);
     if (has_color)
         det_buffer_append_text(&shown, "\033[0m");
     if (det_buffer_status(&shown) < 0)
@@ -315,7 +269,7 @@ json_t *cli_json_text_n(const char *text, size_t size)
     if (det_utf8_check(text, size) == size)
         return json_stringn(text, size);
     det_buffer_init(&shown, NULL);
-    cli_escape(&shown, text, size);
+    det_escape(&shown, text, size);
     string = det_buffer_status(&shown) < 0 ? NULL : json_string(det_buffer_text(&shown));
     det_buffer_deinit(&shown);
     return string;
@@ -364,4 +318,16 @@ void cli_progress_end(struct cli *cli)
 bool cli_is_stopped(const struct cli *cli)
 {
     return cli_is_interrupted() || ferror(cli->out) != 0;
+}
+
+void cli_print_line(struct cli *cli, struct line *line)
+{
+    if (det_buffer_status(&line->text) < 0) {
+        cli->has_failed = true;
+    } else {
+        cli_write(cli, det_buffer_text(&line->text), line->text.size);
+        cli_write(cli, "\n", 1);
+    }
+    det_buffer_clear(&line->text);
+    line->needs_comma = false;
 }

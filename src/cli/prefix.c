@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "base/buffer.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -56,7 +57,7 @@ static void append_in(
 {
     if (prefix->cli->out_has_color)
         det_buffer_append_text(buffer, color);
-    cli_escape(buffer, text, size);
+    det_escape(buffer, text, size);
     if (prefix->cli->out_has_color)
         det_buffer_append_text(buffer, RESET);
 }
@@ -121,14 +122,14 @@ static void append_text(
             at += escape ? 1 : 0;
             continue;
         }
-        cli_escape(buffer, text + from, at - from);
+        det_escape(buffer, text + from, at - from);
         if (has_color)
             det_buffer_append(buffer, text + at, length);
         is_colored = is_colored || has_color;
         at += length;
         from = at;
     }
-    cli_escape(buffer, text + from, size - from);
+    det_escape(buffer, text + from, size - from);
     if (is_colored)
         det_buffer_append_text(buffer, RESET);
 }

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cli/api.h"
 #include "cli/reload.h"
 #include "cli/up_machines.h"
 #include "cli/up_verbs.h"
@@ -226,7 +225,7 @@ static int open_core(struct reload *reload, struct det_error *reterr)
         r = up_machines_open(up, reterr);
     if (r == 0 && up_store_watch(up) < 0)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    return r < 0 ? r : api_open(up, reterr);
+    return r < 0 ? r : up->options->front->open(up, reterr);
 }
 
 /* As it was before. An error: there is nothing left that could go on. */
@@ -236,17 +235,17 @@ static int restore_core(struct reload *reload, struct up_machines *resting)
     struct det_error error = { 0 };
     int r = 0;
 
-    api_close(up);
+    up->options->front->close(up);
     if (reload->reopens_machines)
         up_machines_close(up);
-    api_free(up);
+    up->options->front->free(up);
     exchange(reload);
     if (resting)
         r = up_machines_wake(resting, &error);
     if (r == 0 && up_store_watch(up) < 0)
         r = det_error_set(&error, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0)
-        r = api_open(up, &error);
+        r = up->options->front->open(up, &error);
     if (r < 0)
         up_note_failure(up, UP_NAME, "reload: %s; it cannot go on like this", error.text);
     return r;
@@ -261,11 +260,11 @@ static int replace_core(struct reload *reload, struct det_error *reterr)
     /* It has just answered; should it go away now, nobody waits for it for long. */
     if (reload->reopens_machines)
         up_store_limit(up, STORE_SPAN);
-    api_close(up);
+    up->options->front->close(up);
     if (reload->reopens_machines)
         resting = up_machines_rest(up);
     up_store_limit(up, DET_NEVER);
-    api_free(up);
+    up->options->front->free(up);
     exchange(reload);
     r = open_core(reload, reterr);
     if (r == 0)
@@ -389,7 +388,7 @@ static int apply(struct reload *reload, struct det_error *reterr)
         return r;
     }
     if (!reload->reopens_api)
-        api_renew(up);
+        up->options->front->renew(up);
     reload->is_applied = true;
     r = change_rest(reload, reterr);
     keep_standing(reload);

@@ -9,7 +9,6 @@
 #include <detent/spec.h>
 
 #include "base/buffer.h"
-#include "cli/api.h"
 #include "cli/evolve.h"
 #include "cli/reload.h"
 #include "cli/up_machines.h"
@@ -265,7 +264,7 @@ static int compare_http(struct reload *reload)
     }
     reload->reopens_api = reload->reopens_api || reload->count > before;
     /* The files that it names may be others, and nobody is cut off for that. */
-    if (code == CLI_OK && !reload->reopens_api && api_has_new_files(reload->up))
+    if (code == CLI_OK && !reload->reopens_api && reload->up->options->front->has_new_files(reload->up))
         code =
             put(reload, &(struct reload_item){
                             .change = RELOAD_CHANGED, .subject = "http", .name = "tls files" });

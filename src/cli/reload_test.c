@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "cli/api.h"
 #include "cli/command.h"
 #include "cli/folder_test.h"
 #include "cli/reload.h"
@@ -50,6 +51,7 @@ static void open_stage(struct stage *stage, struct fixture *fixture, const char 
     snprintf(stage->path, sizeof stage->path, "%s/detent.yaml", fixture->folder);
     stage->options.path = stage->path;
     up->cli = up->output.outer = &fixture->cli;
+    stage->options.front = &api_front;
     up->options = &stage->options;
     assert_int_equal(config_project_open(up->cli, stage->path, true, &up->file), CLI_OK);
     assert_int_equal(up_select(up), CLI_OK);

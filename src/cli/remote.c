@@ -9,33 +9,8 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "cli/input.h"
 #include "cli/show.h"
-
-int remote_exit(int code)
-{
-    switch (code) {
-    case 0:
-        return CLI_OK;
-    case DET_ERR_INVALID:
-        return CLI_USAGE;
-    case DET_ERR_NOT_FOUND:
-        return CLI_NOT_FOUND;
-    case DET_ERR_EXISTS:
-    case DET_ERR_CONFLICT:
-        return CLI_CONFLICT;
-    case DET_ERR_TIMEOUT:
-        return CLI_TIMEOUT;
-    case DET_ERR_REFUSED:
-    case DET_ERR_LIMIT:
-    case DET_ERR_BUSY:
-    case DET_ERR_CONTENTION:
-        return CLI_REFUSED;
-    case DET_ERR_CANCELLED:
-        return CLI_INTERRUPTED;
-    default:
-        return CLI_FAILURE;
-    }
-}
 
 int remote_complain(struct remote *remote, int code, const struct det_error *error)
 {
@@ -43,7 +18,7 @@ int remote_complain(struct remote *remote, int code, const struct det_error *err
         remote->has_ended = true;
     else if (code != DET_ERR_CANCELLED || !cli_is_interrupted())
         cli_complain(remote->cli, "%s", error->text);
-    return remote_exit(code);
+    return cli_exit_of_request(code);
 }
 
 det_time remote_within(det_time patience)

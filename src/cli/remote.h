@@ -34,8 +34,6 @@ struct remote {
 DET_MUST_CHECK int remote_open(struct cli *cli, const char *project, struct remote *ret);
 void remote_close(struct remote *remote);
 
-/* The exit code of an error. */
-int remote_exit(int code);
 /* Complains, unless the user did it by Ctrl-C, or it is the end that was waited for; returns
  * the exit code. */
 int remote_complain(struct remote *remote, int code, const struct det_error *error);

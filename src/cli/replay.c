@@ -59,7 +59,7 @@ static void print_object(struct rerun *rerun, const struct det_replay_drift *dri
     line_text(&line, "derived", drift->derived);
     line_text(&line, "text", drift->text);
     line_close(&line, '}');
-    line_print(&line, rerun->evolve.cli);
+    cli_print_line(rerun->evolve.cli, &line);
     line_deinit(&line);
 }
 
@@ -219,7 +219,7 @@ static void print_summary(struct rerun *rerun)
     line_number(&line, "drifts", rerun->drifts);
     line_number(&line, "unreadable", rerun->unreadable);
     line_close(&line, '}');
-    line_print(&line, cli);
+    cli_print_line(cli, &line);
     line_deinit(&line);
 }
 

@@ -44,7 +44,7 @@ static void show_letter(
         instance_effect_line(
             &letters->line, letters->store.store, instance->machine, instance->id, row);
         line_close(&letters->line, '}');
-        line_print(&letters->line, cli);
+        cli_print_line(cli, &letters->line);
         return;
     }
     table_add(
@@ -71,7 +71,7 @@ static void show_timer(
         line_text(&letters->line, "id", instance->id);
         instance_dead_timer_line(&letters->line, machine, instance->id, row);
         line_close(&letters->line, '}');
-        line_print(&letters->line, letters->store.cli);
+        cli_print_line(letters->store.cli, &letters->line);
         return;
     }
     table_add(&letters->table, CLI_BOLD, "%s", instance_timer_key(machine, instance->id, row, key));
@@ -173,7 +173,7 @@ static int revive(struct act *act, const char *effect, const char *key)
     line_text(&line, "effect", effect);
     line_text(&line, "key", key);
     line_close(&line, '}');
-    line_print(&line, cli);
+    cli_print_line(cli, &line);
     line_deinit(&line);
     return CLI_OK;
 }

@@ -4,6 +4,7 @@
 /* seal.c - the hash at the end of each line. */
 #include "cli/seal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define HEX_SIZE ((size_t)2 * DET_CHAIN_SIZE)

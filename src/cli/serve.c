@@ -4,6 +4,7 @@
 /* serve.c - `detent serve`: `up` as a daemon. */
 #include "cli/serve.h"
 
+#include "cli/api.h"
 #include "cli/command.h"
 #include "cli/up.h"
 
@@ -24,6 +25,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 {
     static const char *const none[] = { NULL };
     struct up_options options = {
+        .front = &api_front,
         .path = args->values[OPTION_FILE],
         .names = none,
         .journal = args->values[OPTION_JOURNAL],

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "cli/serve.h"
-#include "cli/socket.h"
+#include "cli/socket_place.h"
 #include "os/os.h"
 
 int serve_project(char *target, struct det_error *reterr)

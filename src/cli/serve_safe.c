@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/remote.h"
+#include "cli/input.h"
 #include "cli/serve.h"
-#include "cli/socket.h"
+#include "cli/socket_place.h"
 #include "cli/trust.h"
 #include "console/tokens.h"
 #include "os/os.h"
@@ -96,7 +96,7 @@ static size_t look_at_tokens(const struct look *look, const char *project)
     }
     r = tokens_open(&options, &tokens, &error);
     if (r < 0) {
-        tell(look, remote_exit(r), "%s", error.text);
+        tell(look, cli_exit_of_request(r), "%s", error.text);
         return SIZE_MAX;
     }
     count = tokens_count(tokens);

@@ -7,6 +7,7 @@
 #define DET_CLI_SOCKET_CLIENT_H
 
 #include "cli/socket.h"
+#include "cli/socket_place.h"
 
 struct socket_client;
 

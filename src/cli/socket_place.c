@@ -24,7 +24,7 @@
 
 #include "cli/config_file.h"
 #include "cli/input.h"
-#include "cli/socket.h"
+#include "cli/socket_place.h"
 #include "os/os.h"
 
 #define BACKLOG         64

@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cli/socket.h"
+#include "cli/socket_place.h"
 
 static void make_folder(struct fixture *fixture, const char *name)
 {

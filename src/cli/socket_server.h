@@ -14,6 +14,7 @@
 
 #include "cli/call.h"
 #include "cli/socket.h"
+#include "cli/socket_place.h"
 
 #define SOCKET_CLIENTS_MAX 64
 #define SOCKET_CALLS_MAX   16 /* of one client, unfinished */

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "cli/args.h"
+#include "cli/export.h"
+#include "cli/import.h"
 #include "cli/store_verbs.h"
 
 enum { OPTION_STORE, OPTION_MACHINE, OPTION_DRY_RUN, OPTION_ACCEPT_LOSS };

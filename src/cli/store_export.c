@@ -9,7 +9,6 @@
 
 #include "base/memory.h"
 #include "cli/export.h"
-#include "cli/store_verbs.h"
 #include "cli/whole.h"
 #include "store/row.h"
 

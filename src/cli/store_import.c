@@ -11,7 +11,6 @@
 #include "cli/import.h"
 #include "cli/input.h"
 #include "cli/seal.h"
-#include "cli/store_verbs.h"
 
 #define LINE_MAX_BYTES 67108864
 

@@ -45,7 +45,7 @@ static void tell(struct repair *repair, const char *machine, const char *id, con
         line_bool(&repair->line, "dry_run", repair->is_dry);
         line_text(&repair->line, "text", why);
         line_close(&repair->line, '}');
-        line_print(&repair->line, cli);
+        cli_print_line(cli, &repair->line);
     } else if (why) {
         cli_print(cli, "%s\n", why);
     } else {

@@ -12,7 +12,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "cli/socket_client.h"
+#include "cli/socket_place.h"
 #include "cli/store_parts.h"
 
 /* How long one waits for another one who writes, and between two looks, up to twice that. */
@@ -205,14 +205,14 @@ static bool find_folder(const struct cli_store *store, char target[DET_PATH_MAX]
 /* Somebody has it; a `detent up` can be asked, if one knows how. */
 static void hint_up(struct cli_store *store)
 {
-    struct socket_client *client = NULL;
     struct det_error error = { 0 };
     char folder[DET_PATH_MAX], project[DET_PATH_MAX];
+    int peer = -1;
 
     if (!find_folder(store, folder))
         return;
     if (socket_find(folder, project, &error) < 0 ||
-        socket_client_open(project, store->cli->allocator, &client, &error) < 0)
+        socket_connect(project, &peer, &error) < 0)
         cli_say(
             store->cli, store->wish.is_alone
                             ? "This command needs the store for itself: stop the other process "
@@ -227,7 +227,8 @@ static void hint_up(struct cli_store *store)
             project);
     else
         cli_say(store->cli, "A detent up runs in that project: -C %s goes through it.\n", project);
-    socket_client_close(client);
+    if (peer >= 0)
+        close(peer);
 }
 
 /* People give the file. */

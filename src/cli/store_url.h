@@ -14,6 +14,7 @@
 
 #include <detent/driver/store.h>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "os/os.h"
@@ -138,5 +139,8 @@ typedef int cli_store_id_fn(void *context, struct det_machine *machine, const ch
 DET_MUST_CHECK int cli_store_instances(
     struct cli_store *store, struct det_machine *machine, const struct det_store_query *query,
     cli_store_id_fn *each, void *context);
+
+/* "1 instance", "2 instances": as arguments of a format with %llu and %s. */
+#define STORE_COUNT(count) (unsigned long long)(count), det_plural(count)
 
 #endif

@@ -6,11 +6,7 @@
 #ifndef DET_CLI_STORE_VERBS_H
 #define DET_CLI_STORE_VERBS_H
 
-#include "base/text.h"
 #include "cli/store_url.h"
-
-/* "1 instance", "2 instances": as arguments of a format with %llu and %s. */
-#define STORE_COUNT(count) (unsigned long long)(count), det_plural(count)
 
 /* Complains that the store cannot `what` ("be copied") by itself, and what can. */
 int store_unsupported(struct cli_store *store, const char *what, const char *remedy);
@@ -22,10 +18,5 @@ DET_MUST_CHECK int store_verify(struct cli_store *store, const char *path);
 DET_MUST_CHECK int store_repair(struct cli_store *store, const char *id);
 DET_MUST_CHECK int store_compact(struct cli_store *store, const char *path);
 DET_MUST_CHECK int store_backup(struct cli_store *store, const char *path);
-/* To the output without a path, or with "-". */
-DET_MUST_CHECK int store_export(struct cli_store *store, const char *path);
-DET_MUST_CHECK int store_import(struct cli_store *store, const char *path);
-/* Only whether the file is whole and sound; needs no store. */
-DET_MUST_CHECK int store_import_judge(struct cli_store *store, const char *path);
 
 #endif

@@ -37,7 +37,7 @@ static void print_finding(struct check *check, const struct det_store_finding *r
         line_number(&check->line, "sequence", row->sequence);
         line_text(&check->line, "text", row->text);
         line_close(&check->line, '}');
-        line_print(&check->line, cli);
+        cli_print_line(cli, &check->line);
         return;
     }
     if (row->id)
@@ -176,7 +176,7 @@ static void print_info(struct info *info)
     struct cli *cli = info->store->cli;
 
     if (cli->is_json) {
-        line_print(&info->line, cli);
+        cli_print_line(cli, &info->line);
         return;
     }
     cli_print(

@@ -54,7 +54,7 @@ static int print(struct pending_list *timers)
     for (size_t i = 0; i < count && i < timers->limit; i++) {
         if (cli->is_json) {
             pending_timer_line(&line, &all[i]);
-            line_print(&line, cli);
+            cli_print_line(cli, &line);
         } else {
             add_row(&table, &all[i], now);
         }

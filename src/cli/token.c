@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/input.h"
 #include "cli/args.h"
 #include "cli/command.h"
 #include "cli/instance.h"
@@ -82,14 +83,14 @@ static void print_object(
     if (secret)
         line_text(&line, "token", secret);
     line_close(&line, '}');
-    line_print(&line, cli);
+    cli_print_line(cli, &line);
     line_deinit(&line);
 }
 
 static int complain(const struct work *work, int r, const struct det_error *error)
 {
     cli_complain(work->cli, "%s", error->text);
-    return remote_exit(r);
+    return cli_exit_of_request(r);
 }
 
 /* new */

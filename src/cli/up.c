@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* up.c - `detent up`: runs the tasks of a detent.yaml until they are done or told to stop. */
+/* up.c - opens the parts of a detent.yaml, turns the loop until they are done or told to stop, and
+ * closes them. */
 #include "cli/up.h"
 
 #include <errno.h>
@@ -13,9 +14,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "cli/api.h"
-#include "cli/command.h"
-#include "cli/remote.h"
+#include "cli/input.h"
 #include "cli/up_descriptors.h"
 #include "cli/up_machines.h"
 #include "cli/up_observe.h"
@@ -31,18 +30,12 @@
 
 #define COUNTS_MAX 160
 
-enum { OPTION_FILE, OPTION_TIMES, OPTION_QUIET, OPTION_JOURNAL, OPTION_LISTEN };
+const char *up_address(const struct up *up)
+{
+    const struct up_front *front = up->options->front;
 
-static const struct cli_option option_table[] = {
-    [OPTION_FILE] = { "file", 'f', "FILE", NULL,
-                      "the file; else detent.yaml here or in a folder above" },
-    [OPTION_TIMES] = { "times", 't', NULL, NULL, "put the time before each line" },
-    [OPTION_QUIET] = { "quiet", 'q', NULL, NULL,
-                       "print the lines of the tasks, and else only what failed" },
-    [OPTION_JOURNAL] = { "journal", 0, "FILE", NULL, "append every event to a journal" },
-    [OPTION_LISTEN] = SERVE_OPTION_LISTEN,
-    { NULL, 0, NULL, NULL, NULL },
-};
+    return front ? front->address(up) : NULL;
+}
 
 void up_set_state(struct up *up, enum up_state state)
 {
@@ -217,7 +210,7 @@ static int open_parts(struct up *up, struct det_error *reterr)
     if (r == 0 && det_mutex_open(up->cli->world, &up->listener_lock) < 0)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0)
-        r = api_prepare(up, reterr);
+        r = up->options->front->prepare(up, reterr);
     if (r == 0)
         r = up_workers_open_store(up, reterr);
     if (r == 0 && up->serves_machines)
@@ -229,7 +222,7 @@ static int open_parts(struct up *up, struct det_error *reterr)
     if (r == 0 && up_store_watch(up) < 0)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0)
-        r = api_open(up, reterr);
+        r = up->options->front->open(up, reterr);
     return r;
 }
 
@@ -249,7 +242,7 @@ static void close_parts(struct up *up)
     up_store_limit(up, STORE_SPAN);
     up_reload_close(up);
     up_deadline_phase(up, "requests to the API wait for the store or for their readers");
-    api_close(up);
+    up->options->front->close(up);
     up_deadline_phase(up, "an action of a worker is still running");
     up_workers_close(up);
     up_deadline_phase(up, "durable slots and machines wait for the store, or an effect runs");
@@ -258,7 +251,7 @@ static void close_parts(struct up *up)
     up_workers_close_store(up);
     up_deadline_phase(
         up, "a client, the collector of spans or the reader of the output does not read");
-    api_free(up);
+    up->options->front->free(up);
     serve_local_close(&up->local);
     tokens_close(up->tokens);
     if (up->listener_lock)
@@ -325,7 +318,7 @@ static void say_commands(struct up *up)
         commands = "detent start MACHINE ID, detent send ID EVENT, detent why ID";
     cli_say(
         up->cli, "In another terminal: %s, %sdetent stop\n", commands,
-        api_address(up) ? "detent console, " : "");
+        up_address(up) ? "detent console, " : "");
 }
 
 static void say_banner(struct up *up)
@@ -344,7 +337,7 @@ static void say_banner(struct up *up)
         return;
     say_what_runs(up);
     up_machines_say(up);
-    api_say(up);
+    up->options->front->say(up);
     say_commands(up);
 }
 
@@ -368,7 +361,7 @@ void up_tell_ready(struct up *up)
 /* The first line of a log, where a terminal has the banner. */
 static void log_ready(struct up *up)
 {
-    const char *address = api_address(up);
+    const char *address = up_address(up);
     char counts[COUNTS_MAX];
 
     if (!up->log)
@@ -550,7 +543,7 @@ static int prepare(struct up *up)
         r = serve_become(options->user, &error);
     if (r < 0) {
         cli_complain(up->cli, "%s", error.text);
-        return remote_exit(r);
+        return cli_exit_of_request(r);
     }
     serve_hide();
     return CLI_OK;
@@ -615,65 +608,3 @@ int up_run(struct cli *cli, struct up_options *options)
     }
     return run_file(cli, options);
 }
-
-static int run_command(struct cli *cli, const struct cli_args *args)
-{
-    struct up_options options = {
-        .path = args->values[OPTION_FILE],
-        .names = (const char *const *)args->operands,
-        .name_count = args->operand_count,
-        .journal = args->values[OPTION_JOURNAL],
-        .has_times = args->values[OPTION_TIMES] != NULL,
-        .is_quiet = args->values[OPTION_QUIET] != NULL,
-        .listen = args->values[OPTION_LISTEN],
-    };
-    struct det_error error = { 0 };
-    bool is_folder = false;
-
-    if (!options.path && options.name_count &&
-        serve_enter(options.names[0], &is_folder, &error) < 0) {
-        cli_complain(cli, "%s", error.text);
-        return CLI_NOT_FOUND;
-    }
-    if (is_folder) {
-        options.names++;
-        options.name_count--;
-    }
-    return up_run(cli, &options);
-}
-
-extern const struct cli_command cli_command_up;
-const struct cli_command cli_command_up = {
-    .name = "up",
-    .summary = "run the tasks, workers and machines of a detent.yaml",
-    .about =
-        "Checks the file, starts its tasks, and prints what they write, each line with the name "
-        "of\n"
-        "its task before it: | from its output, ! from its error stream, = what detent has to "
-        "say.\n"
-        "With names only these tasks, or the tasks of these groups, and what they depend on. A "
-        "folder\n"
-        "as the first one is the project; where it has no detent.yaml, its specs are served.\n"
-        "\n"
-        "Ctrl-C stops all tasks, dependents first; once more kills what is left. It ends by "
-        "itself\n"
-        "when no task is left, or all that is left waits for what has failed. While it runs, the\n"
-        "commands tree, tasks, slots, submit, restart, drain, stop and logs talk to it from "
-        "another\n"
-        "terminal.\n"
-        "\n"
-        "Exits with 0 when all tasks have completed or were stopped, 1 when one has failed for\n"
-        "good, 5 when one had to be killed at the end, 4 when it runs already.\n"
-        "\n"
-        "Workers of the file are supervised until it is stopped; the commands workers, worker, "
-        "desired and\n"
-        "observed look at them and change them.\n"
-        "\n"
-        "Machines of the file that say 'effects' are served from its store: their timers fire and\n"
-        "their effects run until it is stopped, and start, send, cancel and retry go through it. "
-        "Exits\n"
-        "with 74 when the store fails.",
-    .operand = { .form = "[FOLDER] [NAME...]", .least = 0, .most = CLI_OPERANDS_ANY },
-    .options = option_table,
-    .run = run_command,
-};

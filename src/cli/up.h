@@ -71,7 +71,31 @@
 
 enum up_state { UP_RUNNING, UP_DRAINING, UP_STOPPING, UP_OVER };
 
+struct up;
+
+/* The HTTP API as the daemon sees it: the command fills the table (api_front), the daemon calls it
+ * on its loop unless a line says otherwise. NULL: this daemon has no API. */
+struct up_front {
+    /* Binds the addresses, reads certificate and tokens: whatever can refuse a start. */
+    int (*prepare)(struct up *up, struct det_error *reterr);
+    int (*open)(struct up *up, struct det_error *reterr);
+    /* Takes no further request and answers those it has. Turns the loop. */
+    void (*close)(struct up *up);
+    void (*free)(struct up *up);
+    /* Reads certificate and key again, for new connections. */
+    void (*renew)(struct up *up);
+    /* True when one of their files has changed since it was read. */
+    bool (*has_new_files)(const struct up *up);
+    /* Prints the addresses for people. */
+    void (*say)(struct up *up);
+    /* The first address of a browser; NULL: there is none. */
+    const char *(*address)(const struct up *up);
+    /* Something was committed. Any thread. */
+    void (*notice)(struct up *up);
+};
+
 struct up_options {
+    const struct up_front *front;
     const char *path; /* of the file, as it is shown */
     const char *const *names;
     size_t name_count; /* 0: all tasks */
@@ -217,6 +241,9 @@ const struct config_group *up_find_group(const struct up *up, const char *name);
 bool up_is_in_group(const struct up *up, const char *group, const char *name);
 
 /* up.c */
+
+/* "http://127.0.0.1:7788", the first address of a browser; NULL: there is none. */
+const char *up_address(const struct up *up);
 
 /* The whole of `detent up` and of `detent serve`, in the folder we are in. An exit code. */
 DET_MUST_CHECK int up_run(struct cli *cli, struct up_options *options);

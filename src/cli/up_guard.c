@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "cli/socket.h"
+#include "cli/socket_place.h"
 #include "cli/up.h"
 #include "os/os.h"
 

@@ -11,7 +11,6 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "cli/api.h"
 #include "cli/store_parts.h"
 #include "cli/up_observe.h"
 
@@ -112,7 +111,7 @@ static void observe(void *user, const struct det_note *note)
     const struct about about = { machine->name, note->instance, note->trace, false };
 
     up_ask_observe(note);
-    api_notice(machines->up);
+    machines->up->options->front->notice(machines->up);
     up_observe_note(machines->up->observe, note);
     switch ((enum det_outcome)note->outcome) {
     case DET_GOTO:

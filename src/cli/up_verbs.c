@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/api.h"
 #include "cli/reload.h"
 #include "cli/up_json.h"
 #include "cli/up_workers.h"
@@ -188,7 +187,7 @@ static void run_status(
     status = json_pack(
         "{s:s?, s:s?, s:s, s:o, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
         "s:I, s:I, s:I, s:I}",
-        "api", api_address(up), "away", is_away ? away : NULL, "kind", "status", "project",
+        "api", up_address(up), "away", is_away ? away : NULL, "kind", "status", "project",
         cli_json_text(up->project), "process", (json_int_t)getpid(), "since",
         up_json_time(up->since), "state", states[up->state], "registered",
         (json_int_t)counts.registered, "queued", (json_int_t)counts.queued, "running",

@@ -7,7 +7,7 @@
 #include "cli/args.h"
 #include "cli/facts.h"
 #include "cli/follow.h"
-#include "cli/history.h"
+#include "cli/event_print.h"
 
 enum { OPTION_AFTER, OPTION_TIMEOUT, OPTION_MACHINE, OPTION_STORE };
 
