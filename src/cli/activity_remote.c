@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* activity_remote.c - asks the detent that serves a store what the effects of an instance do now. */
+/* activity_remote.c - asks the detent that serves a store what the effects of an instance do. */
 #include "cli/activity_remote.h"
 
 #include <string.h>
