@@ -7,7 +7,7 @@
  * one thread; so a machine of two cores is full. The bodies are the same, and both have a date. */
 #include <stdio.h>
 
-#include "console/http.h"
+#include "http/http.h"
 #include "wrk.h"
 
 static void answer_ours(void *context, struct http_exchange *exchange)

@@ -4,8 +4,8 @@
 # detent_layer(<folder> [PACKAGES <pkg-config name>...]): the sources of one folder of src/.
 #
 # Its *.c join the library (or the program, for the folder that src/LAYERS marks so), each *_test.c
-# becomes a test (tests.cmake). The packages are linked privately and end up in detent.pc and the CMake package.
-# A new file needs no line here: the build looks again whenever the folder changes.
+# becomes a test (tests.cmake). The packages are linked privately and end up in detent.pc and the
+# CMake package. A new file needs no line here: the build looks again whenever the folder changes.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
@@ -19,9 +19,18 @@ function(detent_package name ret)
     set(${ret} PkgConfig::${id} PARENT_SCOPE)
 endfunction()
 
+# Sets `ret` to the folder of a layer: rooms of the program are in src/program/.
+function(detent_folder layer ret)
+    set(folder "${PROJECT_SOURCE_DIR}/src/${layer}")
+    if(layer IN_LIST DETENT_PROGRAM_LAYERS)
+        set(folder "${PROJECT_SOURCE_DIR}/src/program/${layer}")
+    endif()
+    set(${ret} "${folder}" PARENT_SCOPE)
+endfunction()
+
 function(detent_layer folder)
     cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "PACKAGES")
-    set(path "${PROJECT_SOURCE_DIR}/src/${folder}")
+    detent_folder(${folder} path)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${path}/*.c")
     set(tests ${sources})
     list(FILTER sources EXCLUDE REGEX "_test\\.c$")
@@ -50,18 +59,23 @@ function(detent_layer folder)
     endif()
 endfunction()
 
-# The program: all but main.c is an archive, so that the tests beside the sources can link it.
-function(detent_program folder sources libraries)
-    set(main "${PROJECT_SOURCE_DIR}/src/${folder}/main.c")
+# A room of the program is an archive that links the rooms above its line in src/LAYERS, so that its
+# tests can link it; main.c is apart.
+function(detent_program room sources libraries)
+    detent_folder(${room} folder)
+    set(main "${folder}/main.c")
     list(REMOVE_ITEM sources "${main}")
-    add_library(detent_${folder} STATIC ${sources})
-    set_target_properties(detent_${folder} PROPERTIES LINKER_LANGUAGE C)
-    target_link_libraries(detent_${folder} PUBLIC detent_static ${libraries})
+    add_library(detent_${room} STATIC ${sources})
+    set_target_properties(detent_${room} PROPERTIES LINKER_LANGUAGE C)
+    target_include_directories(detent_${room} PUBLIC "${PROJECT_SOURCE_DIR}/src/program")
+    get_property(above GLOBAL PROPERTY DETENT_ROOM_ABOVE)
+    target_link_libraries(detent_${room} PUBLIC ${libraries} ${above} detent_static)
+    set_property(GLOBAL PROPERTY DETENT_ROOM_ABOVE detent_${room})
     if(EXISTS "${main}")
         add_executable(detent_program "${main}")
         set_target_properties(detent_program PROPERTIES
             OUTPUT_NAME detent RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
-        target_link_libraries(detent_program PRIVATE detent_${folder})
+        target_link_libraries(detent_program PRIVATE detent_${room})
         install(TARGETS detent_program RUNTIME)
     endif()
 endfunction()

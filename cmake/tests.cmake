@@ -12,7 +12,7 @@
 #                                         /* test: sanitized */  also label sanitized: it looks for
 #                                                                what sanitizers see; `make test`
 #                                                                runs it there only
-#                                         /* test: alone */      a program of its own, base.map_test,
+#                                         /* test: alone */      a program of its own, x.y_test,
 #                                                                for one with other link options or
 #                                                                that replaces functions of libc
 # detent_test(<name> COMMAND <...> [LABELS <...>] [TIMEOUT <seconds>] [COST <seconds>] [WAITS])
@@ -111,7 +111,8 @@ function(detent_unit_tests folder)
         detent_has_line("${file}" "^/\\* test: threads \\*/$" has_threads)
         detent_has_line("${file}" "^/\\* test: sanitized \\*/$" is_sanitized)
         detent_has_line("${file}" "^/\\* test: alone \\*/$" is_alone)
-        detent_has_line("${file}" "^#include \"(lib/postgres|store/postgres_test)\\.h\"$" waits)
+        detent_has_line("${file}"
+            "^#include \"(lib/postgres|store/postgres/postgres_test)\\.h\"$" waits)
         set(labels unit)
         set(more)
         if(has_threads)

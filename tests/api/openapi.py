@@ -11,7 +11,7 @@ import yaml
 from schema import Schemas
 
 TREE = Path(__file__).resolve().parents[2]
-FILE = TREE / "src/console/openapi.yaml"
+FILE = TREE / "src/program/api/openapi.yaml"
 CODES = set(re.findall(r"^DET_ERROR\((\w+),", (TREE / "include/detent/errors.def").read_text(),
                        re.MULTILINE))
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # Copyright the detent authors
-"""Who may do what: api_routes.def, openapi.yaml, docs/formats/tokens.md and the server agree.
+"""Who may do what: routes.def, openapi.yaml, docs/formats/tokens.md and the server agree.
 
     scopes.py DETENT NASTY_CHILD [PART_OF_A_NAME]
 """
@@ -23,7 +23,7 @@ OWN = {"redeem", "sign_out", "check_definition"}
 
 def routes():
     """Scope by method and path, as the server is made of it."""
-    text = (TREE / "src/cli/api_routes.def").read_text()
+    text = (TREE / "src/program/api/routes.def").read_text()
     return {(method, path): scope.lower() for method, path, scope in ROUTE.findall(text)}
 
 

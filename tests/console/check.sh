@@ -13,7 +13,7 @@ mkdir -p "$work"
 # Both tests may begin at the same time, and share what is built here.
 exec 8>"$work/lock"
 flock 8
-"$root/src/console/web/build" "$work/dist"
+"$root/src/program/api/web/build" "$work/dist"
 "$root/scripts/npm" "$here" "$work/npm"
 exec 8>&-
 export DETENT_DIST="$work/dist" DETENT_WEB="$root/build/web" DETENT_MODULES="$work/npm"

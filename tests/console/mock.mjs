@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the detent authors
 
-// A stand-in for the daemon: serves the console and answers as src/console/openapi.yaml says, from
+// A stand-in for the daemon: serves the console and answers as src/program/api/openapi.yaml says, from
 // a world in memory. It is for states that are rare in the real one, and for quick tests.
 //
 //   node mock.mjs DIST [PORT]    prints the link, and lives until it is ended

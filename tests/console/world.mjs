@@ -4,7 +4,7 @@
 // A small living world for the mock: orders that move, tasks that fail, slots that fill.
 //
 // It keeps a log with positions that skip, as the real one may, and answers with the objects of
-// src/console/openapi.yaml. Nothing in it is a copy of the engine: it only has to look right.
+// src/program/api/openapi.yaml. Nothing in it is a copy of the engine: it only has to look right.
 
 import { Workers } from "./workers.mjs";
 

@@ -5,7 +5,7 @@
  * every sync: what is left is of one schema or the other, and nothing in it is lost. */
 #include "crash/bed.h"
 #include "crash/cut.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 #include "store/upgrade_cases.h"
 
 #include <sqlite3.h>

@@ -258,7 +258,7 @@ def test_interrupt_ends_with_130():
 
 
 def test_every_command_speaks_json():
-    table = (TREE / "src/cli/commands.def").read_text()
+    table = (TREE / "src/program/commands/commands.def").read_text()
     # All but man, which is for the build, and kind_host, which detent starts.
     commands = len(re.findall(r"^CLI_COMMAND\((?!man\)|kind_host\))", table, flags=re.M))
     write("light.fsm", LIGHT)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "console/http_parse.h"
+#include "http/parse.h"
 
 #define COUNT_MAX 8
 

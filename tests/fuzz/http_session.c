@@ -11,7 +11,7 @@
 
 #include <detent/sim.h>
 
-#include "console/http_peer_test.h"
+#include "http/peer_test.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

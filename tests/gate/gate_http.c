@@ -5,8 +5,8 @@
  * memory: all that the HTTP server does but the calls of the system. */
 #include <string.h>
 
-#include "console/http_parts.h"
 #include "gate.h"
+#include "http/http_internal.h"
 
 static const char request[] = "GET /v1/machines/order/instances/o-1?with=timers HTTP/1.1\r\n"
                               "Host: 127.0.0.1:7788\r\n"

@@ -40,7 +40,7 @@ def main():
         value = shop.token("admin")
         done = subprocess.run(
             [program, "--config-file", str(HERE / "contract.toml"), "run",
-             str(TREE / "src/console/openapi.yaml"),
+             str(TREE / "src/program/api/openapi.yaml"),
              "--url", f"http://127.0.0.1:{daemon.port}", "-H", f"Authorization: Bearer {value}",
              "--checks", "all", "--continue-on-failure", "--max-response-time", "30",
              "--max-examples", os.environ.get("CONTRACT_FUZZ_EXAMPLES", "40"),

@@ -18,7 +18,7 @@ from pathlib import Path
 import yaml
 
 TREE = Path(__file__).resolve().parents[2]
-FILE = TREE / "src/console/openapi.yaml"
+FILE = TREE / "src/program/api/openapi.yaml"
 METHODS = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 # The words of OpenAPI 3.1 that we use, by the object that they stand in.
 WORDS = {

@@ -51,7 +51,7 @@ GATEWAY = re.compile(
     r"\b(det_machine_(?:step|choice))\s*\(|(?:->|\.)(table\s*\[)|"
     r"machine(?:->|\.)(effects\s*\[(?!\w*\]\.name))"
 )
-GATEWAY_FOLDERS = {("src", "machine"), ("src", "runtime"), ("src", "worker"), ("src", "cli")}
+GATEWAY_FOLDERS = {("src", "machine"), ("src", "runtime"), ("src", "worker"), ("src", "program")}
 GATEWAY_FILE = Path("src/supervise/gateway.c")
 SYSTEM = re.compile(
     r"(sys|linux|asm|net|netinet|arpa)/.*|(pthread|threads|unistd|time|fcntl|signal|poll|dirent|"
@@ -101,6 +101,11 @@ def read_layers(path):
                 allowed = set(filter(None, word[5:].split(",")))
         layers[words[0]] = (allowed | {words[0]}, set(words[1:]))
     return layers
+
+
+def room_of(path):
+    """The name in LAYERS of the folder that a file of src/ is in."""
+    return path.parts[2 if path.parts[1] == "program" else 1]
 
 
 def blank(match):
@@ -238,7 +243,7 @@ class Check:
         test = is_test(path)
         if not is_src and path.parts[0] != "include":
             return
-        allowed, marks = self.layers.get(path.parts[1] if is_src else "", (set(), set()))
+        allowed, marks = self.layers.get(room_of(path) if is_src else "", (set(), set()))
         for number, line in enumerate(text.splitlines(), 1):
             match = re.match(r'\s*#\s*include\s*([<"])([^">]*)', line)
             if not match:
@@ -246,7 +251,7 @@ class Check:
             sign, name = match.groups()
             folder = name.split("/")[0] if "/" in name else ""
             if sign == '"' and folder not in allowed and not (test and folder in {"", "lib"}):
-                owner = path.parts[1] if is_src else "a public header"
+                owner = room_of(path) if is_src else "a public header"
                 self.report("layers", path, number, f"{owner} may not include {name}")
             if sign == "<" and SYSTEM.fullmatch(name) and "system" not in marks and not test:
                 self.report("system-header", path, number, name)

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* batch.c - sends that have nothing to do with each other, in one request.
+ *
+ *     read all --> decode all --> submit all ... the last that ends posts the answer
+ *     http thread  the same, or   http thread
+ *                  a lane: much
+ *
+ * Each is submitted for itself, and the writers of the runtime put into one commit what they find.
+ * What cannot be read, or is too much, is refused as a whole before anything is decoded; what there
+ * is not is the result of the one.
+ *
+ * The Idempotency-Key of the request gives every send an event id of its own, "KEY:NUMBER", where
+ * it brings none: so the store keeps it, and the same batch again has the first answers. */
+#include <string.h>
+
+#include "api/instance_writes.h"
+#include "store/store.h"
+
+#define BATCH_MAX 1000
+/* More than this would keep the http thread for milliseconds. */
+#define DECODED_AT_ONCE (256u << 10)
+#define KEY_MAX         (DET_ID_MAX - 5) /* with ":1000" behind it */
+
+/* What one says. */
+struct wanted {
+    const char *machine, *event;
+    struct det_view data;
+};
+
+struct item {
+    struct item *next;
+    struct wanted wanted;
+    struct det_send send;
+    struct det_error error;
+    struct batch *batch;
+    struct det_span *span;
+};
+
+struct batch {
+    struct api_call *call;
+    struct item *first, **last;
+    size_t count;
+    bool is_wrong;
+    atomic_size_t left; /* that have not ended, and one while they are being submitted */
+    struct det_post post;
+};
+
+/* Answering. */
+
+static void put_result(struct batch *batch, struct item *item)
+{
+    struct line *line = &batch->call->line;
+    const struct det_send *send = &item->send;
+
+    api_end_span(batch->call, item->span, send->machine, send->result, &send->sent, &item->error);
+    if (send->result == 0) {
+        api_write_sent(line, send->machine, send->instance, api_event_name(send), &send->sent);
+        return;
+    }
+    line_open(line, NULL, '{');
+    api_error_line(batch->call->api, line, send->result, &item->error);
+    line_close(line, '}');
+}
+
+static void finish_batch(void *argument)
+{
+    struct batch *batch = argument;
+    struct line *line = &batch->call->line;
+    size_t failed = 0;
+
+    line_open(line, NULL, '{');
+    line_open(line, "items", '[');
+    for (struct item *item = batch->first; item; item = item->next) {
+        put_result(batch, item);
+        failed += item->send.result != 0;
+    }
+    line_close(line, ']');
+    line_number(line, "failed", failed);
+    line_close(line, '}');
+    api_finish(batch->call);
+}
+
+static void end_one(struct batch *batch)
+{
+    if (atomic_fetch_sub(&batch->left, 1) != 1)
+        return;
+    batch->post = (struct det_post){ .run = finish_batch, .argument = batch };
+    det_loop_post(batch->call->api->loop, &batch->post);
+}
+
+/* On a writer of the runtime. */
+static void on_sent(struct det_send *send)
+{
+    struct item *item = send->user;
+
+    end_one(item->batch);
+}
+
+/* Reading. */
+
+/* An error if that cannot be what is asked for. */
+static int read_item(struct batch *batch, struct item *item, struct det_view text)
+{
+    struct api_call *call = batch->call;
+    struct wanted *ret = &item->wanted;
+    struct det_send *send = &item->send;
+    struct members members;
+    int r;
+
+    r = api_object(
+        &members, &call->arena, text, "machine id event payload data event_id expected",
+        &item->error);
+    if (r < 0)
+        return r;
+    ret->machine = members_text(&members, "machine");
+    send->instance = members_text(&members, "id");
+    ret->event = members_text(&members, "event");
+    if (members_find(&members, "event_id"))
+        send->options.event_id = members_text(&members, "event_id");
+    api_read_expected(&members, &send->options.expected);
+    if (members.has_failed)
+        return DET_ERR_NO_MEMORY;
+    if (!members.wrong[0])
+        return api_payload(&members, &ret->data, &item->error);
+    return det_error_set(
+        &item->error, DET_ERR_INVALID, "'%s' is missing, or not what it should be", members.wrong);
+}
+
+/* The machine, and room for the event. */
+static int find_item(struct batch *batch, struct item *item)
+{
+    struct det_send *send = &item->send;
+
+    send->machine = api_find_served(batch->call->api, item->wanted.machine);
+    if (send->machine)
+        return api_take_room(batch->call, send->machine->event_size, &item->error);
+    send->result = det_error_set(
+        &item->error, DET_ERR_NOT_FOUND, "no machine '%.60s' is served here", item->wanted.machine);
+    return 0;
+}
+
+static int give_key(struct batch *batch, struct item *item)
+{
+    struct api_call *call = batch->call;
+
+    if (!call->key || item->send.options.event_id)
+        return 0;
+    item->send.options.event_id = det_arena_format(&call->arena, "%s:%zu", call->key, batch->count);
+    if (!item->send.options.event_id)
+        return det_error_set(&item->error, DET_ERR_NO_MEMORY, "there is no memory left");
+    return 0;
+}
+
+static int fill_item(struct batch *batch, struct item *item, struct det_view element)
+{
+    int r;
+
+    r = read_item(batch, item, element);
+    if (r == 0)
+        r = give_key(batch, item);
+    if (r < 0)
+        return r;
+    item->batch = batch;
+    item->send.options.error = &item->error;
+    item->send.done = on_sent;
+    item->send.user = item;
+    return find_item(batch, item);
+}
+
+static int add_item(void *context, struct det_view element)
+{
+    struct batch *batch = context;
+    struct item *item;
+    int r;
+
+    if (batch->count++ == BATCH_MAX)
+        return DET_ERR_LIMIT;
+    item = det_arena_alloc(&batch->call->arena, sizeof *item);
+    if (!item)
+        return DET_ERR_NO_MEMORY;
+    *batch->last = item;
+    batch->last = &item->next;
+    r = fill_item(batch, item, element);
+    if (r == 0)
+        return 0;
+    batch->is_wrong = true;
+    api_fail(
+        batch->call, r, "send %zu: %s", batch->count,
+        item->error.text[0] ? item->error.text : det_error_text(r));
+    return r;
+}
+
+static bool read_batch(struct batch *batch)
+{
+    struct api_call *call = batch->call;
+    struct members *members = api_body(call, "sends");
+    int r;
+
+    if (!members)
+        return false;
+    if (call->key && (!det_store_id_is_valid(call->key) || strlen(call->key) > KEY_MAX)) {
+        api_fail(
+            call, DET_ERR_INVALID,
+            "the Idempotency-Key of a batch has 1 to %d characters of A-Z a-z 0-9 . _ : -",
+            KEY_MAX);
+        return false;
+    }
+    r = members_each(members, "sends", add_item, batch);
+    if (batch->is_wrong)
+        return false;
+    if (r == DET_ERR_NO_MEMORY) {
+        api_fail(call, r, "there is no memory left");
+        return false;
+    }
+    if (r == DET_ERR_LIMIT || (r == 0 && batch->count == 0 && !members->wrong[0])) {
+        api_fail(call, DET_ERR_INVALID, "a batch has 1 to %d sends", BATCH_MAX);
+        return false;
+    }
+    return api_body_is_right(call, members);
+}
+
+/* Decoding: here, or in a lane. */
+static void decode_all(struct api_call *call)
+{
+    struct batch *batch = call->own;
+
+    for (struct item *item = batch->first; item; item = item->next) {
+        struct det_send *send = &item->send;
+        void *event = NULL;
+
+        if (send->result == 0)
+            send->result = api_read_event(
+                call, send->machine, item->wanted.event, item->wanted.data, &event, &item->error);
+        send->event = event;
+    }
+}
+
+/* Sending. */
+
+/* Once it is submitted, its result is written by another thread. */
+static void submit(struct batch *batch, struct item *item)
+{
+    struct det_send *send = &item->send;
+    int r;
+
+    if (send->result < 0) {
+        end_one(batch);
+        return;
+    }
+    send->options.trace = api_begin_span(
+        batch->call, &item->span,
+        &(struct det_episode_what){ "send", send->machine->name, send->instance,
+                                    api_event_name(send) });
+    r = det_runtime_submit(api_runtime(batch->call->api), send);
+    if (r < 0) {
+        send->result = r;
+        end_one(batch);
+    }
+}
+
+static void submit_all(struct api_call *call)
+{
+    struct batch *batch = call->own;
+    struct item *next;
+
+    atomic_store(&batch->left, batch->count + 1);
+    for (struct item *item = batch->first; item; item = next) {
+        next = item->next;
+        submit(batch, item);
+    }
+    end_one(batch);
+}
+
+void api_batch(struct api_call *call)
+{
+    struct batch *batch = det_arena_alloc(&call->arena, sizeof *batch);
+
+    if (!batch) {
+        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+        api_finish(call);
+        return;
+    }
+    batch->call = call;
+    batch->last = &batch->first;
+    call->own = batch;
+    if (!read_batch(batch)) {
+        api_finish(call);
+    } else if (call->decoded > DECODED_AT_ONCE) {
+        call->then = submit_all;
+        api_defer(call, decode_all);
+    } else {
+        decode_all(call);
+        submit_all(call);
+    }
+}

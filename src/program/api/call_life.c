@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* call_life.c - one request of the API from its match to its answer. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "api/api_internal.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "store/store.h"
+
+struct status {
+    int code;
+    unsigned status;
+};
+
+/* What is not here is 500: nobody knows whether it happened. */
+static const struct status statuses[] = {
+    { DET_ERR_INVALID, 400 },
+    { DET_ERR_MALFORMED, 400 },
+    { DET_ERR_TRUNCATED, 400 },
+    { DET_ERR_UNKNOWN_FIELD, 400 },
+    { DET_ERR_DUPLICATE_FIELD, 400 },
+    { DET_ERR_MISSING_FIELD, 400 },
+    { DET_ERR_TYPE, 400 },
+    { DET_ERR_RANGE, 400 },
+    { DET_ERR_OVERFLOW, 400 },
+    { DET_ERR_NOT_FOUND, 404 },
+    { DET_ERR_EXISTS, 409 },
+    { DET_ERR_CONFLICT, 409 },
+    { DET_ERR_UNHANDLED, 422 },
+    { DET_ERR_REFUSED, 422 },
+    { DET_ERR_STOPPED, 422 },
+    { DET_ERR_ACTION_FAILED, 422 },
+    { DET_ERR_UNBOUND, 501 },
+    { DET_ERR_UNSUPPORTED, 501 },
+    { DET_ERR_LOCKED, 423 },
+    { DET_ERR_LOCK_LOST, 423 },
+    { DET_ERR_LIMIT, 422 },
+    { DET_ERR_BUSY, 503 },
+    { DET_ERR_CONTENTION, 503 },
+    { DET_ERR_CLOSED, 503 },
+    { DET_ERR_NO_MEMORY, 503 },
+    { DET_ERR_READ_ONLY, 503 },
+    { DET_ERR_CANCELLED, 503 },
+    { DET_ERR_TIMEOUT, 504 },
+    { DET_ERR_NO_SPACE, 507 },
+    { DET_ERR_VERSION, 409 },
+    { DET_ERR_DEFINITION, 422 },
+};
+
+unsigned api_status_of(int code)
+{
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+        if (statuses[i].code == code)
+            return statuses[i].status;
+    }
+    return 500;
+}
+
+static const char *copy_header(
+    struct api_call *call, const struct http_request *request, const char *name, bool *has_failed)
+{
+    const char *value = http_header(request, name);
+    const char *copy = value ? det_arena_copy(&call->arena, value) : NULL;
+
+    *has_failed |= value && !copy;
+    return copy;
+}
+
+/* What is no traceparent counts as none, as the W3C wants it. */
+static const struct det_trace_context *read_trace(
+    struct api_call *call, const struct http_request *request)
+{
+    const char *value = http_header(request, "traceparent");
+    struct det_trace_context *trace = value ? det_arena_alloc(&call->arena, sizeof *trace) : NULL;
+
+    return trace && det_trace_parse(value, strlen(value), trace) == 0 ? trace : NULL;
+}
+
+static void close_call(struct api_call *call)
+{
+    struct api *api = call->api;
+
+    api->calls--;
+    det_list_remove(&call->late_node);
+    atomic_fetch_sub(&api->decoded, call->decoded);
+    line_deinit(&call->line);
+    line_deinit(&call->aside);
+    det_arena_deinit(&call->arena);
+    DET_DELETE(api->allocator, call);
+}
+
+bool api_is_read(const struct api_route *route)
+{
+    return (route->scope == TOKENS_READ || route->scope == TOKENS_METRICS) &&
+           route->method != HTTP_DELETE;
+}
+
+/* Its answer, if there will be one, is for nobody. */
+static void leave(struct api_call *call)
+{
+    call->exchange = NULL;
+    det_list_remove(&call->late_node);
+    if (api_lane_leave(call))
+        api_finish(call);
+}
+
+static void on_gone(void *user)
+{
+    leave(user);
+}
+
+/* Answers in time. Calls come in the order of their deadlines, so the first one is looked at. */
+
+static void set_late(struct api *api)
+{
+    struct det_list *first = api->late_calls.next;
+
+    api->is_late_set =
+        first != &api->late_calls &&
+        det_loop_timer_set(
+            api->loop, &api->late, DET_CONTAINER(first, struct api_call, late_node)->late_at) == 0;
+}
+
+/* What it does has the memory of the call, so the answer is made without that. */
+static void end_late(struct api_call *call)
+{
+    struct http_exchange *exchange = call->exchange;
+    bool is_read = api_is_read(call->route);
+
+    leave(call);
+    api_refuse(
+        exchange, 504, det_error_name(DET_ERR_TIMEOUT),
+        is_read ? "it takes longer than http.limits.request_time"
+                : "it takes longer than http.limits.request_time, and may still happen: ask again "
+                  "with the same Idempotency-Key, or look");
+}
+
+static void on_late(void *argument)
+{
+    struct api *api = argument;
+    det_time now = det_loop_now(api->loop);
+    struct det_list *first;
+
+    while ((first = api->late_calls.next) != &api->late_calls) {
+        struct api_call *call = DET_CONTAINER(first, struct api_call, late_node);
+
+        if (call->late_at > now)
+            break;
+        end_late(call);
+    }
+    set_late(api);
+}
+
+/* The timer is not moved for each call: when it comes it looks who is the first then. */
+static void await(struct api_call *call)
+{
+    struct api *api = call->api;
+
+    call->late_at = det_loop_now(api->loop) + api->http.request_time;
+    det_list_append(&api->late_calls, &call->late_node);
+    if (!api->is_late_set)
+        set_late(api);
+}
+
+void api_calls_open(struct api *api)
+{
+    det_list_init(&api->late_calls);
+    det_list_init(&api->guesses);
+    api->late = (struct det_timer){ .run = on_late, .argument = api };
+}
+
+void api_call_streams(struct api_call *call)
+{
+    det_list_remove(&call->late_node);
+}
+
+struct api_call *api_call_open(
+    struct api *api, struct http_exchange *exchange, const struct api_route *route,
+    const char *const *parameters, const struct url *url, struct det_arena *arena_take)
+{
+    const struct http_request *request = http_request(exchange);
+    struct api_call *call = DET_NEW(api->allocator, struct api_call);
+    bool has_failed = false;
+    char *body;
+
+    if (!call) {
+        det_arena_deinit(arena_take);
+        return NULL;
+    }
+    api->calls++;
+    det_list_init(&call->lane_node);
+    det_list_init(&call->late_node);
+    call->api = api;
+    call->route = route;
+    call->arena = *arena_take;
+    call->url = *url;
+    memcpy(call->parameters, parameters, sizeof call->parameters);
+    line_init(&call->line, api->allocator);
+    line_init(&call->aside, api->allocator);
+    call->key = copy_header(call, request, "idempotency-key", &has_failed);
+    call->trace = read_trace(call, request);
+    (void)det_text_copy(
+        call->who, sizeof call->who, ((const struct api_note *)http_note(exchange))->who);
+    if (api_is_audited(route)) {
+        call->deed = api_deed(&call->arena, exchange);
+        has_failed |= !call->deed;
+    }
+    call->peer = det_arena_copy(&call->arena, request->peer);
+    has_failed |= !call->peer;
+    body = request->body_size ? det_arena_copy_n(&call->arena, request->body, request->body_size)
+                              : NULL;
+    has_failed |= request->body_size && !body;
+    call->body = det_view_of(body ? body : "", request->body_size);
+    if (has_failed) {
+        close_call(call);
+        return NULL;
+    }
+    call->exchange = exchange;
+    http_keep(exchange, on_gone, NULL, call);
+    await(call);
+    return call;
+}
+
+static bool is_kept_back(struct api_call *call)
+{
+    return call->guessed && api_keep_back(call->api, call->exchange, call->wait, call->guessed);
+}
+
+void api_finish(struct api_call *call)
+{
+    struct det_buffer *text = &call->line.text;
+    static const struct http_header later = { "retry-after", "1" };
+    struct http_answer answer = { .headers = &later };
+
+    if (det_buffer_status(text) < 0)
+        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (det_buffer_status(text) < 0) /* Not even for the error. */
+        answer.status = 503;
+    else
+        answer.status = call->status ? call->status : 200;
+    answer.body = det_buffer_text(text);
+    answer.body_size = text->size;
+    answer.type = call->type ? call->type : "application/json";
+    answer.header_count = answer.status == 503;
+    answer.shall_close = call->guessed;
+    if (call->deed)
+        api_audit(call->api, call->deed, answer.status);
+    if (call->exchange && !is_kept_back(call))
+        http_answer(call->exchange, &answer);
+    close_call(call);
+}
+
+static void run_deferred(void *argument)
+{
+    struct api_call *call = argument;
+
+    if (!api_is_read(call->route) || !atomic_load(&call->is_left))
+        call->deferred(call);
+    if (call->reader)
+        api_reader_give(call->api, call->reader);
+    call->reader = NULL;
+}
+
+static void finish_deferred(void *argument)
+{
+    struct api_call *call = argument;
+
+    api_lane_done(call);
+    if (call->job.is_dropped)
+        api_fail(call, DET_ERR_CLOSED, CLI_SHUTDOWN);
+    if (call->then && !call->status)
+        call->then(call);
+    else
+        api_finish(call);
+}
+
+void api_defer(struct api_call *call, void (*run)(struct api_call *call))
+{
+    /* Who has asked `up` first may have lost its client meanwhile, and lanes ask for it. */
+    if (!call->exchange && api_is_read(call->route)) {
+        api_finish(call);
+        return;
+    }
+    call->deferred = run;
+    call->job = (struct det_job){
+        .run = run_deferred, .done = finish_deferred, .argument = call, .loop = call->api->loop
+    };
+    if (api_lane_add(call))
+        return;
+    api_fail(call, DET_ERR_BUSY, "more is asked for than can be answered: ask again in a while");
+    api_finish(call);
+}
+
+/* Failing. */
+
+void api_fail_with(struct api_call *call, int code, const struct det_error *error)
+{
+    det_buffer_clear(&call->line.text);
+    call->line.needs_comma = false;
+    /* A key that was used for something else is a mistake in the request. */
+    call->status = code == DET_ERR_CONFLICT && error->is_id_used ? 422 : api_status_of(code);
+    call->type = NULL;
+    line_open(&call->line, NULL, '{');
+    api_error_line(call->api, &call->line, code, error);
+    line_close(&call->line, '}');
+}
+
+void api_fail(struct api_call *call, int code, const char *format, ...)
+{
+    struct det_error error = { .code = code };
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(error.text, sizeof error.text, format, arguments);
+    va_end(arguments);
+    api_fail_with(call, code, &error);
+}
+
+/* The query. */
+
+const char *api_query(const struct api_call *call, const char *key)
+{
+    return url_value(&call->url, key);
+}
+
+bool api_query_number(
+    struct api_call *call, const char *key, uint64_t least, uint64_t most, uint64_t *ret)
+{
+    const char *text = api_query(call, key);
+    uint64_t number = 0;
+
+    if (!text)
+        return true;
+    if (det_parse_u64(det_view_text(text), &number) < 0 || number < least || number > most) {
+        api_fail(
+            call, DET_ERR_INVALID, "'%s' is a number from %llu to %llu", key,
+            (unsigned long long)least, (unsigned long long)most);
+        return false;
+    }
+    *ret = number;
+    return true;
+}
+
+bool api_query_id(struct api_call *call, const char *key, const char **ret)
+{
+    const char *text = api_query(call, key);
+
+    if (text && !det_store_id_is_valid(text)) {
+        api_fail(
+            call, DET_ERR_INVALID, "'%s' has 1 to %d characters of A-Z a-z 0-9 . _ : -", key,
+            DET_ID_MAX);
+        return false;
+    }
+    *ret = text;
+    return true;
+}
+
+bool api_page_is_full(const struct api_call *call)
+{
+    return call->line.text.size >= API_PAGE_BYTES;
+}
+
+bool api_query_limit(struct api_call *call, size_t *ret)
+{
+    uint64_t limit = API_LIMIT;
+    bool is_right = api_query_number(call, "limit", 1, API_LIMIT_MAX, &limit);
+
+    *ret = (size_t)limit;
+    return is_right;
+}
+
+bool api_query_bool(struct api_call *call, const char *key, bool *ret)
+{
+    const char *text = api_query(call, key);
+
+    if (!text)
+        return true;
+    *ret = strcmp(text, "true") == 0;
+    if (*ret || strcmp(text, "false") == 0)
+        return true;
+    api_fail(call, DET_ERR_INVALID, "'%s' is true or false", key);
+    return false;
+}
+
+bool api_query_time(struct api_call *call, const char *key, det_time *ret)
+{
+    const char *text = api_query(call, key);
+
+    if (!text || det_parse_time(det_view_text(text), ret) == 0)
+        return true;
+    api_fail(call, DET_ERR_INVALID, "'%s' is a time such as 2026-01-31T10:00:00Z", key);
+    return false;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* client_error.c - what a client is shown of an error.
+ *
+ * A text that names the store, by its path, its address or the words of its server, is for the
+ * operator: clients get a fixed sentence instead, and the log of `up` gets the text. Texts may be
+ * cut and may quote paths in the middle, so the beginning of a path is enough to hide all. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/api_internal.h"
+#include "daemon/daemon.h"
+
+/* How much of a path or an address has to be there. */
+#define PLACE_SIZE 12
+
+static bool has_place(const char *text, const char *place)
+{
+    char beginning[PLACE_SIZE + 1];
+    size_t size = place ? strcspn(place, "?") : 0;
+
+    if (size == 0)
+        return false;
+    snprintf(beginning, sizeof beginning, "%.*s", (int)size, place);
+    for (const char *at = text; (at = strstr(at, beginning)); at++) {
+        if (at == text || !isalnum((unsigned char)at[-1]))
+            return true;
+    }
+    return false;
+}
+
+bool api_names_store(const char *text, const char *address, const char *url)
+{
+    const char *colon = address ? strchr(address, ':') : NULL;
+
+    return strstr(text, "PostgreSQL: ") || has_place(text, address) || has_place(text, url) ||
+           has_place(text, colon ? colon + 1 : NULL);
+}
+
+static void write_text(
+    const struct api *api, struct line *line, int code, const struct det_error *error)
+{
+    bool has_text = error->code == code && error->text[0];
+    char text[DET_ERROR_TEXT_MAX];
+
+    if (!has_text || !api_names_store(error->text, api->address, api->url)) {
+        line_text(line, "text", has_text ? error->text : det_error_text(code));
+        return;
+    }
+    up_store_report(api->up, error->text);
+    snprintf(
+        text, sizeof text, "the store: %s; the log of detent up has the reason",
+        det_error_text(code));
+    line_text(line, "text", text);
+}
+
+void api_error_line(
+    const struct api *api, struct line *line, int code, const struct det_error *error)
+{
+    line_open(line, "error", '{');
+    line_text(line, "code", det_error_name(code));
+    write_text(api, line, code, error);
+    if (error->state)
+        line_text(line, "state", error->state);
+    if (error->event)
+        line_text(line, "event", error->event);
+    if (code == DET_ERR_CONFLICT && (error->expected || error->actual)) {
+        line_number(line, "expected", error->expected);
+        line_number(line, "actual", error->actual);
+    }
+    line_close(line, '}');
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* counts.c - how much of what there is: machines with their instances by state, the store. */
+#include "api/counts.h"
+
+#include <string.h>
+
+#include "api/api_internal.h"
+#include "base/memory.h"
+#include "daemon/telemetry.h"
+#include "observe/stock.h"
+#include "os/os.h"
+
+/* A count is good for so long, and for so many times what it took. */
+#define COUNT_SPAN   (DET_SECOND / 2)
+#define COUNT_FACTOR 20
+
+struct counted {
+    const char *machine, *state; /* state NULL: of the machine */
+    uint64_t running, stopped, timers, effects, dead;
+};
+
+/* All of it under the lock. */
+struct api_counts {
+    struct det_mutex *lock;
+    struct det_arena arena;
+    struct det_buffer rows; /* struct counted */
+    uint64_t bytes;
+    det_time next; /* monotonic: when it is counted again; 0: it never was */
+};
+
+int api_counts_open(struct api *api, struct det_error *reterr)
+{
+    struct api_counts *counts = DET_NEW(api->allocator, struct api_counts);
+    int r = DET_ERR_NO_MEMORY;
+
+    if (counts) {
+        api->counts = counts;
+        det_arena_init(&counts->arena, api->allocator);
+        det_buffer_init(&counts->rows, api->allocator);
+        r = det_mutex_open(api->world, &counts->lock);
+    }
+    return r < 0 ? det_error_set(reterr, r, "%s", det_error_text(r)) : 0;
+}
+
+void api_counts_close(struct api *api)
+{
+    struct api_counts *counts = api->counts;
+
+    if (!counts)
+        return;
+    det_mutex_close(api->world, counts->lock);
+    det_buffer_deinit(&counts->rows);
+    det_arena_deinit(&counts->arena);
+    DET_DELETE(api->allocator, counts);
+    api->counts = NULL;
+}
+
+static int take_count(void *context, const struct det_store_counted *row)
+{
+    struct api_counts *counts = context;
+    struct counted counted = {
+        .machine = det_arena_copy(&counts->arena, row->machine),
+        .state = row->state ? det_arena_copy(&counts->arena, row->state) : NULL,
+        .running = row->running,
+        .stopped = row->stopped,
+        .timers = row->timers,
+        .effects = row->effects,
+        .dead = row->dead,
+    };
+
+    if (!counted.machine || (row->state && !counted.state))
+        return DET_ERR_NO_MEMORY;
+    det_buffer_append(&counts->rows, &counted, sizeof counted);
+    return det_buffer_status(&counts->rows);
+}
+
+static int count(struct api *api, struct det_store *store)
+{
+    struct api_counts *counts = api->counts;
+    det_time began = det_world_now(api->world, DET_CLOCK_MONOTONIC), took;
+    int r;
+
+    if (began < counts->next)
+        return 0;
+    det_arena_deinit(&counts->arena);
+    det_arena_init(&counts->arena, api->allocator);
+    det_buffer_clear(&counts->rows);
+    r = det_store_count(store, take_count, counts, &counts->bytes);
+    took = det_world_now(api->world, DET_CLOCK_MONOTONIC) - began;
+    counts->next = r < 0 ? 0 : began + took + COUNT_SPAN + COUNT_FACTOR * took;
+    return r;
+}
+
+/* The row of a state; NULL: no instance is in it. */
+static const struct counted *find_state(
+    const struct counted *rows, size_t count, const char *machine, const char *state)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].state && strcmp(rows[i].machine, machine) == 0 &&
+            strcmp(rows[i].state, state) == 0)
+            return &rows[i];
+    }
+    return NULL;
+}
+
+static void write_state(
+    struct line *line, const char *name, unsigned flags, const struct counted *row)
+{
+    line_open(line, NULL, '{');
+    line_text(line, "name", name);
+    line_bool(line, "initial", flags & DET_STATE_INITIAL);
+    line_bool(line, "final", flags & DET_STATE_FINAL);
+    line_text(line, "health", det_state_health_name(flags));
+    line_number(line, "instances", row ? row->running : 0);
+    line_number(line, "stopped", row ? row->stopped : 0);
+    line_close(line, '}');
+}
+
+/* All states of the definition, in its order; of one that cannot be read those that have
+ * instances. */
+static void write_states(
+    struct line *line, const struct det_machine *machine, const struct counted *rows, size_t count,
+    const char *name)
+{
+    line_open(line, "states", '[');
+    for (unsigned i = 0; machine && i < machine->state_count; i++)
+        write_state(
+            line, machine->states[i].name, machine->states[i].flags,
+            find_state(rows, count, name, machine->states[i].name));
+    for (size_t i = 0; !machine && i < count; i++) {
+        if (rows[i].state && strcmp(rows[i].machine, name) == 0)
+            write_state(line, rows[i].state, 0, &rows[i]);
+    }
+    line_close(line, ']');
+}
+
+/* How many instances are in a final state and have not stopped. */
+static uint64_t final_of(
+    const struct det_machine *machine, const struct counted *rows, size_t count, const char *name)
+{
+    uint64_t final = 0;
+
+    for (unsigned i = 0; machine && i < machine->state_count; i++) {
+        const struct counted *row = find_state(rows, count, name, machine->states[i].name);
+
+        if (row && machine->states[i].flags & DET_STATE_FINAL)
+            final += row->running;
+    }
+    return final;
+}
+
+static void write_machine(
+    struct api_call *call, const char *name, const struct counted *rows, size_t count)
+{
+    const struct det_machine *machine = api_reader_find(call->reader, name);
+    const struct counted none = { .machine = name }, *own = &none;
+    struct line *line = &call->line;
+    uint64_t final;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!rows[i].state && strcmp(rows[i].machine, name) == 0)
+            own = &rows[i];
+    }
+    line_open(line, NULL, '{');
+    line_text(line, "name", name);
+    line_number(line, "version", machine ? machine->version : 0);
+    line_bool(line, "served", api_find_served(call->api, name) != NULL);
+    write_states(line, machine, rows, count, name);
+    final = final_of(machine, rows, count, name);
+    line_number(line, "active", own->running - (final < own->running ? final : own->running));
+    line_number(line, "final", final);
+    line_number(line, "stopped", own->stopped);
+    line_number(line, "timers", own->timers);
+    line_number(line, "effects", own->effects);
+    line_number(line, "dead", own->dead);
+    line_close(line, '}');
+}
+
+/* Counting again frees the rows, so they are written under the lock: a few microseconds. */
+bool api_counts_write(struct api_call *call, uint64_t *ret_bytes)
+{
+    struct api *api = call->api;
+    struct cli_store *store = &call->reader->store;
+    const struct counted *rows;
+    size_t count_of_rows;
+    int r;
+
+    det_mutex_lock(api->world, api->counts->lock);
+    r = count(api, store->store);
+    rows = (const struct counted *)(const void *)api->counts->rows.data;
+    count_of_rows = api->counts->rows.size / sizeof *rows;
+    for (const struct store_machine *m = store->machines; r == 0 && m; m = m->next)
+        write_machine(call, m->name, rows, count_of_rows);
+    if (ret_bytes)
+        *ret_bytes = api->counts->bytes;
+    det_mutex_unlock(api->world, api->counts->lock);
+    if (r < 0)
+        api_fail(call, r, "%s", det_error_text(r));
+    return r == 0;
+}
+
+uint64_t api_counts_dead(struct api *api)
+{
+    const struct counted *rows;
+    uint64_t dead = 0;
+
+    det_mutex_lock(api->world, api->counts->lock);
+    rows = (const struct counted *)(const void *)api->counts->rows.data;
+    for (size_t i = 0; i < api->counts->rows.size / sizeof *rows; i++)
+        dead += rows[i].state ? 0 : rows[i].dead;
+    det_mutex_unlock(api->world, api->counts->lock);
+    return dead;
+}
+
+void api_get_machines(struct api_call *call)
+{
+    line_open(&call->line, NULL, '{');
+    line_open(&call->line, "items", '[');
+    /* Without a store there are none. */
+    if (call->api->address && (!api_reader_take(call) || !api_counts_write(call, NULL)))
+        return;
+    line_close(&call->line, ']');
+    line_close(&call->line, '}');
+}
+
+void api_get_store(struct api_call *call)
+{
+    struct api *api = call->api;
+    struct line *line = &call->line;
+    char away[256];
+    uint64_t bytes = 0;
+    const struct det_store *store;
+    bool is_away;
+
+    if (!api_reader_take(call))
+        return;
+    store = call->reader->store.store;
+    line_open(line, NULL, '{');
+    line_text(line, "url", api->url);
+    line_text(line, "identity", store->identity);
+    line_number(line, "schema", store->schema);
+    line_bool(line, "shared", store->ops->is_shared);
+    is_away =
+        store->ops->is_away && store->ops->is_away(call->reader->store.store, away, sizeof away);
+    line_text(line, "away", is_away ? away : NULL);
+    line_open(line, "machines", '[');
+    if (!api_counts_write(call, &bytes))
+        return;
+    line_close(line, ']');
+    line_number(line, "bytes", bytes);
+    line_close(line, '}');
+}
+
+/* Metrics: what the store holds is counted for them no more often than for others. */
+
+static void set_effects(const struct api *api)
+{
+    struct det_metrics *metrics = api->up->observe->metrics;
+    struct det_runtime_counts counts = { 0 };
+
+    if (api->up->machines)
+        det_runtime_counts(api_runtime(api), &counts);
+    det_series_set(
+        det_metrics_only(metrics, DET_METRIC_EFFECTS_RUNNING), (int64_t)counts.effects_running);
+    det_series_set(
+        det_metrics_only(metrics, DET_METRIC_EFFECTS_QUEUED), (int64_t)counts.effects_queued);
+}
+
+static void write_metrics(struct api_call *call)
+{
+    struct api *api = call->api;
+    struct det_metrics *metrics = api->up->observe->metrics;
+    enum det_metrics_format format = call->own_number ? DET_METRICS_OPEN : DET_METRICS_TEXT;
+    det_time now;
+
+    if (api->address && api_reader_take(call)) {
+        det_mutex_lock(api->world, api->counts->lock);
+        now = det_world_now(api->world, DET_CLOCK_MONOTONIC);
+        if (now >= api->stock_next) {
+            (void)!det_stock_take(metrics, call->reader->store.store, api->allocator);
+            api->stock_next = now + COUNT_SPAN +
+                              COUNT_FACTOR * (det_world_now(api->world, DET_CLOCK_MONOTONIC) - now);
+        }
+        det_mutex_unlock(api->world, api->counts->lock);
+    }
+    det_buffer_clear(&call->line.text);
+    call->status = 0;
+    det_metrics_write(metrics, format, &call->line.text);
+    call->type = det_metrics_content_type(format);
+}
+
+void api_metrics(struct api_call *call)
+{
+    struct det_metrics *metrics = call->api->up->observe->metrics;
+    const char *accept = http_header(http_request(call->exchange), "accept");
+
+    call->own_number = det_metrics_format_wanted(accept) == DET_METRICS_OPEN;
+    det_series_set(
+        det_metrics_only(metrics, DET_METRIC_HTTP_CONNECTIONS),
+        (int64_t)http_server_connections(call->api->server));
+    det_series_set(
+        det_metrics_only(metrics, DET_METRIC_SSE_SUBSCRIBERS), (int64_t)call->api->feeds.count);
+    set_effects(call->api);
+    api_defer(call, write_metrics);
+}

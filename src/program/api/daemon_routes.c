@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* daemon_routes.c - what the loop of `up` knows and does: tasks, groups, slots, jobs.
+ *
+ *     http thread: errand --post--> loop of `up`: a verb, with the errand as its call
+ *                  answer <--post-- when the verb has finished it */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api_internal.h"
+#include "base/memory.h"
+#include "daemon/daemon.h"
+
+struct errand {
+    struct up_errand it;
+    struct det_post post;
+    struct api_call *asker;
+    const char *verb;
+    json_t *arguments;
+    json_t *parts; /* an array */
+    struct det_error error;
+    void (*answer)(struct api_call *call, json_t *parts);
+    bool takes_call; /* of the answer: it finishes the call itself */
+};
+
+/* On the loop of `up`. */
+
+static struct errand *errand_of(struct socket_call *call)
+{
+    return (struct errand *)(void *)call;
+}
+
+static void put_part(struct socket_call *call, const char *key, json_t *value_take)
+{
+    struct errand *errand = errand_of(call);
+
+    if (strcmp(key, "error") == 0) {
+        const char *text = json_string_value(json_object_get(value_take, "text"));
+        const char *name = json_string_value(json_object_get(value_take, "code"));
+
+        det_error_set(
+            &errand->error, name ? socket_error_code(name) : DET_ERR_NO_MEMORY, "%s",
+            text ? text : "there is no memory left");
+        json_decref(value_take);
+    } else if (strcmp(key, "data") == 0 && json_array_append_new(errand->parts, value_take) < 0) {
+        det_error_set(&errand->error, DET_ERR_NO_MEMORY, "there is no memory left");
+    }
+}
+
+static size_t none_waits(const struct socket_call *call)
+{
+    (void)call;
+    return 0;
+}
+
+static bool is_wanted(const struct socket_call *call)
+{
+    (void)call;
+    return false;
+}
+
+static void finish_errand(void *argument);
+
+static void release_errand(struct socket_call *call)
+{
+    struct errand *errand = errand_of(call);
+
+    det_list_remove(&errand->it.node);
+    errand->post = (struct det_post){ .run = finish_errand, .argument = errand };
+    det_loop_post(errand->asker->api->loop, &errand->post);
+}
+
+static const struct socket_call_ops errand_ops = { put_part, none_waits, is_wanted,
+                                                   release_errand };
+
+static void run_errand(void *argument)
+{
+    struct errand *errand = argument;
+
+    up_run_errand(errand->asker->api->up, &errand->it, errand->verb, errand->arguments);
+}
+
+/* On the http thread. */
+
+static void free_errand(struct errand *errand, const struct det_allocator *allocator)
+{
+    json_decref(errand->arguments);
+    json_decref(errand->parts);
+    DET_DELETE(allocator, errand);
+}
+
+static void finish_errand(void *argument)
+{
+    struct errand *errand = argument;
+    struct api_call *call = errand->asker;
+    /* The call may be over before its errand is. */
+    const struct det_allocator *allocator = call->api->allocator;
+    bool has_failed = errand->error.code < 0;
+
+    if (has_failed)
+        api_fail_with(call, errand->error.code, &errand->error);
+    else
+        errand->answer(call, errand->parts);
+    if (has_failed || !errand->takes_call)
+        api_finish(call);
+    free_errand(errand, allocator);
+}
+
+/* `arguments` may be NULL for want of memory. */
+static void run(
+    struct api_call *call, const char *verb, json_t *arguments_take,
+    void (*answer)(struct api_call *call, json_t *parts), bool takes_call)
+{
+    struct api *api = call->api;
+    struct errand *errand = DET_NEW(api->allocator, struct errand);
+
+    if (errand) {
+        errand->it.call.ops = &errand_ops;
+        errand->asker = call;
+        errand->verb = verb;
+        errand->arguments = arguments_take;
+        errand->parts = json_array();
+        errand->answer = answer;
+        errand->takes_call = takes_call;
+    } else {
+        json_decref(arguments_take);
+    }
+    if (!errand || !arguments_take || !errand->parts) {
+        if (errand)
+            free_errand(errand, api->allocator);
+        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+        api_finish(call);
+        return;
+    }
+    errand->post = (struct det_post){ .run = run_errand, .argument = errand };
+    det_loop_post(api->up->loop, &errand->post);
+}
+
+void api_ask(
+    struct api_call *call, const char *verb, json_t *arguments_take,
+    void (*answer)(struct api_call *call, json_t *parts))
+{
+    run(call, verb, arguments_take, answer, false);
+}
+
+void api_ask_further(
+    struct api_call *call, const char *verb, json_t *arguments_take,
+    void (*take)(struct api_call *call, json_t *parts))
+{
+    run(call, verb, arguments_take, take, true);
+}
+
+/* Answers. */
+
+void api_put_json(struct api_call *call, const char *key, json_t *value)
+{
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+
+    line_raw(&call->line, key, text, text ? strlen(text) : 0);
+    free(text);
+}
+
+static void answer_items(struct api_call *call, json_t *parts)
+{
+    line_open(&call->line, NULL, '{');
+    api_put_json(call, "items", parts);
+    line_close(&call->line, '}');
+}
+
+static void answer_one(struct api_call *call, json_t *parts)
+{
+    api_put_json(call, NULL, json_array_get(parts, 0));
+}
+
+static void put_kind(struct api_call *call, const char *key, json_t *parts, const char *kind)
+{
+    size_t i;
+    json_t *part;
+
+    line_open(&call->line, key, '[');
+    json_array_foreach(parts, i, part)
+    {
+        if (strcmp(json_string_value(json_object_get(part, "kind")), kind) == 0)
+            api_put_json(call, NULL, part);
+    }
+    line_close(&call->line, ']');
+}
+
+static void answer_tree(struct api_call *call, json_t *parts)
+{
+    line_open(&call->line, NULL, '{');
+    put_kind(call, "groups", parts, "group");
+    put_kind(call, "tasks", parts, "task");
+    line_close(&call->line, '}');
+}
+
+static void answer_submitted(struct api_call *call, json_t *parts)
+{
+    json_t *submitted = json_array_get(parts, 0);
+
+    call->status = json_is_string(json_object_get(submitted, "state")) ? 200 : 201;
+    api_put_json(call, NULL, submitted);
+}
+
+void api_get_tasks(struct api_call *call)
+{
+    api_ask(call, "tasks", json_object(), answer_items);
+}
+
+void api_get_task(struct api_call *call)
+{
+    api_ask(call, "task", json_pack("{s:s}", "name", call->parameters[0]), answer_one);
+}
+
+void api_get_tree(struct api_call *call)
+{
+    api_ask(call, "tree", json_object(), answer_tree);
+}
+
+void api_get_slots(struct api_call *call)
+{
+    api_ask(call, "slots", json_object(), answer_items);
+}
+
+/* One that is there, and whose lines are to be followed. */
+static void follow_logs(struct api_call *call, json_t *parts)
+{
+    (void)parts;
+    api_follow_logs(call, call->own_number);
+}
+
+static void answer_none(struct api_call *call, json_t *parts)
+{
+    (void)parts;
+    line_open(&call->line, NULL, '{');
+    line_open(&call->line, "items", '[');
+    line_close(&call->line, ']');
+    line_close(&call->line, '}');
+}
+
+/* One without a line may be none at all. */
+static void take_logs(struct api_call *call, json_t *parts)
+{
+    if (json_array_size(parts) > 0) {
+        answer_items(call, parts);
+        api_finish(call);
+        return;
+    }
+    api_ask(call, "task", json_pack("{s:s}", "name", call->parameters[0]), answer_none);
+}
+
+void api_get_logs(struct api_call *call)
+{
+    const char *name = call->parameters[0];
+    uint64_t lines = 100;
+    bool follows = false;
+
+    if (!api_query_number(call, "lines", 0, 10000, &lines) ||
+        !api_query_bool(call, "follow", &follows)) {
+        api_finish(call);
+        return;
+    }
+    call->own_number = (unsigned)lines;
+    if (follows)
+        api_ask_further(call, "task", json_pack("{s:s}", "name", name), follow_logs);
+    else
+        api_ask_further(
+            call, "logs", json_pack("{s:[s], s:I}", "names", name, "lines", (json_int_t)lines),
+            take_logs);
+}
+
+/* Orders. Their bodies are small: a tree does no harm. */
+
+static json_t *read_tree(struct api_call *call)
+{
+    json_error_t error;
+    json_t *body = json_loadb(call->body.data, call->body.size, JSON_REJECT_DUPLICATES, &error);
+
+    if (json_is_object(body))
+        return body;
+    json_decref(body);
+    api_fail(call, DET_ERR_MALFORMED, "the body is not a JSON object: %.120s", error.text);
+    return NULL;
+}
+
+/* The same arguments as over the socket; the verb says which of them are wrong. */
+static void order(
+    struct api_call *call, const char *verb, const char *key, const char *value,
+    void (*answer)(struct api_call *call, json_t *parts))
+{
+    json_t *body = read_tree(call);
+
+    if (body && json_object_get(body, key)) {
+        api_fail(call, DET_ERR_UNKNOWN_FIELD, "'%s' stands in the path", key);
+        json_decref(body);
+        body = NULL;
+    }
+    if (!body) {
+        api_finish(call);
+        return;
+    }
+    if (json_object_set_new(body, key, json_string(value)) < 0) {
+        json_decref(body);
+        body = NULL;
+    }
+    api_ask(call, verb, body, answer);
+}
+
+void api_order(struct api_call *call)
+{
+    order(call, call->parameters[1], "name", call->parameters[0], answer_one);
+}
+
+/* The key stands in the header: a durable slot keeps it as the name of the job. */
+void api_submit(struct api_call *call)
+{
+    json_t *body = read_tree(call);
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(body, key, value)
+    {
+        if (!api_is_listed(
+                "run name admission folder environment timeout_ns retries", det_view_text(key)))
+            api_fail(call, DET_ERR_UNKNOWN_FIELD, "a submission has no '%.60s'", key);
+    }
+    if (call->status) {
+        json_decref(body);
+        api_finish(call);
+        return;
+    }
+    if (json_object_set_new(body, "slot", json_string(call->parameters[0])) < 0 ||
+        (call->key && json_object_set_new(body, "key", json_string(call->key)) < 0)) {
+        json_decref(body);
+        body = NULL;
+    }
+    api_ask(call, "submit", body, answer_submitted);
+}
+
+void api_change_job(struct api_call *call)
+{
+    const char *change = call->parameters[2];
+    json_t *body = read_tree(call);
+
+    if (!body) {
+        api_finish(call);
+        return;
+    }
+    if (strcmp(change, "cancel") == 0 && !json_object_get(body, "reason"))
+        (void)json_object_set_new(body, "reason", json_string(api_actor(call)));
+    if (json_object_set_new(body, "change", json_string(change)) < 0 ||
+        json_object_set_new(body, "slot", json_string(call->parameters[0])) < 0 ||
+        json_object_set_new(body, "job", json_string(call->parameters[1])) < 0) {
+        json_decref(body);
+        body = NULL;
+    }
+    api_ask(call, "job", body, answer_one);
+}
+
+/* The process itself. */
+
+void api_write_status(struct api_call *call, const char *key, json_t *parts)
+{
+    static const char *const counts[] = {
+        "registered", "queued", "running",  "waiting",  "backing_off", "resting",     "held",
+        "stuck",      "added",  "finished", "restarts", "rejected",    "events_lost",
+    };
+    static const char *const own[] = { "kind", "project", "process", "since", "state" };
+    json_t *status = json_array_get(parts, 0);
+    struct line *line = &call->line;
+
+    line_open(line, key, '{');
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        api_put_json(call, own[i], json_object_get(status, own[i]));
+    line_text(line, "version", det_version());
+    line_number(line, "machines", api_served_count(call->api));
+    line_open(line, "tasks", '{');
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        api_put_json(call, counts[i], json_object_get(status, counts[i]));
+    line_close(line, '}');
+    line_close(line, '}');
+}
+
+static void answer_status(struct api_call *call, json_t *parts)
+{
+    api_write_status(call, NULL, parts);
+}
+
+void api_get_status(struct api_call *call)
+{
+    api_ask(call, "status", json_object(), answer_status);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* host_routes.c - what is asked of the process itself: whether it lives, its own description, a
+ * session for a code. */
+#include <string.h>
+
+#include "api/api_internal.h"
+#include "api/assets.h"
+
+void api_livez(struct api_call *call)
+{
+    call->type = "text/plain; charset=utf-8";
+    det_buffer_append_text(&call->line.text, "ok\n");
+}
+
+void api_openapi(struct api_call *call)
+{
+    const struct asset *asset = assets_find("/openapi.yaml");
+
+    call->type = "application/yaml; charset=utf-8";
+    det_buffer_append(&call->line.text, asset->data, (size_t)(asset->end - asset->data));
+}
+
+static void write_login(struct api_call *call, const struct tokens_login *login)
+{
+    struct line *line = &call->line;
+
+    line_open(line, NULL, '{');
+    line_text(line, "token", login->text);
+    line_time(line, "expires", login->token.expires);
+    line_open(line, "scopes", '[');
+    for (size_t i = 0; i < TOKENS_SCOPE_COUNT; i++) {
+        if (login->token.scopes & 1u << i)
+            line_text(line, NULL, tokens_scope_word(i));
+    }
+    line_close(line, ']');
+    line_close(line, '}');
+}
+
+/* Ends the session of who asks. Other tokens are for programs, which have no sessions to end. */
+void api_sign_out(struct api_call *call)
+{
+    struct tokens *tokens = call->api->tokens;
+    struct det_error error = { 0 };
+    struct token token;
+    int r;
+
+    if (!tokens_find(tokens, call->who, &token) || strcmp(token.name, TOKENS_CONSOLE) != 0) {
+        api_fail(
+            call, DET_ERR_REFUSED,
+            "this is no session of a console; 'detent token revoke' ends other tokens");
+        return;
+    }
+    r = tokens_revoke(tokens, token.id, &token, &error);
+    if (r < 0) {
+        api_fail_with(call, r, &error);
+        return;
+    }
+    line_open(&call->line, NULL, '{');
+    line_text(&call->line, "revoked", token.id);
+    line_close(&call->line, '}');
+}
+
+/* A code is for one browser, once. */
+void api_redeem(struct api_call *call)
+{
+    struct members *members = api_body(call, "code");
+    const char *code = members ? members_text(members, "code") : NULL;
+    struct det_error error = { 0 };
+    struct tokens_login login;
+    int r;
+
+    if (!members || !api_body_is_right(call, members))
+        return;
+    r = tokens_code_redeem(call->api->tokens, code, call->peer, &login, &error);
+    if (r == DET_ERR_NOT_FOUND) {
+        call->guessed = "this code was used, or is too old: 'detent up' prints another one, and so "
+                        "does 'detent console'";
+        call->wait = login.wait;
+        api_fail(call, DET_ERR_REFUSED, "%s", call->guessed);
+        call->status = 401;
+    } else if (r < 0) {
+        api_fail_with(call, r, &error);
+    } else {
+        write_login(call, &login);
+    }
+    explicit_bzero(login.text, sizeof login.text);
+}

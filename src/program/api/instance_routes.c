@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* instance_routes.c - one instance: where it stands, its history, why it is there, its lock. */
+#include <string.h>
+
+#include "api/api_internal.h"
+#include "base/memory.h"
+#include "daemon/daemon.h"
+#include "inspect/activity.h"
+#include "inspect/explain.h"
+#include "machine/replay.h"
+
+/* Begins the object of an instance; false: the call has failed. */
+static bool begin_instance(struct api_call *call, struct instance *instance)
+{
+    const struct det_machine *served = api_find_served(call->api, call->parameters[0]);
+
+    if (!api_reader_take(call) || !api_reader_instance(call, instance))
+        return false;
+    if (served)
+        activity_learn(instance, api_runtime(call->api), served, call->api->up->effects_max);
+    line_open(&call->line, NULL, '{');
+    line_text(&call->line, "type", "instance");
+    instance_line(&call->line, instance);
+    return true;
+}
+
+/* One that is in memory with nothing but timers pending, in the form of those from the store. */
+static bool write_glance(
+    struct api_call *call, const struct det_machine *machine, const struct det_glance *glance,
+    const void *data)
+{
+    const struct det_instance *seen = &glance->instance;
+    struct instance_timer timers[DET_GLANCE_TIMERS] = { 0 };
+    struct instance instance = {
+        .machine = machine,
+        .id = call->parameters[1],
+        .timers = glance->timer_count ? timers : NULL,
+        .loaded = { .head = { .sequence = seen->sequence,
+                              .visit = seen->visit,
+                              .transition_count = seen->transition_count,
+                              .started_at = seen->started_at,
+                              .last_transition_at = seen->last_transition_at,
+                              .state = (uint16_t)seen->state,
+                              .is_stopped = seen->is_stopped },
+                    .history_count = seen->history_count },
+    };
+
+    if (glance->timer_count > DET_GLANCE_TIMERS || seen->deferred_count || seen->effects_pending ||
+        glance->effects_dead)
+        return false;
+    memcpy(&instance.loaded.data, &data, sizeof data);
+    memcpy(instance.loaded.reason, seen->reason, sizeof seen->reason);
+    for (size_t i = 0; i < seen->history_count; i++)
+        instance.loaded.history[i] = (uint16_t)seen->history[i];
+    for (size_t i = 0; i < glance->timer_count; i++) {
+        const struct det_glance_timer *timer = &glance->timers[i];
+        int named = *timer->name ? det_machine_find_timer(machine, timer->name) : DET_STATE_TIMER;
+
+        timers[i].row = (struct det_store_timer){ .timer = (uint16_t)named,
+                                                  .event = timer->event,
+                                                  .visit = timer->visit,
+                                                  .due = timer->due };
+        timers[i].next = i + 1 < glance->timer_count ? &timers[i + 1] : NULL;
+    }
+    line_open(&call->line, NULL, '{');
+    line_text(&call->line, "type", "instance");
+    instance_line(&call->line, &instance);
+    line_close(&call->line, '}');
+    return true;
+}
+
+static bool glance(struct api_call *call, const struct det_machine *machine, void *data)
+{
+    struct det_glance seen;
+
+    return det_runtime_glance(api_runtime(call->api), machine, call->parameters[1], &seen, data) ==
+               0 &&
+           write_glance(call, machine, &seen, data);
+}
+
+/* One that is not in memory comes there first, so that who asks again has it at once. */
+static void read_instance(struct api_call *call)
+{
+    const struct det_machine *machine = api_find_served(call->api, call->parameters[0]);
+    struct det_instance found;
+    struct instance instance;
+    void *data = machine ? det_arena_alloc(&call->arena, det_machine_data(machine)->size) : NULL;
+
+    if (data &&
+        det_runtime_get(api_runtime(call->api), machine, call->parameters[1], &found, NULL) == 0 &&
+        glance(call, machine, data))
+        return;
+    if (!begin_instance(call, &instance))
+        return;
+    line_close(&call->line, '}');
+    instance_close(&instance);
+}
+
+/* Most are in memory: they are answered at once. All others are read. */
+void api_get_instance(struct api_call *call)
+{
+    const struct det_machine *machine = api_find_served(call->api, call->parameters[0]);
+    void *data = machine ? det_arena_alloc(&call->arena, det_machine_data(machine)->size) : NULL;
+
+    if (data && glance(call, machine, data))
+        api_finish(call);
+    else
+        api_defer(call, read_instance);
+}
+
+void api_get_why(struct api_call *call)
+{
+    struct cli *cli;
+    struct instance instance;
+    int code;
+
+    if (!begin_instance(call, &instance))
+        return;
+    explain_line(&call->line, &instance);
+    line_open(&call->line, "sentences", '[');
+    cli = &call->reader->cli;
+    cli->facts = &call->line;
+    code = explain_print(cli, &instance);
+    cli->facts = NULL;
+    line_close(&call->line, ']');
+    line_close(&call->line, '}');
+    instance_close(&instance);
+    if (code != CLI_OK)
+        api_fail_reader(call, code);
+}
+
+void api_get_lock(struct api_call *call)
+{
+    struct det_store_lease lease = { .token = 0 };
+    struct instance instance;
+    int r;
+
+    if (!api_reader_take(call) || !api_reader_instance(call, &instance))
+        return;
+    r = explain_lock(&instance, &lease);
+    instance_close(&instance);
+    line_open(&call->line, NULL, '{');
+    explain_lock_line(&call->line, &lease);
+    line_close(&call->line, '}');
+    if (r < 0)
+        api_fail(call, r, "%s", det_error_text(r));
+}
+
+/* History. */
+
+struct history {
+    struct api_call *call;
+    const struct instance *instance;
+    uint64_t after, last;
+    bool has_after;
+    size_t count, limit;
+    void *data; /* after the last event, derived; NULL: not wanted, or not known any more */
+    bool is_cut;
+};
+
+/* What only functions in C could tell is not told. */
+static void derive(struct history *history, const struct det_store_event *row)
+{
+    const struct det_machine *machine = history->instance->machine;
+    const struct det_transition *way;
+    struct det_error error;
+
+    if (!history->data || row->event == UINT16_MAX || row->outcome > DET_STOP)
+        return;
+    way = det_replay_way(machine, row->from, row->event, row->choice);
+    if (!way || det_machine_apply(machine, way, history->data, row->value, &error) < 0)
+        history->data = NULL;
+}
+
+static int take_event(void *context, const struct det_store_event *row)
+{
+    struct history *history = context;
+    const struct det_machine *machine = history->instance->machine;
+    struct line *line = &history->call->line;
+
+    derive(history, row);
+    if (row->sequence <= history->after)
+        return 0;
+    if (history->count == history->limit || api_page_is_full(history->call)) {
+        history->is_cut = true;
+        return 1;
+    }
+    history->count++;
+    history->last = row->sequence;
+    line_open(line, NULL, '{');
+    line_text(line, "type", "event");
+    line_text(line, "machine", machine->name);
+    line_text(line, "id", history->instance->id);
+    instance_event_line(line, machine, row);
+    if (history->data)
+        line_record(line, "data", det_machine_data(machine), history->data, 0);
+    line_close(line, '}');
+    return det_buffer_status(&line->text);
+}
+
+/* What it began with, where that is kept. */
+static int take_start(struct history *history, bool wants_data)
+{
+    const struct instance *instance = history->instance;
+    const struct det_machine *machine = instance->machine;
+    struct det_store_start start = { .data = det_arena_alloc(
+                                         &history->call->arena, det_machine_data(machine)->size) };
+    struct line *line = &history->call->line;
+    int r;
+
+    if (!start.data)
+        return DET_ERR_NO_MEMORY;
+    r = instance->store->ops->start(instance->store->store, instance->loaded.instance, &start);
+    if (r < 0)
+        return r == DET_ERR_NOT_FOUND ? 0 : r;
+    history->data = wants_data ? start.data : NULL;
+    if (history->has_after)
+        return 0;
+    history->count++;
+    line_open(line, NULL, '{');
+    line_text(line, "type", "start");
+    line_text(line, "machine", machine->name);
+    line_text(line, "id", instance->id);
+    instance_start_line(line, machine, &start);
+    line_close(line, '}');
+    return 0;
+}
+
+/* With data all events are walked over, since each is derived from those before it. */
+static int take_events(struct history *history, bool wants_data)
+{
+    const struct instance *instance = history->instance;
+    int r = 0;
+
+    if (wants_data || !history->has_after)
+        r = take_start(history, wants_data);
+    if (r < 0)
+        return r;
+    return instance->store->ops->events(
+        instance->store->store, instance->loaded.instance, history->data ? 0 : history->after,
+        take_event, history);
+}
+
+void api_get_history(struct api_call *call)
+{
+    struct history history = { .call = call };
+    struct instance instance;
+    bool wants_data = false;
+    int r;
+
+    if (!api_query_limit(call, &history.limit) || !api_query_bool(call, "data", &wants_data) ||
+        !api_query_number(call, "after", 0, INT64_MAX, &history.after) || !api_reader_take(call) ||
+        !api_reader_instance(call, &instance))
+        return;
+    history.instance = &instance;
+    history.has_after = api_query(call, "after") != NULL;
+    line_open(&call->line, NULL, '{');
+    line_open(&call->line, "items", '[');
+    r = take_events(&history, wants_data);
+    line_close(&call->line, ']');
+    if (history.is_cut)
+        line_number(&call->line, "next", history.last);
+    else
+        line_text(&call->line, "next", NULL);
+    line_close(&call->line, '}');
+    instance_close(&instance);
+    if (r < 0)
+        api_fail(call, r, "%s", det_error_text(r));
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* log_pages.c - the log of the store: all starts and events, page by page. */
+#include "api/log_pages.h"
+
+#include <string.h>
+
+#include "api/api_internal.h"
+#include "base/memory.h"
+
+/* Rows that a page looks at when filters leave most of them out. */
+#define BUDGET 50000
+
+/* The record that the payload of a row is of; NULL: not known. */
+static const struct det_record *record_of(
+    struct api_reader *reader, const struct det_store_logged *row)
+{
+    const struct det_machine *machine = api_reader_find(reader, row->machine);
+    int event;
+
+    if (!machine)
+        return NULL;
+    if (row->is_start)
+        return det_machine_data(machine);
+    event = row->event ? det_machine_find_event(machine, row->event) : -1;
+    return event < 0 ? NULL : det_machine_payload(machine, (unsigned)event);
+}
+
+static void put_payload(
+    struct line *line, struct api_reader *reader, const struct det_store_logged *row)
+{
+    const struct det_allocator *allocator = line->text.allocator;
+    const struct det_record *record = row->payload ? record_of(reader, row) : NULL;
+    void *value = record ? det_alloc_zero(allocator, record->size) : NULL;
+
+    if (value && det_record_decode(record, row->payload, row->payload_size, value, NULL) == 0)
+        line_record(line, row->is_start ? "data" : "payload", record, value, 0);
+    if (value)
+        det_free(allocator, value, record->size);
+}
+
+void api_log_line(struct line *line, struct api_reader *reader, const struct det_store_logged *row)
+{
+    char trace[DET_TRACEPARENT_TEXT];
+
+    line_open(line, NULL, '{');
+    line_text(line, "type", row->is_start ? "start" : "event");
+    line_number(line, "position", row->position);
+    line_text(line, "machine", row->machine);
+    line_text(line, "id", row->id);
+    line_number(line, "sequence", row->sequence);
+    line_time(line, "at", row->at);
+    line_number(line, "version", row->version);
+    if (row->is_start) {
+        line_text(line, "state", row->to);
+    } else {
+        line_text(line, "event", row->event);
+        line_text(line, "from", row->from);
+        line_text(line, "to", row->to);
+        line_text(line, "outcome", row->outcome);
+        line_number(line, "choice", row->choice);
+        line_number(line, "visit", row->visit);
+        line_bool(line, "timeout", row->is_timeout);
+        line_text(line, "event_id", row->event_id);
+        line_text(line, "cause", row->cause);
+    }
+    if (row->trace)
+        line_text(line, "traceparent", det_trace_format(row->trace, trace));
+    put_payload(line, reader, row);
+    line_close(line, '}');
+}
+
+struct page {
+    struct api_call *call;
+    size_t count;
+    uint64_t last;
+};
+
+static int take_row(void *context, const struct det_store_logged *row)
+{
+    struct page *page = context;
+
+    /* Rows that share a position are not parted. */
+    if (api_page_is_full(page->call) && row->position != page->last)
+        return 1;
+    page->last = row->position;
+    page->count++;
+    api_log_line(&page->call->line, page->call->reader, row);
+    return det_buffer_status(&page->call->line.text);
+}
+
+static bool read_query(struct api_call *call, struct det_store_log_query *query)
+{
+    uint64_t after = 0;
+
+    *query = (struct det_store_log_query){
+        .machine = api_query(call, "machine"),
+        .event = api_query(call, "event"),
+        .state = api_query(call, "state"),
+        .budget = BUDGET,
+    };
+    if (!api_query_limit(call, &query->limit) || !api_query_id(call, "id", &query->id) ||
+        !api_query_number(call, "after", 0, INT64_MAX, &after) ||
+        !api_query_bool(call, "backward", &query->is_backward) ||
+        !api_query_time(call, "since", &query->since) ||
+        !api_query_time(call, "until", &query->until))
+        return false;
+    query->after = after;
+    return true;
+}
+
+/* Whether there may be more: backwards until the beginning, forwards as long as pages are full or
+ * their budget ended. */
+static bool goes_on(const struct det_store_log_query *query, const struct page *page, uint64_t next)
+{
+    if (api_page_is_full(page->call))
+        return next > 0;
+    if (query->is_backward)
+        return next > 0;
+    return next > query->after && (page->count >= query->limit || next - query->after >= BUDGET);
+}
+
+void api_list_log(struct api_call *call)
+{
+    struct page page = { .call = call };
+    struct det_store_log_query query;
+    uint64_t next = 0;
+    bool is_cut;
+    int r;
+
+    if (!read_query(call, &query) || !api_reader_take(call))
+        return;
+    line_open(&call->line, NULL, '{');
+    line_open(&call->line, "items", '[');
+    r = det_store_log(call->reader->store.store, &query, take_row, &page, &next);
+    if (r > 0)
+        next = page.last;
+    is_cut = r >= 0 && goes_on(&query, &page, next);
+    line_close(&call->line, ']');
+    if (is_cut)
+        line_number(&call->line, "next", next);
+    else
+        line_text(&call->line, "next", NULL);
+    line_number(&call->line, "position", next);
+    line_close(&call->line, '}');
+    if (r == DET_ERR_BUSY)
+        api_fail(call, r, "transactions are under way: where the log ends is not known; try again");
+    else if (r < 0)
+        api_fail(call, r, "%s", det_error_text(r));
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* log_pages.h - rows of the log as objects. */
+#ifndef DET_API_LOG_PAGES_H
+#define DET_API_LOG_PAGES_H
+
+#include "api/api.h"
+
+/* A row as an object. Its payload is left out where its definition or its bytes are not known to
+ * this program any more; sensitive fields are redacted. */
+void api_log_line(struct line *line, struct api_reader *reader, const struct det_store_logged *row);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* machine_routes.c - definitions as data and as drawings, and runs of instances drawn into them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api_internal.h"
+#include "base/memory.h"
+#include "codegen/codegen.h"
+#include "codegen/svg.h"
+#include "daemon/machines.h"
+#include "testing/trace.h"
+
+/* The spec that the reader has of a machine, which it serves by now. */
+static struct det_spec *spec_of(const struct api_call *call, const char *name)
+{
+    struct store_machine *machine = call->reader->store.machines;
+
+    while (strcmp(machine->name, name) != 0)
+        machine = machine->next;
+    return machine->spec;
+}
+
+static void put_json(struct api_call *call, const char *key, json_t *value_take)
+{
+    api_put_json(call, key, value_take);
+    json_decref(value_take);
+}
+
+/* Findings. */
+
+static const char *severity_name(enum det_severity severity)
+{
+    switch (severity) {
+    case DET_INFO:
+        return "note";
+    case DET_WARNING:
+        return "warning";
+    case DET_BROKEN:
+        return "error";
+    }
+    return "error";
+}
+
+static json_t *findings_json(const struct det_spec *spec)
+{
+    const struct det_diagnostics *found = det_spec_diagnostics(spec);
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < found->count; i++) {
+        const struct det_diagnostic *item = &found->items[i];
+
+        json_array_append_new(
+            list,
+            json_pack(
+                "{s:I, s:I, s:s, s:s, s:o, s:o}", "line", (json_int_t)item->place.line, "column",
+                (json_int_t)item->place.column, "severity", severity_name(item->severity), "rule",
+                det_rule_id(item->rule), "text", cli_json_text(item->text), "hint",
+                item->hint ? cli_json_text(item->hint) : json_null()));
+    }
+    return list;
+}
+
+/* The findings are those of the file, where it is served: what the store keeps is written anew, and
+ * has other lines. */
+void api_get_machine(struct api_call *call)
+{
+    const struct up_machines *machines = call->api->up->machines;
+    const char *name = call->parameters[0];
+    const struct det_spec *served;
+    struct det_machine *machine;
+    struct det_spec *stored;
+    json_t *object;
+
+    if (!api_reader_take(call) || !api_reader_machine(call, name, &machine))
+        return;
+    stored = spec_of(call, name);
+    served = machines ? up_machines_spec(machines, name) : NULL;
+    object = gen_json(stored, call->api->allocator);
+    if (object) {
+        json_object_set_new(object, "served", json_boolean(served != NULL));
+        json_object_set_new(object, "findings", findings_json(served ? served : stored));
+    }
+    put_json(call, NULL, object);
+}
+
+/* Drawings. */
+
+enum format { FORMAT_MERMAID, FORMAT_DOT, FORMAT_SVG };
+
+static bool read_format(struct api_call *call, enum format *ret)
+{
+    static const char *const names[] = { "mermaid", "dot", "svg" };
+    const char *text = api_query(call, "format");
+
+    *ret = FORMAT_MERMAID;
+    for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *ret = (enum format)i;
+            return true;
+        }
+    }
+    if (text)
+        api_fail(call, DET_ERR_INVALID, "'format' is mermaid, dot or svg");
+    return !text;
+}
+
+static void put_drawing(struct api_call *call, enum format format, const char *text, size_t size)
+{
+    static const char *const types[] = { "text/vnd.mermaid; charset=utf-8",
+                                         "text/vnd.graphviz; charset=utf-8", "image/svg+xml" };
+    int code = CLI_OK;
+
+    if (format == FORMAT_SVG)
+        code = svg_of_dot(&call->reader->cli, text, size, &call->is_left, &call->line.text);
+    else
+        det_buffer_append(&call->line.text, text, size);
+    call->type = types[format];
+    if (code == CLI_NOT_FOUND)
+        api_fail(
+            call, DET_ERR_UNSUPPORTED,
+            "the program 'dot' is not there: install the package graphviz, or ask for another "
+            "format");
+    else if (code != CLI_OK)
+        api_fail_reader(call, code);
+}
+
+static void draw(
+    struct api_call *call, const struct det_machine *machine, const struct det_trace *trace,
+    enum format format)
+{
+    const struct det_draw_options options = {
+        .drawing = format == FORMAT_MERMAID ? DET_DRAW_MERMAID_STATE : DET_DRAW_DOT,
+        .trace = trace,
+    };
+    struct det_error error = { 0 };
+    int64_t size = det_draw(machine, &options, NULL, 0, &error);
+    char *text = size < 0 ? NULL : det_arena_alloc(&call->arena, (size_t)size + 1);
+
+    if (size >= 0 && !text)
+        size = DET_ERR_NO_MEMORY;
+    if (size >= 0)
+        size = det_draw(machine, &options, text, (size_t)size + 1, &error);
+    if (size < 0)
+        api_fail_with(call, (int)size, &error);
+    else
+        put_drawing(call, format, text, (size_t)size);
+}
+
+void api_get_diagram(struct api_call *call)
+{
+    struct det_machine *machine;
+    enum format format;
+
+    if (read_format(call, &format) && api_reader_take(call) &&
+        api_reader_machine(call, call->parameters[0], &machine))
+        draw(call, machine, NULL, format);
+}
+
+/* Runs. */
+
+struct run {
+    struct api_call *call;
+    const struct instance *instance;
+    struct det_buffer steps; /* struct det_trace_step */
+    struct cli_trace_writer writer;
+};
+
+/* A stop by hand has no event and is no step. */
+static int take_step(void *context, const struct det_store_event *row)
+{
+    struct run *run = context;
+    const struct det_machine *machine = run->instance->machine;
+    const struct det_trace_step step = {
+        .sequence = row->sequence,
+        .from = row->from,
+        .to = row->to,
+        .event = row->event,
+        .outcome = row->outcome,
+        .is_timeout = row->is_timeout,
+        .at = row->at,
+    };
+    const struct det_note note = {
+        .machine = machine,
+        .instance = run->instance->id,
+        .sequence = row->sequence,
+        .visit = row->visit,
+        .from = row->from,
+        .to = row->to,
+        .event = row->event,
+        .outcome = row->outcome,
+        .is_timeout = row->is_timeout,
+        .at = row->at,
+        .event_value = row->value,
+    };
+
+    if (row->event == UINT16_MAX || row->outcome > DET_STOP)
+        return 0;
+    det_buffer_append(&run->steps, &step, sizeof step);
+    cli_trace_step(&run->writer, &note);
+    return det_buffer_status(&run->steps);
+}
+
+static int take_steps(struct run *run, const struct instance *instance)
+{
+    const struct cli_store *store = instance->store;
+
+    run->instance = instance;
+    det_buffer_init(&run->steps, run->call->api->allocator);
+    det_buffer_init(&run->writer.lines, run->call->api->allocator);
+    cli_trace_run(&run->writer, instance->machine, instance->id);
+    return store->ops->events(store->store, instance->loaded.instance, 0, take_step, run);
+}
+
+static void close_run(struct run *run)
+{
+    det_buffer_deinit(&run->steps);
+    det_buffer_deinit(&run->writer.lines);
+}
+
+void api_get_trace(struct api_call *call)
+{
+    struct run run = { .call = call, .writer = { .is_wanted = true } };
+    struct instance instance;
+    int r;
+
+    if (!api_reader_take(call) || !api_reader_instance(call, &instance))
+        return;
+    r = take_steps(&run, &instance);
+    if (r == 0)
+        r = det_buffer_status(&run.writer.lines);
+    det_buffer_append(&call->line.text, det_buffer_text(&run.writer.lines), run.writer.lines.size);
+    call->type = "application/jsonl; charset=utf-8";
+    close_run(&run);
+    instance_close(&instance);
+    if (r < 0)
+        api_fail(call, r, "%s", det_error_text(r));
+}
+
+void api_get_instance_diagram(struct api_call *call)
+{
+    struct run run = { .call = call };
+    struct instance instance;
+    enum format format;
+    int r;
+
+    if (!read_format(call, &format) || !api_reader_take(call) ||
+        !api_reader_instance(call, &instance))
+        return;
+    r = take_steps(&run, &instance);
+    if (r == 0) {
+        const struct det_trace_step *steps = (const struct det_trace_step *)(void *)run.steps.data;
+        const struct det_trace trace = {
+            .instance = instance.id,
+            .initial = run.steps.size ? steps[0].from : instance.loaded.head.state,
+            .current = instance.loaded.head.state,
+            .steps = steps,
+            .step_count = run.steps.size / sizeof *steps,
+        };
+
+        draw(call, instance.machine, &trace, format);
+    }
+    close_run(&run);
+    instance_close(&instance);
+    if (r < 0)
+        api_fail(call, r, "%s", det_error_text(r));
+}
+
+/* A definition that nobody serves. */
+
+static void write_dot(struct api_call *call, const struct det_machine *machine)
+{
+    const struct det_draw_options options = { .drawing = DET_DRAW_DOT };
+    int64_t size = det_draw(machine, &options, NULL, 0, NULL);
+    char *text = size < 0 ? NULL : det_arena_alloc(&call->arena, (size_t)size + 1);
+
+    if (text && det_draw(machine, &options, text, (size_t)size + 1, NULL) < 0)
+        text = NULL;
+    line_text(&call->line, "dot", text);
+}
+
+void api_check_definition(struct api_call *call)
+{
+    struct det_spec_options options = { .allocator = call->api->allocator };
+    struct members *members = api_body(call, "spec");
+    const char *text = members ? members_text(members, "spec") : NULL;
+    struct det_spec *spec;
+    struct det_machine *machine;
+
+    if (!members || !api_body_is_right(call, members))
+        return;
+    if (det_spec_read("definition.fsm", text, strlen(text), &options, &spec) < 0) {
+        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+        return;
+    }
+    machine = det_spec_machine(spec);
+    line_open(&call->line, NULL, '{');
+    if (machine) {
+        json_t *object = gen_json(spec, call->api->allocator);
+
+        if (object) {
+            json_object_set_new(object, "served", json_false());
+            json_object_set_new(object, "findings", findings_json(spec));
+        }
+        put_json(call, "machine", object);
+        write_dot(call, machine);
+    } else {
+        line_text(&call->line, "machine", NULL);
+        line_text(&call->line, "dot", NULL);
+    }
+    put_json(call, "findings", findings_json(spec));
+    line_close(&call->line, '}');
+    det_spec_close(spec);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* overview.c - all at one sight: what runs, how fast, and what does not go on by itself.
+ *
+ *     loop of `up`: status --> tree --> slots --> workers
+ *     pool:                                           \--> counts, dead letters --> answer */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api_internal.h"
+#include "api/counts.h"
+#include "base/text.h"
+#include "daemon/machines.h"
+
+#define STUCK_MAX 50
+#define IDS_MAX   3
+/* As many instances with dead letters are read of one machine. */
+#define DEAD_READ_MAX 200
+
+/* What does not go on by itself: one line for all that have the same name and the same reason. */
+struct stuck {
+    struct stuck *next; /* of dead letters */
+    const char *about, *name, *machine, *why;
+    const char *ids[IDS_MAX]; /* the first instances */
+    size_t id_count;
+    uint64_t count;
+};
+
+/* What is collected on the way. */
+struct overview {
+    struct line *stuck; /* elements of an array, the first STUCK_MAX */
+    size_t shown;
+    uint64_t total;        /* how many do not go on by themselves, dead letters apart */
+    struct stuck *letters; /* dead letters by machine, name and reason, the newest group first */
+    uint64_t letter_count; /* those in `letters` */
+    size_t group_count;    /* groups of `letters` */
+    size_t dead_left;      /* instances of this machine that may still be read */
+    bool is_capped;        /* a machine has more than DEAD_READ_MAX */
+    bool is_out_of_memory;
+};
+
+static void write_stuck(struct overview *overview, const struct stuck *stuck)
+{
+    struct line *line = overview->stuck;
+
+    if (overview->shown++ >= STUCK_MAX)
+        return;
+    line_open(line, NULL, '{');
+    line_text(line, "about", stuck->about);
+    line_text(line, "name", stuck->name);
+    line_text(line, "machine", stuck->machine);
+    line_text(line, "id", stuck->id_count ? stuck->ids[0] : NULL);
+    line_open(line, "ids", '[');
+    for (size_t i = 0; i < stuck->id_count; i++)
+        line_text(line, NULL, stuck->ids[i]);
+    line_close(line, ']');
+    line_number(line, "count", stuck->count);
+    line_text(line, "why", stuck->why);
+    line_close(line, '}');
+}
+
+static void add_one(struct overview *overview, const char *about, const char *name, const char *why)
+{
+    overview->total++;
+    write_stuck(overview, &(struct stuck){ .about = about, .name = name, .why = why, .count = 1 });
+}
+
+static const char *text_of(json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+static bool is_one_of(const char *word, const char *const *words)
+{
+    while (*words && strcmp(*words, word) != 0)
+        words++;
+    return *words;
+}
+
+/* Tasks that are not well; those that rest or wait for others as they should are. */
+static bool judge_task(struct overview *overview, json_t *task)
+{
+    static const char *const bad[] = { "failed", "backoff", "stuck", "rejected", NULL };
+    const char *state = text_of(task, "state"), *reason = text_of(task, "reason");
+    const char *waits = text_of(task, "waits_for");
+
+    if (is_one_of(state, bad)) {
+        add_one(overview, "task", text_of(task, "name"), reason ? reason : state);
+        return true;
+    }
+    if (strcmp(state, "held") == 0 && waits && strstr(waits, "failed")) {
+        add_one(overview, "task", text_of(task, "name"), waits);
+        return true;
+    }
+    return json_integer_value(json_object_get(task, "failures")) > 0;
+}
+
+static void write_tasks(struct api_call *call, json_t *parts)
+{
+    struct overview *overview = call->own;
+    size_t i;
+    json_t *part;
+
+    line_open(&call->line, "tasks", '[');
+    json_array_foreach(parts, i, part)
+    {
+        bool is_group = strcmp(text_of(part, "kind"), "group") == 0;
+        const char *reason = text_of(part, "reason");
+
+        if (is_group && strcmp(text_of(part, "state"), "failed") == 0)
+            add_one(overview, "group", text_of(part, "name"), reason ? reason : "it has failed");
+        else if (!is_group && judge_task(overview, part))
+            api_put_json(call, NULL, part);
+    }
+    line_close(&call->line, ']');
+}
+
+static void write_slots(struct api_call *call, json_t *parts)
+{
+    struct overview *overview = call->own;
+    size_t i;
+    json_t *slot;
+
+    json_array_foreach(parts, i, slot)
+    {
+        json_t *most = json_object_get(slot, "depth_max");
+
+        if (json_is_integer(most) && json_integer_value(most) > 0 &&
+            json_integer_value(json_object_get(slot, "depth")) >= json_integer_value(most))
+            add_one(overview, "slot", text_of(slot, "name"), "its queue is full: more is rejected");
+    }
+    api_put_json(call, "slots", parts);
+}
+
+static void write_workers(struct api_call *call, json_t *summary)
+{
+    struct overview *overview = call->own;
+    size_t i;
+    json_t *worker;
+
+    json_array_foreach(json_object_get(summary, "unwell"), i, worker) write_stuck(
+        overview, &(struct stuck){ .about = "worker",
+                                   .name = text_of(worker, "id"),
+                                   .why = text_of(worker, "why"),
+                                   .count = 1 });
+    overview->total += (uint64_t)json_integer_value(json_object_get(summary, "unwell_total"));
+    api_put_json(call, "workers", json_object_get(summary, "workers"));
+}
+
+/* The group of a dead letter; a new one where there is none. NULL: no memory. Machines come one
+ * after the other, so its groups are at the front. */
+static struct stuck *find_group(
+    struct api_call *call, const char *machine, const char *name, const char *why)
+{
+    struct overview *overview = call->own;
+    struct stuck *group;
+
+    for (group = overview->letters; group && strcmp(group->machine, machine) == 0;
+         group = group->next) {
+        if (strcmp(group->name, name) == 0 && strcmp(group->why, why) == 0)
+            return group;
+    }
+    group = det_arena_alloc(&call->arena, sizeof *group);
+    if (!group)
+        return NULL;
+    *group = (struct stuck){
+        .next = overview->letters,
+        .about = "effect",
+        .name = det_arena_copy(&call->arena, name),
+        .machine = det_arena_copy(&call->arena, machine),
+        .why = det_arena_copy(&call->arena, why),
+    };
+    if (!group->name || !group->machine || !group->why)
+        return NULL;
+    overview->letters = group;
+    overview->group_count++;
+    return group;
+}
+
+/* An effect or a timer that was given up. */
+static void add_letter(
+    struct api_call *call, const struct instance *instance, const char *name, uint32_t attempts,
+    const char *reason)
+{
+    struct overview *overview = call->own;
+    char why[INSTANCE_WHY_TEXT + 96];
+    struct stuck *group;
+
+    snprintf(
+        why, sizeof why, "given up after %u attempt%s: %s", attempts, det_plural(attempts), reason);
+    group = find_group(call, instance->machine->name, name, why);
+    if (group && group->id_count < IDS_MAX &&
+        (group->id_count == 0 || strcmp(group->ids[group->id_count - 1], instance->id) != 0)) {
+        group->ids[group->id_count] = det_arena_copy(&call->arena, instance->id);
+        group->id_count += group->ids[group->id_count] != NULL;
+    }
+    if (group)
+        group->count++;
+    else
+        overview->is_out_of_memory = true;
+    overview->letter_count++;
+}
+
+/* On the pool. */
+static int take_dead(void *context, struct det_machine *machine, const char *id)
+{
+    struct api_call *call = context;
+    struct overview *overview = call->own;
+    uint64_t before = overview->letter_count;
+    char text[INSTANCE_WHY_TEXT];
+    struct instance instance;
+
+    if (overview->dead_left == 0) {
+        overview->is_capped = true;
+        return CLI_INTERRUPTED;
+    }
+    if (instance_load(&call->reader->store, machine, id, &instance) < 0)
+        return CLI_OK;
+    for (const struct instance_effect *e = instance.effects; e; e = e->next) {
+        if (e->row.is_dead)
+            add_letter(
+                call, &instance, machine->effects[e->row.effect].name, e->row.attempts,
+                instance_why(e->row.last_error, e->row.reason, text));
+    }
+    for (const struct instance_timer *t = instance.timers; t; t = t->next) {
+        const char *name = instance_timer_name(machine, t->row.timer);
+
+        if (t->row.is_dead)
+            add_letter(
+                call, &instance, *name ? name : machine->events[t->row.event].name, t->row.attempts,
+                instance_why(t->row.last_error, t->row.reason, text));
+    }
+    overview->dead_left -= overview->letter_count > before;
+    instance_close(&instance);
+    return CLI_OK;
+}
+
+static int take_dead_of(void *context, struct det_machine *machine)
+{
+    static const struct det_store_query query = { .has_dead = true };
+    struct api_call *call = context;
+    struct overview *overview = call->own;
+    int code;
+
+    overview->dead_left = DEAD_READ_MAX;
+    code = cli_store_instances(&call->reader->store, machine, &query, take_dead, call);
+    return code == CLI_INTERRUPTED ? CLI_OK : code;
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+    const struct stuck *left = *(struct stuck *const *)a, *right = *(struct stuck *const *)b;
+
+    return (left->count < right->count) - (left->count > right->count);
+}
+
+/* The largest group first. False: no memory. */
+static bool write_letters(struct api_call *call)
+{
+    struct overview *overview = call->own;
+    struct stuck **groups;
+    size_t count = 0;
+
+    if (overview->group_count == 0)
+        return !overview->is_out_of_memory;
+    groups = det_arena_alloc(&call->arena, overview->group_count * sizeof(struct stuck *));
+    if (!groups)
+        return false;
+    for (struct stuck *group = overview->letters; group; group = group->next)
+        groups[count++] = group;
+    qsort(groups, count, sizeof *groups, compare_groups);
+    for (size_t i = 0; i < count; i++)
+        write_stuck(overview, groups[i]);
+    return !overview->is_out_of_memory;
+}
+
+static void finish_overview(struct api_call *call)
+{
+    struct overview *overview = call->own;
+    struct line *line = &call->line;
+    uint64_t counted;
+    int code;
+
+    line_open(line, "machines", '[');
+    if (call->api->address) {
+        if (!api_reader_take(call) || !api_counts_write(call, NULL))
+            return;
+        code = cli_store_each(&call->reader->store, take_dead_of, call);
+        if (code != CLI_OK)
+            add_one(overview, "store", "store", "it cannot be read");
+        if (!write_letters(call)) {
+            api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+            return;
+        }
+        /* A count may be half a second older than what was just seen. */
+        counted = api_counts_dead(call->api);
+        overview->total += counted > overview->letter_count ? counted : overview->letter_count;
+    }
+    line_close(line, ']');
+    line_open(line, "stuck", '[');
+    if (overview->shown)
+        line_raw(line, NULL, det_buffer_text(&overview->stuck->text), overview->stuck->text.size);
+    line_close(line, ']');
+    line_number(line, "stuck_total", overview->total);
+    line_bool(line, "stuck_capped", overview->is_capped);
+    line_close(line, '}');
+}
+
+/* On the http thread: one question behind the other. */
+
+static void take_workers(struct api_call *call, json_t *parts)
+{
+    write_workers(call, json_array_get(parts, 0));
+    api_defer(call, finish_overview);
+}
+
+static void take_slots(struct api_call *call, json_t *parts)
+{
+    write_slots(call, parts);
+    api_ask_further(call, "workers-summary", json_object(), take_workers);
+}
+
+static void take_tree(struct api_call *call, json_t *parts)
+{
+    write_tasks(call, parts);
+    api_ask_further(call, "slots", json_object(), take_slots);
+}
+
+static void take_status(struct api_call *call, json_t *parts)
+{
+    line_open(&call->line, NULL, '{');
+    api_write_status(call, "status", parts);
+    api_write_rates(call);
+    api_ask_further(call, "tree", json_object(), take_tree);
+}
+
+void api_get_overview(struct api_call *call)
+{
+    struct overview *overview = det_arena_alloc(&call->arena, sizeof *overview);
+
+    if (!overview) {
+        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+        api_finish(call);
+        return;
+    }
+    overview->stuck = &call->aside;
+    call->own = overview;
+    api_ask_further(call, "status", json_object(), take_status);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* readiness.c - whether this process can do its work now: its store can be reached and has room on
+ * its disk, and there are descriptors left.
+ *
+ *     status of `up` --> descriptors --> disk of the store (in a lane: a disk may hang) --> answer
+ *
+ * The disk is asked as the store would ask it: a file beside that of the store takes some room and
+ * goes again. What a file system says of its free space does not tell of quotas and limits. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/api_internal.h"
+#include "os/os.h"
+
+#define SPARE_DESCRIPTORS 8
+#define SPARE_ROOM        (256 << 10)
+#define SQLITE            "sqlite:"
+
+static void write_ready(struct api_call *call, const char *why)
+{
+    call->status = why ? 503 : 200;
+    det_buffer_clear(&call->line.text);
+    call->line.needs_comma = false;
+    line_open(&call->line, NULL, '{');
+    line_bool(&call->line, "ready", !why);
+    line_text(&call->line, "why", why);
+    line_close(&call->line, '}');
+}
+
+/* The errno of taking room in a new file at this path, which is gone again; 0: there is room. */
+static int try_room(const char *path)
+{
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int number = descriptor < 0 ? errno : 0;
+
+    if (descriptor < 0)
+        return number;
+    (void)unlink(path);
+    number = posix_fallocate(descriptor, 0, SPARE_ROOM);
+    close(descriptor);
+    return number;
+}
+
+/* In a lane. */
+static void look_at_disk(struct api_call *call)
+{
+    const char *address = call->api->address;
+    char path[DET_PATH_MAX + 32];
+    int number;
+
+    snprintf(
+        path, sizeof path, "%.*s-room%ld-%u", (int)strcspn(address + strlen(SQLITE), "?"),
+        address + strlen(SQLITE), (long)getpid(), call->own_number);
+    number = try_room(path);
+    if (number == ENOSPC || number == EDQUOT || number == EFBIG)
+        write_ready(call, "the disk of the store is full");
+    else if (number == EROFS)
+        write_ready(call, "the disk of the store is read-only");
+    else if (det_errno_is_shortage(number))
+        write_ready(call, "descriptors are short: raise the limit of open files (ulimit -n)");
+    else
+        write_ready(call, NULL);
+}
+
+static void answer_ready(struct api_call *call, json_t *parts)
+{
+    static unsigned number; /* of the http thread */
+    const char *state = json_string_value(json_object_get(json_array_get(parts, 0), "state"));
+    const char *away = json_string_value(json_object_get(json_array_get(parts, 0), "away"));
+    const char *address = call->api->address;
+
+    call->own_number = ++number;
+    if (away || strcmp(state, "running") != 0)
+        /* Why is for operators: `status` has it, and the log. */
+        write_ready(call, away ? "the store cannot be reached" : state);
+    else if (det_descriptors_are_short(SPARE_DESCRIPTORS))
+        write_ready(call, "descriptors are short: raise the limit of open files (ulimit -n)");
+    else if (address && strncmp(address, SQLITE, strlen(SQLITE)) == 0) {
+        api_defer(call, look_at_disk);
+        return;
+    } else
+        write_ready(call, NULL);
+    api_finish(call);
+}
+
+void api_readyz(struct api_call *call)
+{
+    api_ask_further(call, "status", json_object(), answer_ready);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* request_body.c - the body of a request: an object with the members that it may have. */
+#include <string.h>
+
+#include "api/api_internal.h"
+#include "base/memory.h"
+
+#define KEY_MAX 32 /* of those that a body may have */
+
+bool api_is_listed(const char *list, struct det_view word)
+{
+    while (*list) {
+        size_t size = strcspn(list, " ");
+
+        if (det_view_equal(det_view_of(list, size), word))
+            return true;
+        list += size + strspn(list + size, " ");
+    }
+    return false;
+}
+
+/* However it is escaped. */
+static bool is_key_listed(const char *keys, struct det_view key)
+{
+    char name[KEY_MAX];
+    size_t size = det_json_unescape(key, name, sizeof name);
+
+    return size <= sizeof name && api_is_listed(keys, det_view_of(name, size));
+}
+
+int api_object(
+    struct members *members, struct det_arena *arena, struct det_view text, const char *keys,
+    struct det_error *reterr)
+{
+    int r = members_read(members, arena, text, reterr);
+
+    for (size_t i = 0; r == 0 && i < members->count; i++) {
+        struct det_view key = members->items[i].key;
+
+        if (!is_key_listed(keys, key))
+            r = det_error_set(
+                reterr, DET_ERR_UNKNOWN_FIELD, "there is no '%.*s' here; there may be: %s",
+                (int)(key.size < 60 ? key.size : 60), key.data, keys);
+    }
+    return r;
+}
+
+struct members *api_body(struct api_call *call, const char *keys)
+{
+    struct members *members = det_arena_alloc(&call->arena, sizeof *members);
+    struct det_error error = { 0 };
+    int r = DET_ERR_NO_MEMORY;
+
+    if (members)
+        r = api_object(members, &call->arena, call->body, keys, &error);
+    if (r < 0)
+        api_fail_with(call, r, &error);
+    return r < 0 ? NULL : members;
+}
+
+bool api_body_is_right(struct api_call *call, const struct members *members)
+{
+    if (members->has_failed)
+        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+    else if (members->wrong[0])
+        api_fail(
+            call, DET_ERR_INVALID, "'%s' of the body is missing, or not what it should be",
+            members->wrong);
+    else
+        return true;
+    return false;
+}
+
+bool api_body_object(
+    struct api_call *call, struct members *members, const char *key, struct det_view *ret)
+{
+    const struct member *member = members_find(members, key);
+
+    *ret = member ? member->raw : det_view_text("{}");
+    if (!member || member->kind == DET_JSON_OBJECT)
+        return true;
+    api_fail(call, DET_ERR_TYPE, "'%s' of the body is an object", key);
+    return false;
+}
+
+int api_payload(const struct members *members, struct det_view *ret, struct det_error *reterr)
+{
+    const struct member *payload = members_find(members, "payload");
+    const struct member *data = members_find(members, "data");
+    const struct member *member = payload ? payload : data;
+
+    if (payload && data)
+        return det_error_set(
+            reterr, DET_ERR_INVALID,
+            "both 'payload' and its deprecated name 'data' are given; use 'payload' alone");
+    *ret = member ? member->raw : det_view_text("{}");
+    if (!member || member->kind == DET_JSON_OBJECT)
+        return 0;
+    return det_error_set(
+        reterr, DET_ERR_TYPE, "'%s' must be an object", payload ? "payload" : "data");
+}
+
+void api_read_expected(struct members *members, uint64_t *ret)
+{
+    uint64_t expected;
+
+    if (!members_find(members, "expected"))
+        return;
+    expected = members_number(members, "expected");
+    /* Sequences have 63 bits; DET_EXPECT_NO_EVENT is larger. */
+    if (expected > INT64_MAX)
+        members_fail(members, "expected");
+    else
+        *ret = expected ? expected : DET_EXPECT_NO_EVENT;
+}
+
+bool api_body_expected(struct api_call *call, struct members *members, uint64_t *ret)
+{
+    api_read_expected(members, ret);
+    return api_body_is_right(call, members);
+}
+
+bool api_body_text(
+    struct api_call *call, struct members *members, const char *key, size_t most, const char **ret)
+{
+    *ret = members_find(members, key) ? members_text(members, key) : NULL;
+    if (*ret && strlen(*ret) > most)
+        members_fail(members, key);
+    return api_body_is_right(call, members);
+}

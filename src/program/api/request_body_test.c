@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* request_body_test.c - members of bodies that need more than their type. */
+#include "lib/test.h"
+
+#include <detent/runtime.h>
+
+#include "api/api_internal.h"
+
+/* False: it is refused. */
+static bool read_expected(const char *body, uint64_t *ret)
+{
+    struct det_arena arena;
+    struct members members;
+    bool is_right;
+
+    *ret = 7;
+    det_arena_init(&arena, NULL);
+    assert_int_equal(members_read(&members, &arena, det_view_text(body), NULL), 0);
+    api_read_expected(&members, ret);
+    is_right = !members.has_failed && !members.wrong[0];
+    det_arena_deinit(&arena);
+    return is_right;
+}
+
+static void a_sequence_that_is_expected_has_63_bits(void **state)
+{
+    uint64_t expected;
+
+    (void)state;
+    assert_true(read_expected("{}", &expected));
+    assert_int_equal(expected, 7);
+    assert_true(read_expected("{\"expected\": 0}", &expected));
+    assert_true(expected == DET_EXPECT_NO_EVENT);
+    assert_true(read_expected("{\"expected\": 9223372036854775807}", &expected));
+    assert_true(expected == INT64_MAX);
+    assert_false(read_expected("{\"expected\": 9223372036854775808}", &expected));
+    assert_false(read_expected("{\"expected\": 18446744073709551615}", &expected));
+    assert_int_equal(expected, 7);
+    assert_false(read_expected("{\"expected\": -1}", &expected));
+    assert_false(read_expected("{\"expected\": \"1\"}", &expected));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sequence_that_is_expected_has_63_bits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* guess_delay.c - how long who gives wrong tokens waits for the answer.
+ *
+ * A right one never waits: else anybody on the same address could keep others out. */
+#include <string.h>
+
+#include "auth/tokens_internal.h"
+#include "base/hash.h"
+#include "http/address.h"
+
+#define WAIT_FIRST   DET_MILLISECOND
+#define WAIT_MAX     DET_SECOND
+#define DOUBLE_MAX   10
+#define FORGET_AFTER DET_MINUTE
+
+/* Of the address without its port, and of IPv6 of the network of 64 bits that one host may have:
+ * "127.0.0.1:41000", "[::1]:9", "unix". */
+static uint64_t hash_of(const struct tokens_peers *peers, const char *peer)
+{
+    union http_address address;
+    char origin[INET6_ADDRSTRLEN];
+    socklen_t size;
+    uint64_t hash;
+
+    if (http_address_read(peer, &address, &size)) {
+        http_address_print_origin(&address, origin, sizeof origin);
+        peer = origin;
+    }
+    hash = det_hash64(peer, strlen(peer), peers->key);
+    return hash ? hash : 1;
+}
+
+static struct tokens_peer *ways_of(struct tokens_peers *peers, uint64_t hash)
+{
+    return &peers->items[hash % (TOKENS_PEERS / TOKENS_WAYS) * TOKENS_WAYS];
+}
+
+/* In a row, as long as they are remembered; 0 of a place that is free. */
+static unsigned failures_of(const struct tokens_peer *peer, det_time now)
+{
+    return now - peer->at <= FORGET_AFTER ? peer->failures : 0;
+}
+
+static struct tokens_peer *find(struct tokens_peers *peers, uint64_t hash)
+{
+    struct tokens_peer *ways = ways_of(peers, hash);
+
+    for (size_t i = 0; i < TOKENS_WAYS; i++) {
+        if (ways[i].hash == hash)
+            return &ways[i];
+    }
+    return NULL;
+}
+
+/* Whether `one` is to be kept rather than `other`. */
+static bool outranks(const struct tokens_peer *one, const struct tokens_peer *other, det_time now)
+{
+    unsigned ours = failures_of(one, now), others = failures_of(other, now);
+
+    return ours != others ? ours > others : one->at > other->at;
+}
+
+/* A place for a new one. */
+static struct tokens_peer *make_room(struct tokens_peers *peers, uint64_t hash, det_time now)
+{
+    struct tokens_peer *ways = ways_of(peers, hash), *least = ways;
+
+    for (size_t i = 1; i < TOKENS_WAYS; i++) {
+        if (outranks(least, &ways[i], now))
+            least = &ways[i];
+    }
+    return least;
+}
+
+det_time tokens_peer_failed(struct tokens_peers *peers, const char *peer, det_time now)
+{
+    uint64_t hash = hash_of(peers, peer);
+    struct tokens_peer *found = find(peers, hash);
+    unsigned before = found ? failures_of(found, now) : 0;
+    det_time wait = WAIT_FIRST << (before < DOUBLE_MAX ? before : DOUBLE_MAX);
+
+    if (!found)
+        found = make_room(peers, hash, now);
+    *found = (struct tokens_peer){ .hash = hash, .failures = before + 1, .at = now };
+    return wait < WAIT_MAX ? wait : WAIT_MAX;
+}

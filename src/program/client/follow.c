@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* follow.c - looks at an instance again and again. */
+#include "client/follow.h"
+
+#include <poll.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "inspect/event_print.h"
+#include "inspect/instance_summary.h"
+#include "json/json_writer.h"
+
+#define LOOK_FIRST (100 * DET_MILLISECOND)
+#define LOOK_MAX   (500 * DET_MILLISECOND)
+
+static int show_event(void *context, const struct det_store_event *row)
+{
+    struct follow *follow = context;
+    struct cli *cli = follow->instance->store->cli;
+
+    follow->after = row->sequence;
+    if (follow->is_shown && cli->is_json)
+        event_print_object(cli, follow->instance, row);
+    else if (follow->is_shown)
+        event_print_line(cli, follow->instance, row);
+    return cli_is_stopped(cli) ? 1 : 0;
+}
+
+/* What has come since the last look. 0 or an error. */
+static int show_news(struct follow *follow)
+{
+    struct instance *instance = follow->instance;
+    const struct cli_store *store = instance->store;
+    int r;
+
+    if (instance->loaded.head.sequence <= follow->after)
+        return 0;
+    r = store->ops->events(
+        store->store, instance->loaded.instance, follow->after, show_event, follow);
+    /* Events that are not kept any more are not waited for. */
+    if (r == 0)
+        follow->after = instance->loaded.head.sequence;
+    cli_flush(store->cli);
+    return r < 0 ? r : 0;
+}
+
+/* As it was shown last; NULL: it was not. */
+static const struct follow_attempts *find_shown(
+    const struct follow *follow, const struct follow_attempts *wanted)
+{
+    for (size_t i = 0; i < follow->shown_count; i++) {
+        const struct follow_attempts *shown = &follow->shown[i];
+
+        if (shown->is_timer == wanted->is_timer && shown->sequence == wanted->sequence &&
+            shown->index == wanted->index)
+            return shown;
+    }
+    return NULL;
+}
+
+/* What is kept of one until the next look. One that is running is not known yet, and keeps what
+ * was shown of it. `ret_is_news`: an attempt has ended since; one that was never seen had none. */
+static struct follow_attempts compare_attempts(
+    const struct follow *follow, struct follow_attempts now, int last_error, bool *ret_is_news)
+{
+    const struct follow_attempts *shown = find_shown(follow, &now);
+    bool is_running = now.attempts == 0 || last_error == DET_ERR_UNFINISHED;
+
+    *ret_is_news =
+        !is_running && (!shown || shown->attempts != now.attempts || shown->is_dead != now.is_dead);
+    if (is_running && shown)
+        return *shown;
+    if (is_running)
+        now.attempts = 0;
+    return now;
+}
+
+static void begin_attempt(struct line *line, const struct instance *instance)
+{
+    line_init(line, instance->store->cli->allocator);
+    line_open(line, NULL, '{');
+    line_text(line, "type", "attempt");
+    line_text(line, "machine", instance->machine->name);
+    line_text(line, "id", instance->id);
+}
+
+static void end_attempt(struct line *line, const struct instance *instance)
+{
+    line_close(line, '}');
+    cli_print_line(instance->store->cli, line);
+    line_deinit(line);
+}
+
+static void print_effect(const struct instance *instance, const struct det_store_effect *row)
+{
+    struct line line;
+
+    if (!instance->store->cli->is_json) {
+        facts_effect(instance->store->cli, instance, row);
+        return;
+    }
+    begin_attempt(&line, instance);
+    instance_effect_line(&line, instance->store->store, instance->machine, instance->id, row);
+    end_attempt(&line, instance);
+}
+
+static void print_timer(const struct instance *instance, const struct det_store_timer *row)
+{
+    struct line line;
+
+    if (!instance->store->cli->is_json) {
+        facts_timer(instance->store->cli, instance, row);
+        return;
+    }
+    begin_attempt(&line, instance);
+    instance_timer_line(&line, instance->machine, row);
+    instance_attempts_line(&line, row);
+    end_attempt(&line, instance);
+}
+
+/* Attempts of effects and timers that have ended since the last look. */
+static void show_attempts(struct follow *follow)
+{
+    const struct instance *instance = follow->instance;
+    struct follow_attempts now[FOLLOW_ATTEMPTS_MAX];
+    size_t count = 0;
+    bool is_news;
+
+    for (const struct instance_effect *e = instance->effects; e && count < FOLLOW_ATTEMPTS_MAX;
+         e = e->next) {
+        now[count++] = compare_attempts(
+            follow,
+            (struct follow_attempts){ false, e->row.sequence, e->row.index, e->row.attempts,
+                                      e->row.is_dead },
+            e->row.last_error, &is_news);
+        if (is_news)
+            print_effect(instance, &e->row);
+    }
+    for (const struct instance_timer *t = instance->timers; t && count < FOLLOW_ATTEMPTS_MAX;
+         t = t->next) {
+        now[count++] = compare_attempts(
+            follow,
+            (struct follow_attempts){ true, t->row.visit, t->row.timer, t->row.attempts,
+                                      t->row.is_dead },
+            t->row.last_error, &is_news);
+        if (is_news)
+            print_timer(instance, &t->row);
+    }
+    memcpy(follow->shown, now, count * sizeof *now);
+    follow->shown_count = count;
+    cli_flush(instance->store->cli);
+}
+
+static bool has_ended(const struct instance *instance)
+{
+    return instance->loaded.head.is_stopped || instance_is_final(instance);
+}
+
+/* False: the time is over, or somebody has had enough. */
+static bool sleep_for(struct cli *cli, det_time span, det_time until)
+{
+    det_time now = det_world_now(cli->world, DET_CLOCK_MONOTONIC);
+
+    if (cli_is_stopped(cli) || now >= until)
+        return false;
+    span = span < until - now ? span : until - now;
+    (void)poll(NULL, 0, (int)((span + DET_MILLISECOND - 1) / DET_MILLISECOND));
+    return !cli_is_stopped(cli);
+}
+
+int follow_until_end(struct follow *follow, det_time timeout)
+{
+    struct instance *instance = follow->instance;
+    struct cli *cli = instance->store->cli;
+    det_time until = det_add_time(det_world_now(cli->world, DET_CLOCK_MONOTONIC), timeout);
+    det_time span = LOOK_FIRST;
+    int r;
+
+    for (;;) {
+        uint64_t before = follow->after;
+
+        r = show_news(follow);
+        if (r == 0 && follow->is_shown)
+            show_attempts(follow);
+        if (r < 0 || has_ended(instance))
+            break;
+        span = follow->after != before ? LOOK_FIRST : span < LOOK_MAX ? span * 2 : LOOK_MAX;
+        if (!sleep_for(cli, span, until))
+            return cli_is_stopped(cli) ? CLI_INTERRUPTED : CLI_TIMEOUT;
+        r = instance_refresh(instance);
+        if (r < 0)
+            break;
+    }
+    return r < 0 ? cli_store_complain(instance->store, r, NULL) : CLI_OK;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* act.c - one change to an instance, made by the program itself, or by the one that serves it. */
+#include "client/instance_change.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "store/row.h"
+
+/* Of an option: more than any record can have. */
+#define DATA_SIZE_MAX 4194304
+#define NAMES_TEXT    200
+
+/* The steps of the commit, and those of deferred events that followed from it. */
+void act_tell_step(void *user, const struct det_note *note)
+{
+    struct act *act = user;
+    struct cli *cli = act->store.cli;
+    const struct det_machine *machine = note->machine;
+    const char *to = machine->states[note->to].name;
+
+    if (!act->is_told)
+        return;
+    cli_print(cli, "%s: ", note->instance);
+    if (note->event != UINT16_MAX)
+        cli_print(cli, "%s: ", machine->events[note->event].name);
+    switch ((enum det_outcome)note->outcome) {
+    case DET_GOTO:
+        if (note->event != UINT16_MAX)
+            cli_print(cli, "%s -> ", machine->states[note->from].name);
+        cli_print_in(cli, CLI_BOLD, "%s\n", to);
+        break;
+    case DET_STAY:
+        cli_print(cli, "stays %s\n", to);
+        break;
+    case DET_STOP:
+        cli_print(cli, "stopped in %s\n", to);
+        break;
+    case DET_DEFERRED:
+        cli_print(cli, "kept until %s is left\n", to);
+        break;
+    case DET_DEAD_LETTER:
+        cli_print(cli, "%s has no use for it: a dead letter\n", to);
+        break;
+    case DET_UNHANDLED:
+    case DET_IGNORED:
+        break;
+    }
+}
+
+int act_open(struct cli *cli, const struct store_wish *wish, struct act *act)
+{
+    /* Who holds the lock of an instance may be done soon, or in an hour: people can wait. */
+    static const struct det_lock_options patience = { .wait = DET_SECOND };
+    struct det_runtime_options options = {
+        .world = cli->world,
+        .allocator = cli->allocator,
+        .is_passive = true,
+        .shards = 1,
+        .lock = &patience,
+        .observe = act_tell_step,
+        .observer = act,
+    };
+    struct store_wish writing = *wish;
+    struct det_error error = { 0 };
+    char identity[33];
+    int code, r;
+
+    *act = (struct act){ .is_told = !cli->is_json };
+    act->client = act_find_up(cli, "store", identity);
+    writing.is_writing = true;
+    writing.served = act->client ? identity : NULL;
+    code = cli_store_open(cli, &writing, &act->store);
+    if (code != CLI_OK || act->store.is_served)
+        return code;
+    socket_client_close(act->client);
+    act->client = NULL;
+    r = det_runtime_open(act->store.store, &options, &act->runtime, &error);
+    return r < 0 ? cli_store_complain(&act->store, r, &error) : CLI_OK;
+}
+
+void act_close(struct act *act)
+{
+    det_runtime_close(act->runtime);
+    act->runtime = NULL;
+    socket_client_close(act->client);
+    act->client = NULL;
+    cli_store_close(&act->store);
+}
+
+int act_start(
+    struct act *act, const void *data, const char *event_id, struct det_sent *ret,
+    struct det_error *reterr)
+{
+    const struct det_send_options options = { .event_id = event_id, .error = reterr };
+
+    if (act->client)
+        return act_ask_start(act, data, event_id, ret, reterr);
+    return det_runtime_start(act->runtime, act->machine, act->id, data, &options, ret);
+}
+
+int act_send(
+    struct act *act, const void *event, const struct det_send_options *options,
+    struct det_sent *ret, struct det_error *reterr)
+{
+    struct det_send_options whole = *options;
+
+    whole.error = reterr;
+    if (act->client)
+        return act_ask_send(act, event, options, ret, reterr);
+    return det_runtime_send(act->runtime, act->machine, act->id, event, &whole, ret);
+}
+
+int act_stop(struct act *act, const char *reason, struct det_sent *ret, struct det_error *reterr)
+{
+    const struct det_send_options options = { .error = reterr };
+
+    if (act->client)
+        return act_ask_stop(act, reason, ret, reterr);
+    return det_runtime_stop(act->runtime, act->machine, act->id, reason, &options, ret);
+}
+
+int act_retry(struct act *act, const char *key, struct det_error *reterr)
+{
+    if (act->client)
+        return act_ask_retry(act, key, reterr);
+    return det_runtime_retry(act->runtime, act->machine, act->id, key, reterr);
+}
+
+int act_complain(struct act *act, int code, const struct det_error *error)
+{
+    struct cli *cli = act->store.cli;
+    const char *machine = act->machine->name;
+
+    if (code == DET_ERR_UNBOUND)
+        cli_complain(
+            cli, "%s; it is a function in C, and only the program that has it can do this",
+            error->code == code ? error->text : det_error_text(code));
+    else if (code == DET_ERR_LOCKED && error->code == code)
+        cli_complain(cli, "%s; 'detent why %s' says until when", error->text, act->id);
+    else if (code == DET_ERR_NOT_FOUND && !act->client)
+        cli_complain(
+            cli, "there is no %s '%s'; start it: detent start %s %s", machine, act->id, machine,
+            act->id);
+    else if (code == DET_ERR_CORRUPT)
+        return instance_complain_damaged(&act->store, machine, act->id);
+    else if (code == DET_ERR_EXISTS)
+        cli_complain(
+            cli, "'%s' of %s is there already; 'detent get %s' shows it", act->id, machine,
+            act->id);
+    else
+        return cli_store_complain(&act->store, code, error);
+    return cli_store_exit(code);
+}
+
+static int read_text(struct act *act, const char *text, struct cli_text *file)
+{
+    struct det_error error = { 0 };
+    int r;
+
+    r = cli_text_load(act->store.cli, text + 1, DATA_SIZE_MAX, file, &error);
+    return r < 0 ? cli_store_complain(&act->store, r, &error) : CLI_OK;
+}
+
+/* Nothing was given where something is needed: says what, as it would be written. */
+static void complain_missing(struct act *act, const char *what, const struct det_record *record)
+{
+    char fields[256] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < record->field_count && used < sizeof fields; i++)
+        used += (size_t)snprintf(
+            fields + used, sizeof fields - used, "%s\"%s\": ...", i ? ", " : "",
+            record->fields[i].name);
+    cli_complain(act->store.cli, "%s needs %s '{%s}'", what, act->option, fields);
+}
+
+int act_read_json(
+    struct act *act, const char *what, const char *text, const struct det_record *record,
+    unsigned flags, void *value)
+{
+    struct det_error error = { 0 };
+    struct cli_text file = { 0 };
+    bool is_given = text != NULL;
+    int code = CLI_OK, r;
+
+    text = text ? text : "{}";
+    if (text[0] == '@')
+        code = read_text(act, text, &file);
+    if (code != CLI_OK)
+        return code;
+    r = det_record_from_json(
+        record, file.data ? file.data : text, file.data ? file.size : strlen(text), flags, value,
+        &error);
+    if (r == DET_ERR_UNKNOWN_FIELD && record == det_empty_record())
+        cli_complain(act->store.cli, "%s: %s carries none", act->option, what);
+    else if (r < 0 && !is_given)
+        complain_missing(act, what, record);
+    else if (r < 0)
+        cli_complain(act->store.cli, "%s: %s", act->option, error.text);
+    if (file.data)
+        cli_text_free(act->store.cli, &file);
+    return r < 0 ? CLI_USAGE : CLI_OK;
+}
+
+static void print_object(struct act *act, const char *event, const struct det_sent *sent)
+{
+    struct line line;
+
+    line_init(&line, act->store.cli->allocator);
+    line_open(&line, NULL, '{');
+    line_text(&line, "type", "sent");
+    line_text(&line, "machine", act->machine->name);
+    line_text(&line, "id", act->id);
+    line_text(&line, "event", event);
+    line_text(&line, "outcome", det_row_outcome_name(sent->outcome));
+    line_text(&line, "state", act->machine->states[sent->state].name);
+    line_number(&line, "sequence", sent->sequence);
+    line_number(&line, "visit", sent->visit);
+    line_bool(&line, "duplicate", sent->is_duplicate);
+    line_close(&line, '}');
+    cli_print_line(act->store.cli, &line);
+    line_deinit(&line);
+}
+
+void act_report(struct act *act, const char *event, const struct det_sent *sent)
+{
+    const char *state = act->machine->states[sent->state].name;
+    struct cli *cli = act->store.cli;
+
+    if (cli->is_json)
+        print_object(act, event, sent);
+    else if (sent->is_duplicate)
+        cli_print(
+            cli, "%s: was done before, as event %llu%s%s%s: %s\n", act->id,
+            (unsigned long long)sent->sequence, event ? " (" : "", event ? event : "",
+            event ? ")" : "", state);
+    else if (sent->outcome == DET_IGNORED)
+        cli_print(cli, "%s: %s: ignored in %s\n", act->id, event, state);
+}
+
+/* Names that are pending, each once. */
+struct pending {
+    char effects[NAMES_TEXT], timers[NAMES_TEXT];
+    const struct det_machine *machine;
+};
+
+static void add_name(char *names, const char *name)
+{
+    size_t used = strlen(names);
+
+    if (!strstr(names, name))
+        snprintf(names + used, NAMES_TEXT - used, "%s%s", used ? ", " : "", name);
+}
+
+static int add_effect(void *context, const struct det_pending_effect *row)
+{
+    struct pending *pending = context;
+
+    if (row->state != DET_EFFECT_DEAD)
+        add_name(pending->effects, row->name);
+    return 0;
+}
+
+static int add_timer(void *context, const struct det_timer_record *row)
+{
+    struct pending *pending = context;
+
+    add_name(pending->timers, pending->machine->events[row->event].name);
+    return 0;
+}
+
+void act_tell_pending(struct act *act)
+{
+    struct pending pending = { .machine = act->machine };
+    struct cli *cli = act->store.cli;
+
+    if (act->client)
+        return;
+    if (det_runtime_effects(act->runtime, act->machine, act->id, add_effect, &pending) != 0 ||
+        det_runtime_timers(act->runtime, act->machine, act->id, add_timer, &pending) != 0)
+        return;
+    if (pending.effects[0])
+        cli_say(cli, "Waits for a program that serves this store: effect %s\n", pending.effects);
+    if (pending.timers[0])
+        cli_say(cli, "Waits for a program that serves this store: timer of %s\n", pending.timers);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* generated_files.c - what becomes of the files that `gen` makes: those that are not there are
+ * written, those that are there stay as they are, unless --force says otherwise. Of the C file,
+ * where people write, the stubs that it lacks are printed, or put behind the rest with --append. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "codegen/codegen.h"
+#include "os/os.h"
+#include "terminal/input.h"
+#include "terminal/report.h"
+
+#define FILES_MAX  64
+#define SOURCE_MAX 16777216
+
+/* A file on its way to the disk. */
+struct gen_product {
+    char path[DET_PATH_MAX];
+    struct det_buffer text;
+    bool is_there;
+};
+
+int gen_open(struct gen *gen)
+{
+    gen->products = DET_NEW_ARRAY(gen->cli->allocator, FILES_MAX, struct gen_product);
+    return gen->products ? CLI_OK : cli_no_memory(gen->cli);
+}
+
+void gen_close(struct gen *gen)
+{
+    for (size_t i = 0; i < gen->count; i++)
+        det_buffer_deinit(&gen->products[i].text);
+    DET_DELETE_ARRAY(gen->cli->allocator, gen->products, FILES_MAX);
+    DET_DELETE_ARRAY(gen->cli->allocator, gen->stubs, gen->stub_count);
+}
+
+struct det_buffer *gen_add(struct gen *gen, const char *stem, size_t size, const char *suffix)
+{
+    struct gen_product *product = &gen->products[gen->count];
+    struct stat status;
+
+    if (gen->count == FILES_MAX)
+        return NULL;
+    snprintf(
+        product->path, sizeof product->path, "%s%s%.*s%s", gen->folder ? gen->folder : "",
+        gen->folder ? "/" : "", (int)size, stem, suffix);
+    product->is_there = lstat(product->path, &status) == 0;
+    det_buffer_init(&product->text, gen->cli->allocator);
+    gen->count++;
+    return &product->text;
+}
+
+static int make_folder(struct gen *gen)
+{
+    if (!gen->folder || mkdir(gen->folder, 0777) == 0 || errno == EEXIST)
+        return CLI_OK;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+    cli_complain(gen->cli, "cannot make the folder %s: %s", gen->folder, strerror(errno));
+    return CLI_FAILURE;
+}
+
+static size_t count_missing(const struct gen *gen)
+{
+    size_t missing = 0;
+
+    for (size_t i = 0; i < gen->stub_count; i++)
+        missing += !gen->stubs[i].is_there;
+    return missing;
+}
+
+/* The stubs that are missing, and their names if wanted. */
+static void put_missing(struct gen *gen, struct det_buffer *text, json_t *names)
+{
+    for (size_t i = 0; i < gen->stub_count; i++) {
+        if (gen->stubs[i].is_there)
+            continue;
+        gen_stub_put(text, gen->spec, &gen->stubs[i]);
+        if (names)
+            json_array_append_new(names, json_string(gen->stubs[i].name));
+    }
+}
+
+static int append_missing(struct gen *gen, const char *path, const struct cli_text *source)
+{
+    struct det_buffer text;
+    int code;
+
+    det_buffer_init(&text, gen->cli->allocator);
+    det_buffer_append(&text, source->data, source->size);
+    if (source->size && source->data[source->size - 1] != '\n')
+        det_buffer_append_char(&text, '\n');
+    put_missing(gen, &text, NULL);
+    code = det_buffer_status(&text) < 0
+               ? cli_no_memory(gen->cli)
+               : cli_file_write(gen->cli, path, det_buffer_text(&text), text.size);
+    if (code == CLI_OK)
+        cli_report_file(gen->cli, path, "appended", false);
+    det_buffer_deinit(&text);
+    return code;
+}
+
+static int print_missing(struct gen *gen, const char *path)
+{
+    struct cli *cli = gen->cli;
+    json_t *names = json_array();
+    struct det_buffer text;
+    int code = CLI_OK;
+
+    det_buffer_init(&text, cli->allocator);
+    put_missing(gen, &text, names);
+    if (det_buffer_status(&text) < 0 || !names) {
+        json_decref(names);
+        code = cli_no_memory(cli);
+    } else if (cli->is_json) {
+        cli_json(
+            cli, json_pack(
+                     "{s:s, s:o, s:s, s:o, s:s}", "type", "file", "file", cli_json_text(path),
+                     "state", "kept", "missing", names, "stubs", det_buffer_text(&text)));
+    } else {
+        json_decref(names);
+        cli_write(cli, det_buffer_text(&text), text.size);
+    }
+    det_buffer_deinit(&text);
+    return code;
+}
+
+/* How it stands with the functions, once the stubs are shown. */
+static void say_missing(struct gen *gen, const char *path, size_t missing)
+{
+    if (gen->cli->is_json)
+        return;
+    if (missing == 0)
+        cli_say(gen->cli, "%s is kept: it has all functions that the spec names\n", path);
+    else
+        cli_say(
+            gen->cli, "%s is kept: it lacks %zu of %zu function%s; %s\n", path, missing,
+            gen->stub_count, det_plural(gen->stub_count),
+            gen->is_appended ? "their stubs were added at its end"
+                             : "these are their stubs, and --append adds them");
+}
+
+/* The C file is there. */
+static int update_source(struct gen *gen, const char *path)
+{
+    struct det_error error;
+    struct cli_text source;
+    size_t missing;
+    int code, r;
+
+    r = cli_text_load(gen->cli, path, SOURCE_MAX, &source, &error);
+    if (r < 0) {
+        cli_complain(gen->cli, "%s", error.text);
+        return cli_exit_of(r);
+    }
+    gen_stubs_find(gen->stubs, gen->stub_count, det_view_of(source.data, source.size));
+    missing = count_missing(gen);
+    code =
+        missing && gen->is_appended ? append_missing(gen, path, &source) : print_missing(gen, path);
+    if (code == CLI_OK)
+        say_missing(gen, path, missing);
+    cli_text_free(gen->cli, &source);
+    return code;
+}
+
+static bool has_define(struct gen *gen, const char *path)
+{
+    struct cli_text source;
+    bool has;
+
+    if (cli_text_load(gen->cli, path, SOURCE_MAX, &source, NULL) < 0)
+        return true; /* update_source() says why */
+    has = memmem(source.data, source.size, "detent/fsm/define.h", 19) != NULL;
+    cli_text_free(gen->cli, &source);
+    return has;
+}
+
+/* A file that is there must be one of ours, or one of which nothing is expected. */
+static int check_there(struct gen *gen)
+{
+    for (size_t i = 0; i < gen->count && !gen->is_forced; i++) {
+        const char *path = gen->products[i].path;
+        bool is_source = gen->stubs && cli_has_suffix(path, ".c");
+
+        if (!gen->products[i].is_there || (gen->stubs && !is_source))
+            continue;
+        if (is_source && has_define(gen, path))
+            continue;
+        cli_complain(
+            gen->cli,
+            "%s is already there%s; nothing was written (--force overwrites, --output "
+            "FOLDER writes elsewhere)",
+            path, is_source ? ", and is no file of a machine" : "");
+        return CLI_CONFLICT;
+    }
+    return CLI_OK;
+}
+
+static int write_product(struct gen *gen, struct gen_product *product, bool is_talk)
+{
+    struct cli *cli = gen->cli;
+    int code;
+
+    if (det_buffer_status(&product->text) < 0)
+        return cli_no_memory(cli);
+    if (product->is_there && !gen->is_forced) {
+        if (gen->stubs && cli_has_suffix(product->path, ".c"))
+            return update_source(gen, product->path);
+        cli_report_file(cli, product->path, "kept", true);
+        return CLI_OK;
+    }
+    code = cli_file_write(cli, product->path, det_buffer_text(&product->text), product->text.size);
+    if (code == CLI_OK)
+        cli_report_file(cli, product->path, "written", is_talk);
+    return code;
+}
+
+/* The names of files stay out of the way of stubs that are printed. */
+int gen_write(struct gen *gen)
+{
+    bool has_stubs = false;
+    int code = check_there(gen);
+
+    for (size_t i = 0; i < gen->count; i++)
+        has_stubs = has_stubs || (gen->stubs && gen->products[i].is_there && !gen->is_forced &&
+                                  !gen->is_appended && cli_has_suffix(gen->products[i].path, ".c"));
+    if (code == CLI_OK)
+        code = make_folder(gen);
+    for (size_t i = 0; i < gen->count && code == CLI_OK; i++)
+        code = write_product(gen, &gen->products[i], has_stubs);
+    return code;
+}

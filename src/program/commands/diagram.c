@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* diagram.c - `detent diagram`: a machine or one run of it as text for Mermaid or GraphViz, or as
+ * SVG made by GraphViz. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "codegen/svg.h"
+#include "config/worker_file.h"
+#include "terminal/command.h"
+#include "terminal/input.h"
+#include "terminal/report.h"
+#include "testing/trace.h"
+
+enum { OPTION_FORMAT, OPTION_TRACE, OPTION_RUN, OPTION_OUTPUT, OPTION_DOWN, OPTION_PLAIN };
+
+static const struct cli_option option_table[] = {
+    [OPTION_FORMAT] = { "format", 'f', "FORMAT", "mermaid flowchart sequence dot timeline svg",
+                        "mermaid (default), flowchart, sequence, dot, timeline or svg" },
+    [OPTION_TRACE] = { "trace", 't', "FILE", NULL,
+                       "show a run: JSON Lines of test or sim --trace, or history --json" },
+    [OPTION_RUN] = { "run", 0, "NAME", NULL, "which run of the trace; the first when left out" },
+    [OPTION_OUTPUT] = { "output", 'o', "FILE", NULL, "write to a file" },
+    [OPTION_DOWN] = { "top-down", 0, NULL, NULL, "from top to bottom instead of left to right" },
+    [OPTION_PLAIN] = { "plain", 0, NULL, NULL, "leave out the notes on timeouts and hooks" },
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+struct format {
+    const char *name;
+    enum det_drawing drawing;
+    bool needs_trace, is_svg;
+};
+
+static const struct format formats[] = {
+    { "mermaid", DET_DRAW_MERMAID_STATE, false, false },
+    { "flowchart", DET_DRAW_MERMAID_FLOWCHART, false, false },
+    { "sequence", DET_DRAW_MERMAID_SEQUENCE, true, false },
+    { "dot", DET_DRAW_DOT, false, false },
+    { "timeline", DET_DRAW_DOT_TIMELINE, true, false },
+    { "svg", DET_DRAW_DOT, false, true },
+};
+
+static const struct format *format_of(const char *name)
+{
+    for (size_t i = 0; name && i < sizeof formats / sizeof *formats; i++) {
+        if (strcmp(name, formats[i].name) == 0)
+            return &formats[i];
+    }
+    return &formats[0];
+}
+
+static int write_svg(struct cli *cli, const char *text, size_t size, const char *path)
+{
+    struct det_buffer svg;
+    int code;
+
+    det_buffer_init(&svg, cli->allocator);
+    code = svg_of_dot(cli, text, size, NULL, &svg);
+    if (code == CLI_OK)
+        code = cli_report_text(cli, path, det_buffer_text(&svg), svg.size);
+    det_buffer_deinit(&svg);
+    return code;
+}
+
+static int draw(
+    struct cli *cli, const struct cli_args *args, const struct det_machine *machine,
+    const struct det_trace *trace)
+{
+    const struct format *format = format_of(args->values[OPTION_FORMAT]);
+    struct det_draw_options options = {
+        .drawing = format->drawing,
+        .trace = trace,
+        .hide_timeouts = args->values[OPTION_PLAIN] != NULL,
+        .top_down = args->values[OPTION_DOWN] != NULL,
+    };
+    struct det_error error = { 0 };
+    int64_t size = det_draw(machine, &options, NULL, 0, &error);
+    char *text;
+    int code;
+
+    if (size < 0) {
+        cli_complain(cli, "%s", error.text);
+        return CLI_USAGE;
+    }
+    text = det_alloc(cli->allocator, (size_t)size + 1);
+    if (!text)
+        return cli_no_memory(cli);
+    size = det_draw(machine, &options, text, (size_t)size + 1, &error);
+    code = size < 0         ? CLI_FAILURE
+           : format->is_svg ? write_svg(cli, text, (size_t)size, args->values[OPTION_OUTPUT])
+                            : cli_report_text(cli, args->values[OPTION_OUTPUT], text, (size_t)size);
+    det_free(cli->allocator, text, (size_t)size + 1);
+    return code;
+}
+
+static int draw_trace(
+    struct cli *cli, const struct cli_args *args, const struct det_machine *machine,
+    const struct cli_text *text)
+{
+    struct det_error error = { 0 };
+    struct cli_trace trace;
+    int code, r;
+
+    r = cli_trace_read(
+        machine, det_view_of(text->data, text->size), args->values[OPTION_RUN], cli->allocator,
+        &trace, &error);
+    if (r < 0) {
+        cli_complain(cli, "%s: %s", args->values[OPTION_TRACE], error.text);
+        return r == DET_ERR_NOT_FOUND ? CLI_NOT_FOUND : CLI_USAGE;
+    }
+    code = draw(cli, args, machine, &trace.trace);
+    cli_trace_deinit(&trace);
+    return code;
+}
+
+static int load_and_draw(
+    struct cli *cli, const struct cli_args *args, const struct det_machine *machine)
+{
+    struct det_error error;
+    struct cli_text text;
+    int code, r;
+
+    if (!args->values[OPTION_TRACE])
+        return draw(cli, args, machine, NULL);
+    r = cli_text_load(cli, args->values[OPTION_TRACE], CLI_TRACE_SIZE_MAX, &text, &error);
+    if (r < 0) {
+        cli_complain(cli, "%s", error.text);
+        return cli_exit_of(r);
+    }
+    code = draw_trace(cli, args, machine, &text);
+    cli_text_free(cli, &text);
+    return code;
+}
+
+/* The lifecycle of a worker, with the ways that its source has. */
+static int draw_worker(struct cli *cli, const struct cli_args *args)
+{
+    const struct det_machine *machine;
+    struct cli_worker worker;
+    int code = cli_worker_open(cli, args->operands[0], args->operands + 1, &worker);
+
+    if (code == CLI_OK && !worker.arch) {
+        cli_report_broken(cli, args->operands[0], det_worker_spec_diagnostics(worker.spec));
+        cli_complain(cli, "%s is not a valid worker; 'detent check' says more", args->operands[0]);
+        code = CLI_USAGE;
+    } else if (code == CLI_OK) {
+        const struct det_arch_report *report = det_arch_report(worker.arch);
+        int r = det_worker_spec_machine(worker.spec, report->ways, report->way_count, &machine);
+
+        code = r < 0 ? cli_no_memory(cli) : draw(cli, args, machine, NULL);
+    }
+    cli_worker_close(cli, &worker);
+    return code;
+}
+
+static bool is_worker(const struct cli_args *args)
+{
+    return cli_has_suffix(args->operands[0], CLI_WORKER_SUFFIX);
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    const struct format *format = format_of(args->values[OPTION_FORMAT]);
+    struct det_spec *spec;
+    int code;
+
+    if (format->needs_trace && !args->values[OPTION_TRACE]) {
+        cli_complain(
+            cli, "a %s shows a run: give one with --trace, as 'detent sim --trace' writes it",
+            format->name);
+        return CLI_USAGE;
+    }
+    if (is_worker(args)) {
+        if (!args->values[OPTION_TRACE])
+            return draw_worker(cli, args);
+        cli_complain(cli, "a trace is a run of a machine, and %s is a worker", args->operands[0]);
+        return CLI_USAGE;
+    }
+    if (args->operand_count > 1) {
+        cli_complain(cli, "unexpected argument '%s': sources are for a .worker", args->operands[1]);
+        return CLI_USAGE;
+    }
+    code = cli_machine_load(cli, args->operands[0], &spec);
+    if (code != CLI_OK)
+        return code;
+    code = load_and_draw(cli, args, det_spec_machine(spec));
+    det_spec_close(spec);
+    return code;
+}
+
+extern const struct cli_command cli_command_diagram;
+const struct cli_command cli_command_diagram = {
+    .name = "diagram",
+    .summary = "draw a machine, or one run of it",
+    .about =
+        "Prints the machine as a Mermaid state diagram or in another format; svg needs the "
+        "program\n"
+        "'dot' of GraphViz. With --trace, what a run visited is highlighted; sequence and "
+        "timeline\n"
+        "show the run itself.\n"
+        "\n"
+        "Of a .worker file it draws the lifecycle: states by phase, where they stop, and the "
+        "ways\n"
+        "from state to state that its C source has, the file beside it with the same name and\n"
+        "those that are named.",
+    .operand = { .form = "FILE [SOURCE.c...]",
+                 .least = 1,
+                 .most = CLI_OPERANDS_ANY,
+                 .suffix = ".fsm" },
+    .options = option_table,
+    .run = run,
+};

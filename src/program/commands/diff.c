@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* diff.c - `detent diff`: what a change of a definition means for what runs. */
+#include "base/text.h"
+#include "transfer/evolve.h"
+#include "json/json_writer.h"
+
+enum {
+    OPTION_RENAMES, /* four of them */
+    OPTION_MACHINE = OPTION_RENAMES + (int)DET_COMPARE_KINDS,
+    OPTION_STORE,
+};
+
+static const struct cli_option option_table[] = {
+    [OPTION_RENAMES] = EVOLVE_OPTION_STATES,
+    EVOLVE_OPTION_EVENTS,
+    EVOLVE_OPTION_EFFECTS,
+    EVOLVE_OPTION_TIMERS,
+    [OPTION_MACHINE] = { "machine", 'm', "NAME", NULL, "its name in the store, if it was another" },
+    [OPTION_STORE] = STORE_OPTION_URL,
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+static void print_summary_object(struct evolve *evolve)
+{
+    struct line line;
+
+    line_init(&line, evolve->cli->allocator);
+    line_open(&line, NULL, '{');
+    line_text(&line, "type", "summary");
+    line_text(&line, "machine", evolve->new->name);
+    line_bool(&line, "ok", evolve->stranded == 0);
+    line_number(&line, "changes", evolve->change_count);
+    line_number(&line, "hazards", evolve->hazard_count);
+    line_number(&line, "stranded", evolve->stranded);
+    line_close(&line, '}');
+    cli_print_line(evolve->cli, &line);
+    line_deinit(&line);
+}
+
+static void print_summary(struct evolve *evolve)
+{
+    struct cli *cli = evolve->cli;
+
+    if (cli->is_json)
+        print_summary_object(evolve);
+    else if (evolve->change_count == 0)
+        cli_say_in(cli, CLI_GREEN, "%s: no change\n", evolve->new->name);
+    else if (evolve->stranded == 0)
+        cli_say_in(
+            cli, CLI_GREEN, "%s: %zu change%s, nothing would be stranded\n", evolve->new->name,
+            evolve->change_count, det_plural(evolve->change_count));
+    else
+        cli_say_in(
+            cli, CLI_RED, "%s: %zu change%s, %llu of which %s strand what runs\n",
+            evolve->new->name, evolve->change_count, det_plural(evolve->change_count),
+            (unsigned long long)evolve->stranded, evolve->has_store ? "would" : "could");
+}
+
+static int run_command(struct cli *cli, const struct cli_args *args)
+{
+    bool has_old = args->operand_count == 2;
+    const struct evolve_wish wish = {
+        .old_path = has_old ? args->operands[0] : NULL,
+        .new_path = args->operands[has_old ? 1 : 0],
+        .machine = args->values[OPTION_MACHINE],
+        .url = args->values[OPTION_STORE],
+        .needs_store = !has_old,
+        .renames = &args->values[OPTION_RENAMES],
+    };
+    struct evolve evolve;
+    int code = evolve_open(cli, &wish, &evolve);
+
+    if (code == CLI_OK)
+        code = evolve_compare(&evolve);
+    if (code == CLI_OK) {
+        evolve_print_changes(&evolve);
+        evolve_print_hazards(&evolve);
+        print_summary(&evolve);
+        code = evolve.stranded > 0 ? CLI_FAILURE : CLI_OK;
+    }
+    evolve_close(&evolve);
+    return code;
+}
+
+extern const struct cli_command cli_command_diff;
+const struct cli_command cli_command_diff = {
+    .name = "diff",
+    .summary = "compare two definitions, and find what a change would strand",
+    .about = "Says what is different between an old and a new definition of a machine, and what "
+             "of it\n"
+             "could strand instances: states, events, effects and timers that are gone, states "
+             "without a\n"
+             "way out, timeouts that nothing takes, records that cannot be read any more. With a "
+             "store it\n"
+             "counts who would be; without an old file the old definition is that of the store. "
+             "Exits 1\n"
+             "when something would be stranded.",
+    .operand = { .form = "[OLD.fsm] NEW.fsm", .least = 1, .most = 2, .suffix = ".fsm" },
+    .options = option_table,
+    .run = run_command,
+};

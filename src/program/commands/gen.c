@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* gen.c - `detent gen`: C, JSON or a step for a model checker, made of a definition. */
+#include "codegen/codegen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "terminal/args.h"
+#include "terminal/input.h"
+#include "terminal/report.h"
+
+enum { OPTION_OUTPUT, OPTION_FORCE, OPTION_APPEND };
+
+static const struct cli_option option_table[] = {
+    [OPTION_OUTPUT] = { "output", 'o', "FOLDER", NULL,
+                        "where the files go; it is made if need be" },
+    [OPTION_FORCE] = { "force", 0, NULL, NULL, "overwrite files that are there" },
+    [OPTION_APPEND] = { "append", 0, NULL, NULL,
+                        "add the stubs that a C file lacks at its end instead of printing them" },
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+static int generate_c(struct gen *gen, struct det_spec *spec)
+{
+    const char *stem, *path;
+    size_t size = gen_stem(det_spec_file(spec, 0), &stem);
+    struct det_buffer *text;
+
+    gen->spec = spec;
+    gen->stub_count = gen_stub_count(gen->spec);
+    gen->stubs = DET_NEW_ARRAY(gen->cli->allocator, gen->stub_count, struct gen_stub);
+    if (!gen->stubs)
+        return cli_no_memory(gen->cli);
+    gen_stubs_list(gen->spec, gen->stubs);
+    text = gen_add(gen, stem, size, ".h");
+    if (text)
+        gen_header(text, spec);
+    text = gen_add(gen, stem, size, ".c");
+    if (text)
+        gen_source(text, spec);
+    for (size_t i = 1; (path = det_spec_file(spec, i)); i++) {
+        if (!cli_has_suffix(path, CLI_RECORDS_SUFFIX))
+            continue;
+        size = gen_stem(path, &stem);
+        text = gen_add(gen, stem, size, ".h");
+        if (text)
+            gen_records(text, spec, path);
+    }
+    return gen_write(gen);
+}
+
+static int generate_json(struct gen *gen, struct det_spec *spec)
+{
+    json_t *object = gen_json(spec, gen->cli->allocator);
+    char *text = object ? json_dumps(object, gen->cli->is_json ? 0 : JSON_INDENT(2)) : NULL;
+    int code = CLI_OK;
+
+    json_decref(object);
+    if (!text)
+        return cli_no_memory(gen->cli);
+    if (gen->folder) {
+        const char *name = det_spec_machine(spec)->name;
+        struct det_buffer *buffer = gen_add(gen, name, strlen(name), ".json");
+
+        if (buffer) {
+            det_buffer_append_text(buffer, text);
+            det_buffer_append_char(buffer, '\n');
+        }
+        code = gen_write(gen);
+    } else {
+        cli_write(gen->cli, text, strlen(text));
+        cli_write(gen->cli, "\n", 1);
+    }
+    free(text);
+    return code;
+}
+
+static int generate_promela(struct gen *gen, struct det_spec *spec)
+{
+    const char *name = det_spec_machine(spec)->name;
+    struct det_buffer text, *buffer;
+    int code;
+
+    if (gen->folder) {
+        buffer = gen_add(gen, name, strlen(name), ".pml");
+        if (buffer)
+            gen_promela(buffer, spec);
+        return gen_write(gen);
+    }
+    det_buffer_init(&text, gen->cli->allocator);
+    gen_promela(&text, spec);
+    code = det_buffer_status(&text) < 0
+               ? cli_no_memory(gen->cli)
+               : cli_report_text(gen->cli, NULL, det_buffer_text(&text), text.size);
+    det_buffer_deinit(&text);
+    return code;
+}
+
+/* What can be made; WORDS for the completion. */
+#define WORDS "c json promela"
+static const struct {
+    const char *word;
+    int (*generate)(struct gen *gen, struct det_spec *spec);
+} kinds[] = {
+    { "c", generate_c },
+    { "json", generate_json },
+    { "promela", generate_promela },
+};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+static size_t find_kind(const char *word)
+{
+    size_t i = 0;
+
+    while (i < KINDS && strcmp(kinds[i].word, word) != 0)
+        i++;
+    return i;
+}
+
+static int generate(struct cli *cli, const struct cli_args *args, struct det_spec *spec)
+{
+    struct gen gen = {
+        .cli = cli,
+        .folder = args->values[OPTION_OUTPUT],
+        .is_forced = args->values[OPTION_FORCE] != NULL,
+        .is_appended = args->values[OPTION_APPEND] != NULL,
+    };
+    int code = gen_open(&gen);
+
+    if (code == CLI_OK)
+        code = kinds[find_kind(args->operands[0])].generate(&gen, spec);
+    gen_close(&gen);
+    return code;
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    const char *what = args->operands[0];
+    char hint[CLI_CHOICE_TEXT];
+    struct det_spec *spec;
+    int code;
+
+    if (find_kind(what) == KINDS) {
+        cli_complain(
+            cli, "gen makes c, json or promela, not '%s'%s: detent gen c FILE", what,
+            cli_choice_hint(WORDS, what, hint));
+        return CLI_USAGE;
+    }
+    code = cli_machine_load(cli, args->operands[1], &spec);
+    if (code != CLI_OK)
+        return code;
+    code = generate(cli, args, spec);
+    det_spec_close(spec);
+    return code;
+}
+
+extern const struct cli_command cli_command_gen;
+const struct cli_command cli_command_gen = {
+    .name = "gen",
+    .summary = "make C, JSON or a Promela model of a definition",
+    .about =
+        "'gen c' writes NAME.h and NAME.c with a stub for every function that the spec names, and\n"
+        "a header for every .rec file it USES; they compile as they are when the folder of the\n"
+        "spec is on the include path. Files that are there are kept, and of NAME.c those stubs "
+        "are\n"
+        "printed that it lacks; --append adds them at its end. A stub of an effect that may answer "
+        "fails until it is\n"
+        "written, so that no machine waits for ever. 'gen json' prints the definition as data,\n"
+        "lists and overrides resolved; with --output it writes NAME.json. 'gen promela' prints "
+        "the\n"
+        "table as a step for the model checker Spin, or writes NAME.pml; the model that includes "
+        "it\n"
+        "says what guards and actions do.",
+    .operand = { .form = "c|json|promela FILE",
+                 .least = 2,
+                 .most = 2,
+                 .suffix = ".fsm",
+                 .words = WORDS },
+    .options = option_table,
+    .run = run,
+};

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* help.c - `detent help`: the commands, one command, the rows of a spec, the rules about it. */
+#include <string.h>
+
+#include <detent/diagnostic.h>
+
+#include "base/text.h"
+#include "machine/rows.h"
+#include "terminal/command.h"
+#include "worker/arch.h"
+
+/* The width of the first column, for names of commands and options. */
+#define COLUMN 28
+
+static void print_option(struct cli *cli, const struct cli_option *option)
+{
+    char left[DET_NAME_MAX];
+
+    snprintf(
+        left, sizeof left, "%s%c%s --%s%s%s", option->letter ? "-" : " ",
+        option->letter ? option->letter : ' ', option->letter ? "," : " ", option->name,
+        option->argument ? " " : "", option->argument ? option->argument : "");
+    cli_print(cli, "  %-*s ", COLUMN, left);
+    cli_print_wrapped(cli, COLUMN + 3, COLUMN + 3, option->help);
+}
+
+static void print_options(struct cli *cli, const struct cli_command *command)
+{
+    cli_print_in(cli, CLI_BOLD, "\noptions:\n");
+    for (const struct cli_option *o = command->options; o && o->name; o++)
+        print_option(cli, o);
+    for (const struct cli_option *o = cli_common_options(command); o->name; o++)
+        print_option(cli, o);
+}
+
+static void add_options(json_t *list, const struct cli_option *option)
+{
+    for (; option && option->name; option++) {
+        json_t *object = json_pack("{s:s, s:s}", "name", option->name, "help", option->help);
+
+        if (option->letter)
+            json_object_set_new(object, "letter", json_stringn(&option->letter, 1));
+        if (option->argument)
+            json_object_set_new(object, "argument", json_string(option->argument));
+        if (option->choices)
+            json_object_set_new(object, "choices", json_string(option->choices));
+        json_array_append_new(list, object);
+    }
+}
+
+static void print_command_json(struct cli *cli, const struct cli_command *command)
+{
+    json_t *options = json_array();
+
+    add_options(options, command->options);
+    add_options(options, cli_common_options(command));
+    cli_json(
+        cli, json_pack(
+                 "{s:s, s:s, s:s, s:s, s:s, s:o}", "type", "command", "name", command->name,
+                 "operands", command->operand.form, "summary", command->summary, "about",
+                 command->about, "options", options));
+}
+
+static int help_command(struct cli *cli, const struct cli_command *command)
+{
+    if (cli->is_json) {
+        print_command_json(cli, command);
+        return CLI_OK;
+    }
+    cli_print_in(cli, CLI_BOLD, "detent %s", command->name);
+    cli_print(cli, " - %s\n\n", command->summary);
+    cli_print_in(cli, CLI_BOLD, "usage: ");
+    cli_print(
+        cli, "detent %s%s%s [OPTIONS]\n\n", command->name, *command->operand.form ? " " : "",
+        command->operand.form);
+    cli_print_wrapped(cli, 0, 0, command->about);
+    print_options(cli, command);
+    return CLI_OK;
+}
+
+static int help_commands(struct cli *cli)
+{
+    const struct cli_command *command;
+
+    if (!cli->is_json) {
+        cli_print_in(cli, CLI_BOLD, "detent");
+        cli_print(cli, " - durable, supervised state machines for C\n\n");
+        cli_print_in(cli, CLI_BOLD, "usage: ");
+        cli_print(cli, "detent COMMAND [OPTIONS] [OPERANDS]\n\n");
+        cli_print_in(cli, CLI_BOLD, "commands:\n");
+    }
+    for (size_t i = 0; (command = cli_command_at(i)); i++) {
+        if (command->is_hidden)
+            continue;
+        if (cli->is_json)
+            help_command(cli, command);
+        else
+            cli_print(cli, "  %-12s %s\n", command->name, command->summary);
+    }
+    if (!cli->is_json)
+        cli_print_wrapped(
+            cli, 0, 0,
+            "\n'detent help COMMAND' explains a command, 'detent help rows' the rows of a spec, "
+            "'detent help rules' what is checked about it, 'detent help exit' the exit codes.\n"
+            "\nA first machine: detent new light && cd light && detent test\n");
+    return CLI_OK;
+}
+
+static void print_kind(struct cli *cli, const char *type, const struct det_row_kind *kind)
+{
+    if (cli->is_json) {
+        cli_json(
+            cli, json_pack(
+                     "{s:s, s:s, s:s, s:s}", "type", type, "name", kind->name, "form", kind->form,
+                     "help", kind->help));
+        return;
+    }
+    cli_print_in(cli, CLI_BOLD, "  %s\n", kind->form);
+    cli_print_wrapped(cli, 0, 6, kind->help);
+}
+
+static int help_rows(struct cli *cli)
+{
+    if (!cli->is_json)
+        cli_print(cli, "Rows of a spec file, one fact each:\n\n");
+    for (unsigned i = 0; i < DET_ROW_COUNT; i++)
+        print_kind(cli, "row", det_row_kind((enum det_row)i));
+    if (!cli->is_json)
+        cli_print(
+            cli, "\nExtras at the end of ON, STAY, STOP, their OVERRIDE and their ELSE, in any "
+                 "order:\n\n");
+    for (unsigned i = 0; i < DET_EXTRA_COUNT; i++)
+        print_kind(cli, "extra", det_extra_kind((enum det_extra)i));
+    if (!cli->is_json)
+        cli_print(cli, "\nRows of a .worker file, beside those of records and USES:\n\n");
+    for (unsigned i = DET_ROW_COUNT; i < DET_WORKER_ROW_END; i++)
+        print_kind(cli, "worker-row", det_row_kind_in(DET_LANGUAGE_WORKER, i));
+    for (unsigned i = 0; i < DET_WORKER_EXTRA_COUNT; i++)
+        print_kind(cli, "worker-extra", det_worker_extra_kind((enum det_worker_extra)i));
+    return CLI_OK;
+}
+
+static const char *severity_name(enum det_severity severity)
+{
+    static const char *const severities[] = { "info", "warning", "error" };
+
+    return severities[severity];
+}
+
+static void print_rule(
+    struct cli *cli, const char *id, enum det_severity severity, const char *help)
+{
+    static const enum cli_style styles[] = { CLI_BLUE, CLI_YELLOW, CLI_RED };
+
+    cli_print_in(cli, CLI_BOLD, "  %s", id);
+    cli_print_in(cli, styles[severity], "  %s\n", severity_name(severity));
+    cli_print_wrapped(cli, 0, 6, help);
+}
+
+static void print_rule_json(
+    struct cli *cli, const char *type, const char *id, enum det_severity severity, const char *help)
+{
+    cli_json(
+        cli, json_pack(
+                 "{s:s, s:s, s:s, s:s}", "type", type, "id", id, "severity",
+                 severity_name(severity), "help", help));
+}
+
+/* The rules about the C source of a worker. */
+static void help_source_rules(struct cli *cli)
+{
+    if (!cli->is_json)
+        cli_print(cli, "\nRules about the C source of a worker:\n\n");
+    for (unsigned i = 0; i < DET_ARCH_RULE_COUNT; i++) {
+        const struct det_arch_rule_text *rule = det_arch_rule_text((enum det_arch_rule)i);
+
+        if (cli->is_json) {
+            print_rule_json(cli, "source-rule", rule->id, rule->severity, rule->what);
+        } else {
+            print_rule(cli, rule->id, rule->severity, rule->what);
+            cli_print_wrapped(cli, 0, 6, rule->why);
+        }
+    }
+}
+
+static int help_rules(struct cli *cli)
+{
+    for (unsigned i = 0; i < DET_RULE_COUNT; i++) {
+        enum det_rule rule = (enum det_rule)i;
+
+        if (cli->is_json)
+            print_rule_json(
+                cli, "rule", det_rule_id(rule), det_rule_severity(rule), det_rule_help(rule));
+        else
+            print_rule(cli, det_rule_id(rule), det_rule_severity(rule), det_rule_help(rule));
+    }
+    help_source_rules(cli);
+    return CLI_OK;
+}
+
+static void print_code(struct cli *cli, int code, const char *meaning)
+{
+    cli_print(cli, "  %3d  ", code);
+    cli_print_wrapped(cli, 7, 7, meaning);
+}
+
+static int help_exit(struct cli *cli)
+{
+    static const struct {
+        int code;
+        const char *meaning;
+    } codes[] = {
+        { CLI_OK, "all is well" },
+        { CLI_FAILURE,
+          "a failure: a test failed, a file is not formatted, output could not be written" },
+        { CLI_USAGE, "wrong usage, or a definition that is not valid" },
+        { CLI_NOT_FOUND, "a file or a thing that was named is not there" },
+        { CLI_CONFLICT, "something is already there" },
+        { CLI_TIMEOUT, "it took too long" },
+        { CLI_REFUSED, "refused by the state of things" },
+        { CLI_INTERRUPTED, "interrupted" },
+    };
+
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        if (cli->is_json)
+            cli_json(
+                cli, json_pack(
+                         "{s:s, s:i, s:s}", "type", "exit", "code", codes[i].code, "meaning",
+                         codes[i].meaning));
+        else
+            print_code(cli, codes[i].code, codes[i].meaning);
+    }
+    return CLI_OK;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(struct cli *cli);
+} TOPICS[] = {
+    { "rows", help_rows },
+    { "rules", help_rules },
+    { "exit", help_exit },
+};
+
+#define TOPIC_COUNT (sizeof TOPICS / sizeof *TOPICS)
+
+static int unknown_topic(struct cli *cli, const char *topic)
+{
+    const struct cli_command *nearest = cli_command_nearest(topic);
+    const char *names[TOPIC_COUNT];
+    const char *meant;
+    int found;
+
+    for (size_t i = 0; i < TOPIC_COUNT; i++)
+        names[i] = TOPICS[i].name;
+    found = det_text_nearest(topic, names, TOPIC_COUNT);
+    meant = found >= 0 ? names[found] : nearest ? nearest->name : NULL;
+    if (meant)
+        cli_complain(cli, "there is no help on '%s'; did you mean '%s'?", topic, meant);
+    else
+        cli_complain(cli, "there is no help on '%s'; 'detent help' lists the commands", topic);
+    return CLI_USAGE;
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    const char *topic = args->operand_count ? args->operands[0] : NULL;
+    const struct cli_command *command;
+
+    if (!topic)
+        return help_commands(cli);
+    for (size_t i = 0; i < TOPIC_COUNT; i++) {
+        if (strcmp(topic, TOPICS[i].name) == 0)
+            return TOPICS[i].run(cli);
+    }
+    command = cli_command_find(topic);
+    return command ? help_command(cli, command) : unknown_topic(cli, topic);
+}
+
+extern const struct cli_command cli_command_help;
+const struct cli_command cli_command_help = {
+    .name = "help",
+    .summary = "explain a command, the rows of a spec or the rules about it",
+    .about =
+        "Without an operand, lists the commands. 'rows' lists the rows that a spec may have and\n"
+        "their extras, 'rules' every rule that is checked with its id, 'exit' the exit codes.",
+    .operand = { .form = "[COMMAND|rows|rules|exit]",
+                 .most = 1,
+                 .words = "rows rules exit",
+                 .is_command = true },
+    .run = run,
+};

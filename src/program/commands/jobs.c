@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* jobs.c - `detent jobs`: what was submitted to durable slots, and what to do about it.
+ *
+ *     jobs                    reads the store, which disturbs nobody
+ *     jobs retry|cancel ID    the `up` of this project serves the store --> that one is asked
+ *                             nobody does -------------------------------> changes it itself */
+#include <string.h>
+
+#include "base/text.h"
+#include "client/instance_change.h"
+#include "inspect/job_print.h"
+#include "inspect/print_tasks.h"
+#include "store/jobs.h"
+#include "terminal/args.h"
+
+/* Rows of a table, which is in memory until its end; JSON has no limit but that of the option. */
+#define ROWS_MAX 1000
+/* A page of the store. */
+#define PAGE_SIZE 256
+#define WORDS     "retry cancel"
+#define PATIENCE  (60 * DET_SECOND)
+#define MADE_BY   "a 'detent up' with a durable slot"
+
+enum {
+    OPTION_QUEUE,
+    OPTION_STATE,
+    OPTION_ORDER,
+    OPTION_LIMIT,
+    OPTION_AFTER,
+    OPTION_REASON,
+    OPTION_STORE,
+};
+
+static const struct cli_option option_table[] = {
+    [OPTION_QUEUE] = { "queue", 'q', "SLOT", NULL, "only those of this durable slot" },
+    [OPTION_STATE] = { "state", 0, "STATE", "queued delayed running done failed",
+                       "only those in this state" },
+    [OPTION_ORDER] = { "order", 0, "ORDER", "newest oldest", "which come first; else the newest" },
+    [OPTION_LIMIT] = { "limit", 'n', "N", NULL, "at most so many; else 1000 in a table" },
+    [OPTION_AFTER] = { "after", 0, "KEY", NULL, "only those that follow this key: the next page" },
+    [OPTION_REASON] = { "reason", 'r', "TEXT", NULL, "of cancel: is kept with one that waits" },
+    [OPTION_STORE] = STORE_OPTION_URL,
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+static const struct table_column columns[] = {
+    { "key", 1, true },      { "id", 0, false },    { "slot", 2, false },   { "state", 0, false },
+    { "attempts", 4, true }, { "since", 3, false }, { "reason", 0, false },
+};
+
+/* Listing. */
+
+struct listing {
+    struct cli_store store;
+    struct det_job_query query;
+    struct table table;
+    struct line line;
+    size_t count, limit, page; /* `limit` 0: none; `page`: of these in this page */
+    uint64_t last;
+    bool is_cut, has_running;
+    det_time now;
+};
+
+static enum cli_style style_of(enum det_job_state state)
+{
+    switch (state) {
+    case DET_JOB_QUEUED:
+    case DET_JOB_DELAYED:
+        return CLI_PLAIN;
+    case DET_JOB_RUNNING:
+        return CLI_BLUE;
+    case DET_JOB_DONE:
+        return CLI_GREEN;
+    case DET_JOB_FAILED:
+        return CLI_RED;
+    }
+    return CLI_PLAIN;
+}
+
+static void add_row(struct listing *listing, const struct det_job_row *row)
+{
+    struct table *table = &listing->table;
+    char time[INSTANCE_TIME_TEXT];
+
+    table_add(table, CLI_PLAIN, "%llu", (unsigned long long)row->key);
+    table_add(table, CLI_BOLD, "%s", row->id);
+    table_add(table, CLI_PLAIN, "%s", row->queue);
+    table_add(
+        table, row->is_damaged ? CLI_RED : style_of(row->state), "%s%s",
+        det_jobs_state_name(row->state), row->is_damaged ? ", damaged" : "");
+    table_add(table, CLI_PLAIN, "%u", row->attempts);
+    table_add(
+        table, CLI_PLAIN, "%s",
+        instance_time(row->ended_at ? row->ended_at : row->submitted_at, time));
+    table_add(table, CLI_PLAIN, "%s", row->reason);
+}
+
+static int take_row(void *context, const struct det_job_row *row)
+{
+    struct listing *listing = context;
+
+    if (listing->limit && listing->count == listing->limit) {
+        listing->is_cut = true;
+        return 1;
+    }
+    listing->count++;
+    listing->page++;
+    listing->last = row->key;
+    listing->has_running |= row->state == DET_JOB_RUNNING;
+    if (listing->store.cli->is_json) {
+        job_line(&listing->line, row);
+        cli_print_line(listing->store.cli, &listing->line);
+    } else {
+        add_row(listing, row);
+    }
+    return cli_is_stopped(listing->store.cli) ? 1 : 0;
+}
+
+/* Page by page, so that a long list keeps nobody from writing. */
+static int list_pages(struct listing *listing)
+{
+    struct det_store *store = listing->store.store;
+    int r;
+
+    listing->last = listing->query.after;
+    listing->query.limit = PAGE_SIZE;
+    do {
+        listing->page = 0;
+        listing->query.after = listing->last;
+        r = store->ops->jobs->list(store, &listing->query, take_row, listing);
+    } while (r == 0 && listing->page == PAGE_SIZE);
+    return r < 0 ? cli_store_complain(&listing->store, r, NULL) : CLI_OK;
+}
+
+static int list_all(struct listing *listing)
+{
+    struct cli *cli = listing->store.cli;
+    int code = list_pages(listing);
+
+    if (code != CLI_OK || cli->is_json)
+        return code;
+    if (listing->count == 0)
+        cli_say(cli, "There are no such jobs.\n");
+    else
+        table_print(&listing->table, 0);
+    if (listing->is_cut)
+        cli_say(cli, "There are more: --after %llu\n", (unsigned long long)listing->last);
+    /* The one who ran it was killed, and its claim has not lapsed. */
+    if (listing->has_running && cli_store_is_unserved(&listing->store))
+        cli_say(cli, "Nobody serves this store: start 'detent up', or your program\n");
+    return CLI_OK;
+}
+
+static bool read_query(struct cli *cli, const struct cli_args *args, struct listing *listing)
+{
+    uint64_t limit = cli->is_json ? 0 : ROWS_MAX;
+
+    listing->query.queue = args->values[OPTION_QUEUE];
+    listing->query.has_state = args->values[OPTION_STATE] != NULL;
+    /* It is one of the choices. */
+    if (args->values[OPTION_STATE] &&
+        det_jobs_state_find(args->values[OPTION_STATE], &listing->query.state) < 0)
+        return false;
+    listing->query.is_newest_first =
+        !args->values[OPTION_ORDER] || strcmp(args->values[OPTION_ORDER], "newest") == 0;
+    if (args->values[OPTION_AFTER] &&
+        !cli_args_number(
+            cli, "after", args->values[OPTION_AFTER], 0, INT64_MAX, &listing->query.after))
+        return false;
+    if (args->values[OPTION_LIMIT] &&
+        !cli_args_number(cli, "limit", args->values[OPTION_LIMIT], 1, UINT32_MAX, &limit))
+        return false;
+    listing->limit = (size_t)limit;
+    return true;
+}
+
+static int needs_jobs(const struct cli_store *store)
+{
+    if (store->ops->jobs)
+        return CLI_OK;
+    cli_complain(store->cli, "%s: this kind of store keeps no jobs", store->url);
+    return CLI_USAGE;
+}
+
+static int list(struct cli *cli, const struct cli_args *args)
+{
+    const struct store_wish wish = { .url = args->values[OPTION_STORE], .made_by = MADE_BY };
+    struct listing listing = { .count = 0 };
+    int code;
+
+    if (!read_query(cli, args, &listing))
+        return CLI_USAGE;
+    table_init(&listing.table, cli, columns, sizeof columns / sizeof *columns);
+    line_init(&listing.line, cli->allocator);
+    code = cli_store_open(cli, &wish, &listing.store);
+    if (code == CLI_OK)
+        code = needs_jobs(&listing.store);
+    if (code == CLI_OK)
+        code = list_all(&listing);
+    cli_store_close(&listing.store);
+    line_deinit(&listing.line);
+    table_deinit(&listing.table);
+    return code;
+}
+
+/* Changing one. */
+
+struct changing {
+    struct cli_store store;
+    struct socket_client *client; /* of the `up` that serves it; NULL: none does */
+    struct det_job_change change;
+    /* What was found under the id. */
+    size_t count;
+    char queue[DET_JOB_NAME_MAX + 1], task[DET_JOB_NAME_MAX + 1];
+    uint64_t key;
+    enum det_job_state state;
+};
+
+static int take_found(void *context, const struct det_job_row *row)
+{
+    struct changing *changing = context;
+
+    changing->count++;
+    changing->key = row->key;
+    changing->state = row->state;
+    (void)det_text_copy(changing->queue, sizeof changing->queue, row->queue);
+    (void)det_text_copy(changing->task, sizeof changing->task, row->task);
+    return 0;
+}
+
+/* An id is unique within its slot only. */
+static int find(struct changing *changing)
+{
+    const struct det_job_query query = { .queue = changing->change.queue,
+                                         .id = changing->change.id,
+                                         .limit = 2 };
+    struct det_store *store = changing->store.store;
+    int r;
+
+    r = store->ops->jobs->list(store, &query, take_found, changing);
+    if (r < 0)
+        return cli_store_complain(&changing->store, r, NULL);
+    changing->change.queue = changing->queue;
+    if (changing->count == 1)
+        return CLI_OK;
+    if (changing->count == 0)
+        cli_complain(
+            changing->store.cli, "there is no job '%s'; 'detent jobs' lists those there are",
+            changing->change.id);
+    else
+        cli_complain(
+            changing->store.cli, "several slots have a job '%s'; say which by --queue",
+            changing->change.id);
+    return changing->count ? CLI_CONFLICT : CLI_NOT_FOUND;
+}
+
+static int ask(struct changing *changing, struct det_error *reterr)
+{
+    json_t *arguments = json_pack(
+        "{s:s, s:s, s:s, s:s*}", "change",
+        changing->change.verb == DET_JOB_RETRY ? "retry" : "cancel", "slot", changing->queue, "job",
+        changing->change.id, "reason", changing->change.reason);
+    json_t *answer = NULL;
+    int r;
+
+    if (!arguments)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    r = socket_client_call(changing->client, "job", arguments, PATIENCE, &answer, reterr);
+    json_decref(answer);
+    return r;
+}
+
+static int refuse(struct changing *changing)
+{
+    struct cli *cli = changing->store.cli;
+    const char *state = det_jobs_state_name(changing->state);
+
+    if (changing->change.verb == DET_JOB_RETRY)
+        cli_complain(
+            cli, "%s is %s; only what has failed can be tried again", changing->change.id, state);
+    else if (changing->state == DET_JOB_RUNNING)
+        cli_complain(
+            cli, "%s runs; where it does, 'detent stop %s#%llu' ends it", changing->change.id,
+            changing->task, (unsigned long long)changing->key);
+    else
+        cli_complain(cli, "%s is %s already", changing->change.id, state);
+    return CLI_REFUSED;
+}
+
+static void report(const struct changing *changing)
+{
+    bool is_retry = changing->change.verb == DET_JOB_RETRY;
+    struct cli *cli = changing->store.cli;
+    struct line line;
+
+    if (!cli->is_json) {
+        cli_print(
+            cli, "%s: %s\n", changing->change.id,
+            is_retry                                                 ? "is to be tried again"
+            : changing->client && changing->state == DET_JOB_RUNNING ? "is being stopped"
+                                                                     : "is cancelled");
+        return;
+    }
+    line_init(&line, cli->allocator);
+    line_open(&line, NULL, '{');
+    line_text(&line, "type", is_retry ? "retried" : "cancelled");
+    line_text(&line, "queue", changing->queue);
+    line_text(&line, "id", changing->change.id);
+    line_close(&line, '}');
+    cli_print_line(cli, &line);
+    line_deinit(&line);
+}
+
+static int change(struct changing *changing)
+{
+    struct det_store *store = changing->store.store;
+    struct det_error error = { 0 };
+    int code = find(changing), r;
+
+    if (code != CLI_OK)
+        return code;
+    if (changing->client)
+        r = ask(changing, &error);
+    else
+        r = store->ops->jobs->change(store, &changing->change);
+    if (r == DET_ERR_NOT_FOUND)
+        return refuse(changing);
+    if (r < 0)
+        return cli_store_complain(&changing->store, r, &error);
+    report(changing);
+    return CLI_OK;
+}
+
+static int change_one(struct cli *cli, const struct cli_args *args)
+{
+    struct changing changing = {
+        .change = { .verb =
+                        strcmp(args->operands[0], "retry") == 0 ? DET_JOB_RETRY : DET_JOB_CANCEL,
+                    .queue = args->values[OPTION_QUEUE],
+                    .id = args->operands[1],
+                    .reason = args->values[OPTION_REASON] },
+    };
+    struct store_wish wish = { .url = args->values[OPTION_STORE],
+                               .is_writing = true,
+                               .made_by = MADE_BY };
+    char identity[33];
+    int code;
+
+    if (changing.change.verb == DET_JOB_CANCEL && !changing.change.reason)
+        changing.change.reason = "cancelled";
+    changing.client = act_find_up(cli, "jobs", identity);
+    wish.served = changing.client ? identity : NULL;
+    code = cli_store_open(cli, &wish, &changing.store);
+    if (!changing.store.is_served) {
+        socket_client_close(changing.client);
+        changing.client = NULL;
+    }
+    if (code == CLI_OK)
+        code = needs_jobs(&changing.store);
+    if (code == CLI_OK)
+        code = change(&changing);
+    socket_client_close(changing.client);
+    cli_store_close(&changing.store);
+    return code;
+}
+
+static int run_command(struct cli *cli, const struct cli_args *args)
+{
+    char hint[CLI_CHOICE_TEXT];
+
+    if (args->operand_count == 0)
+        return list(cli, args);
+    if (!cli_choice_has(WORDS, args->operands[0])) {
+        cli_complain(
+            cli, "jobs can retry and cancel, not '%s'%s", args->operands[0],
+            cli_choice_hint(WORDS, args->operands[0], hint));
+        return CLI_USAGE;
+    }
+    if (args->operand_count == 1) {
+        cli_complain(cli, "jobs %s needs the id of a job", args->operands[0]);
+        return CLI_USAGE;
+    }
+    return change_one(cli, args);
+}
+
+extern const struct cli_command cli_command_jobs;
+const struct cli_command cli_command_jobs = {
+    .name = "jobs",
+    .summary = "list what was submitted to durable slots; retry or cancel it",
+    .about =
+        "One line for each job that the store keeps, in the order of submission; those that have "
+        "ended\n"
+        "are kept for seven days.\n"
+        "\n"
+        "    detent jobs --state failed\n"
+        "    detent jobs retry nightly-7\n"
+        "\n"
+        "'jobs retry' puts one that has failed into its queue again, behind the others, with all "
+        "its\n"
+        "attempts before it. 'jobs cancel' takes one out that waits, or that ran in a process "
+        "which is\n"
+        "gone; one that runs is stopped, if the detent up of this project runs it.",
+    .operand = { .form = "[retry|cancel ID]", .least = 0, .most = 2, .words = WORDS },
+    .options = option_table,
+    .run = run_command,
+};

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* locks.c - `detent locks`: which instances somebody has locked, who, and until when. */
+#include "inspect/explain.h"
+#include "terminal/args.h"
+
+enum { OPTION_MACHINE, OPTION_STORE };
+
+static const struct cli_option option_table[] = {
+    [OPTION_MACHINE] = STORE_OPTION_MACHINE,
+    [OPTION_STORE] = STORE_OPTION_URL,
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+static const struct table_column columns[] = {
+    { "id", 0, false },     { "machine", 2, false }, { "owner", 0, false },
+    { "lapses", 0, false }, { "fence", 1, true },
+};
+
+struct locks {
+    struct cli_store *store;
+    struct table table;
+    struct line line;
+    size_t count;
+};
+
+static void show(
+    struct locks *locks, const struct det_machine *machine, const char *id,
+    const struct det_store_lease *lease)
+{
+    struct cli_store *store = locks->store;
+    char when[INSTANCE_WHEN_TEXT];
+
+    if (store->cli->is_json) {
+        line_open(&locks->line, NULL, '{');
+        line_text(&locks->line, "type", "lock");
+        line_text(&locks->line, "machine", machine->name);
+        line_text(&locks->line, "id", id);
+        explain_lock_line(&locks->line, lease);
+        line_close(&locks->line, '}');
+        cli_print_line(store->cli, &locks->line);
+        return;
+    }
+    table_add(&locks->table, CLI_BOLD, "%s", id);
+    table_add(&locks->table, CLI_PLAIN, "%s", machine->name);
+    table_add(&locks->table, CLI_PLAIN, "%s", lease->owner);
+    table_add(
+        &locks->table, CLI_PLAIN, "%s",
+        instance_when(lease->expires_at, store->ops->now(store->store), when));
+    table_add(&locks->table, CLI_PLAIN, "%llu", (unsigned long long)lease->token);
+}
+
+static int take(void *context, struct det_machine *machine, const char *id)
+{
+    struct locks *locks = context;
+    struct det_store_lease lease = { .token = 0 };
+    int r = explain_lock_of(locks->store, machine, id, &lease);
+
+    if (r == DET_ERR_NOT_FOUND || (r == 0 && !lease.owner[0]))
+        return CLI_OK; /* It has gone, or was given up. */
+    if (r < 0)
+        return instance_complain(locks->store, machine->name, id, r);
+    locks->count++;
+    show(locks, machine, id, &lease);
+    return CLI_OK;
+}
+
+static int take_machine(void *context, struct det_machine *machine)
+{
+    static const struct det_store_query query = { .is_locked = true };
+    struct locks *locks = context;
+
+    return cli_store_instances(locks->store, machine, &query, take, locks);
+}
+
+static int run_command(struct cli *cli, const struct cli_args *args)
+{
+    const struct store_wish wish = { .url = args->values[OPTION_STORE],
+                                     .machine = args->values[OPTION_MACHINE] };
+    struct cli_store store;
+    struct locks locks = { .store = &store };
+    int code;
+
+    table_init(&locks.table, cli, columns, sizeof columns / sizeof *columns);
+    line_init(&locks.line, cli->allocator);
+    code = cli_store_open(cli, &wish, &store);
+    if (code == CLI_OK)
+        code = cli_store_each(&store, take_machine, &locks);
+    if (code == CLI_OK && !cli->is_json && locks.count)
+        table_print(&locks.table, 0);
+    else if (code == CLI_OK && !cli->is_json)
+        cli_say(cli, "No instance is locked.\n");
+    cli_store_close(&store);
+    line_deinit(&locks.line);
+    table_deinit(&locks.table);
+    return code;
+}
+
+extern const struct cli_command cli_command_locks;
+const struct cli_command cli_command_locks = {
+    .name = "locks",
+    .summary = "show who has locked which instances",
+    .about = "The locks that are held, by machine and id. Who waits for one is not known to the "
+             "store: it\n"
+             "asks again and again.",
+    .operand = { .form = "" },
+    .options = option_table,
+    .run = run_command,
+};

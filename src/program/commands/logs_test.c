@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* logs_test.c - `detent logs`: lines with the names of their tasks. */
+/* test: threads */
+#include "commands/remote_test.h"
+
+#define TASKS                                                     \
+    "{\"kind\":\"task\",\"name\":\"web\",\"group\":\"front\"}\n"  \
+    "{\"kind\":\"task\",\"name\":\"mail\",\"group\":\"front\"}\n" \
+    "{\"kind\":\"task\",\"name\":\"database\",\"group\":null}\n."
+#define LINE(name, stream, text)                                             \
+    "{\"kind\":\"line\",\"at\":\"2026-01-31T10:00:00.25Z\",\"name\":\"" name \
+    "\",\"stream\":\"" stream "\",\"text\":\"" text "\",\"cut\":false,\"dropped\":0}\n"
+
+static void lines_have_the_names_of_their_tasks(void **state)
+{
+    struct fake *fake = *state;
+
+    say_to(fake, "tasks", TASKS);
+    say_to(fake, "logs", LINE("web", "output", "hello") LINE("database", "error", "oh\\u0007") ".");
+    assert_int_equal(run(fake, WORDS("logs")), CLI_OK);
+    assert_string_equal(fake->out, "web      | hello\ndatabase ! oh\\x07\n");
+    assert_string_equal(
+        det_buffer_text(&fake->heard), "tasks {}\nlogs {\"follow\":false,\"lines\":100}\n");
+}
+
+static void only_what_was_named_takes_room(void **state)
+{
+    struct fake *fake = *state;
+
+    say_to(fake, "tasks", TASKS);
+    say_to(fake, "logs", LINE("web", "output", "hello") ".");
+    assert_int_equal(run(fake, WORDS("logs", "web", "-n", "5", "--times")), CLI_OK);
+    assert_string_equal(fake->out, "2026-01-31T10:00:00.250Z web | hello\n");
+    assert_string_equal(
+        det_buffer_text(&fake->heard),
+        "tasks {}\nlogs {\"follow\":false,\"lines\":5,\"names\":[\"web\"]}\n");
+}
+
+static void what_is_missing_is_told(void **state)
+{
+    struct fake *fake = *state;
+
+    say_to(fake, "tasks", TASKS);
+    say_to(
+        fake, "logs",
+        "{\"kind\":\"line\",\"name\":\"web\",\"text\":\"a\",\"cut\":true,\"dropped\":12,"
+        "\"missed\":3}\n.");
+    assert_int_equal(run(fake, WORDS("logs", "web")), CLI_OK);
+    assert_string_equal(
+        fake->out, "web = 3 lines before this one are gone\n"
+                   "web = 12 bytes of output were dropped: it wrote too fast\n"
+                   "web | a\\\n");
+}
+
+static void who_follows_sees_the_end(void **state)
+{
+    struct fake *fake = *state;
+
+    say_to(fake, "tasks", TASKS);
+    say_to(fake, "logs", LINE("web", "output", "hello") "x");
+    assert_int_equal(run(fake, WORDS("logs", "-f", "-n", "0", "web")), CLI_OK);
+    assert_string_equal(fake->out, "web | hello\n");
+    assert_string_equal(fake->err, "The detent that ran here has ended.\n");
+    assert_non_null(strstr(det_buffer_text(&fake->heard), "\"follow\":true,\"lines\":0"));
+    assert_int_equal(run(fake, WORDS("logs", "web")), CLI_FAILURE);
+    assert_string_equal(
+        fake->err, "detent logs: the detent that ran here has gone, or has cut us off\n");
+}
+
+static void json_is_what_the_other_side_said(void **state)
+{
+    struct fake *fake = *state;
+
+    say_to(fake, "tasks", TASKS);
+    say_to(fake, "logs", LINE("web", "output", "x") ".");
+    assert_int_equal(run(fake, WORDS("logs", "--json")), CLI_OK);
+    assert_string_equal(
+        fake->out, "{\"kind\": \"line\", \"at\": \"2026-01-31T10:00:00.25Z\", \"name\": \"web\", "
+                   "\"stream\": \"output\", \"text\": \"x\", \"cut\": false, \"dropped\": 0}\n");
+    assert_string_equal(
+        det_buffer_text(&fake->heard), "tasks {}\n"
+                                       "logs {\"follow\":false,\"lines\":100}\n");
+}
+
+static void a_group_stands_for_its_members(void **state)
+{
+    struct fake *fake = *state;
+
+    say_to(fake, "tasks", TASKS);
+    say_to(fake, "logs", LINE("web", "output", "x") ".");
+    assert_int_equal(run(fake, WORDS("logs", "front", "database")), CLI_OK);
+    assert_non_null(
+        strstr(det_buffer_text(&fake->heard), "\"names\":[\"web\",\"mail\",\"database\"]"));
+    say_to(
+        fake, "tree",
+        "{\"kind\":\"group\",\"name\":\"all\",\"parent\":null}\n"
+        "{\"kind\":\"group\",\"name\":\"front\",\"parent\":\"all\"}\n" TASKS);
+    assert_int_equal(run(fake, WORDS("logs", "all")), CLI_OK);
+    assert_non_null(strstr(det_buffer_text(&fake->heard), "\"names\":[\"web\",\"mail\"]"));
+}
+
+static void a_name_that_is_not_there_gets_the_nearest(void **state)
+{
+    struct fake *fake = *state;
+
+    say_to(fake, "tasks", TASKS);
+    say_to(fake, "logs", LINE("job", "output", "x") ".");
+    say_to(fake, "logs", "x");
+    say_to(fake, "tree", TASKS);
+    /* A job that has ended has left lines. */
+    assert_int_equal(run(fake, WORDS("logs", "wbe", "job")), CLI_NOT_FOUND);
+    assert_string_equal(fake->err, "detent logs: there is no task 'wbe'; did you mean 'web'?\n");
+    assert_string_equal(fake->out, "job | x\n");
+    assert_int_equal(run(fake, WORDS("logs", "-f", "wbe")), CLI_OK);
+    assert_string_equal(
+        fake->err, "detent logs: there is no task 'wbe' yet; did you mean 'web'?\n"
+                   "The detent that ran here has ended.\n");
+}
+
+static void what_goes_wrong_has_its_code(void **state)
+{
+    struct fake *fake = *state;
+
+    say_to(fake, "tasks", TASKS);
+    say_to(fake, "tasks", "!BUSY later");
+    say_to(fake, "logs", "!LIMIT too many");
+    assert_int_equal(run(fake, WORDS("logs", "web")), CLI_REFUSED);
+    assert_string_equal(fake->err, "detent logs: too many\n");
+    assert_int_equal(run(fake, WORDS("logs", "web")), CLI_REFUSED);
+    assert_string_equal(fake->err, "detent logs: later\n");
+    assert_int_equal(run(fake, WORDS("logs", "-n", "-1")), CLI_USAGE);
+    assert_non_null(strstr(fake->err, "--lines is a whole number from 0 to"));
+}
+
+static int run_failing(struct det_test_memory *memory, void *argument)
+{
+    return run_with(argument, memory, WORDS("logs", "web"));
+}
+
+static void a_lack_of_memory_is_told(void **state)
+{
+    struct fake *fake = *state;
+
+    say_to(fake, "tasks", TASKS);
+    say_to(fake, "logs", LINE("web", "output", "hello") ".");
+    det_test_each_failure(run_failing, fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(lines_have_the_names_of_their_tasks),
+        TEST(only_what_was_named_takes_room),
+        TEST(what_is_missing_is_told),
+        TEST(who_follows_sees_the_end),
+        TEST(json_is_what_the_other_side_said),
+        TEST(a_group_stands_for_its_members),
+        TEST(a_name_that_is_not_there_gets_the_nearest),
+        TEST(what_goes_wrong_has_its_code),
+        TEST(a_lack_of_memory_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* test: threads */
+/* machines_test.c - `detent up` with machines, in this process: what it tells, what it answers
+ * over its socket, and how it ends. tests/e2e/effects.py has what takes a second process. */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "client/socket_client.h"
+#include "daemon/machines.h"
+#include "terminal/command.h"
+#include "terminal/folder_test.h"
+
+extern const struct cli_command cli_command_up;
+
+#define PATIENCE (10 * DET_MINUTE)
+
+static const char spec_text[] = "#define FSM_NAME order\n"
+                                "#define FSM_PREFIX ORDER\n"
+                                "#define FSM_DATA order_data\n"
+                                "RECORD(order_data)\n"
+                                "    FIELD(total, u64)\n"
+                                "END\n"
+                                "RECORD(payment)\n"
+                                "    FIELD(cents, u64)\n"
+                                "END\n"
+                                "STATE(PENDING, pending, INITIAL)\n"
+                                "STATE(CHARGING, charging)\n"
+                                "STATE(PAID, paid, FINAL)\n"
+                                "EVENT(PAY, pay, payment)\n"
+                                "EVENT(PING, ping)\n"
+                                "EVENT(SHIP, ship)\n"
+                                "EVENT(JUNK, junk)\n"
+                                "EVENT(HALT, halt)\n"
+                                "INTERNAL(CHARGED, charged)\n"
+                                "EFFECT(charge, CHARGED)\n"
+                                "UNHANDLED(SHIP, DEFER)\n"
+                                "UNHANDLED(JUNK, DEAD_LETTER)\n"
+                                "ON(PENDING, PAY, CHARGING, DO(charge))\n"
+                                "STAY(PENDING, PING)\n"
+                                "STOP(PENDING, HALT, REASON(\"enough\"))\n"
+                                "ON(CHARGING, CHARGED, PAID)\n"
+                                "STAY(CHARGING, ANY(SHIP, JUNK))\n";
+
+/* Asks, line by line, and keeps the answers; the last line stops the run. */
+struct client {
+    const char *project;
+    const char *const *lines; /* verb and arguments, in pairs; NULL at the end */
+    char answers[8192];
+    pthread_t thread;
+};
+
+static struct socket_client *dial(const char *project)
+{
+    det_time until = det_world_now(NULL, DET_CLOCK_MONOTONIC) + PATIENCE;
+    struct socket_client *client = NULL;
+    struct det_error error;
+
+    while (socket_client_open(project, NULL, &client, &error) < 0 &&
+           det_world_now(NULL, DET_CLOCK_MONOTONIC) < until)
+        (void)poll(NULL, 0, 1);
+    return client;
+}
+
+static void *ask_all(void *argument)
+{
+    struct client *client = argument;
+    struct socket_client *socket = dial(client->project);
+    size_t used = 0;
+
+    for (const char *const *line = client->lines; socket && *line; line += 2) {
+        struct det_error error = { 0 };
+        json_t *answer = NULL;
+        char *text;
+        int r = socket_client_call(
+            socket, line[0], json_loads(line[1], 0, NULL), PATIENCE, &answer, &error);
+
+        text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
+        used += (size_t)snprintf(
+            client->answers + used, sizeof client->answers - used, "%s: %s\n", line[0],
+            r < 0 ? error.text : text);
+        free(text);
+        json_decref(answer);
+    }
+    socket_client_close(socket);
+    return NULL;
+}
+
+/* Runs `up` on the file; returns its exit code and what it printed, to be freed. */
+static int run_up(struct fixture *fixture, const char *yaml, char **ret_printed)
+{
+    const char *operands[] = { NULL };
+    struct cli cli = fixture->cli;
+    struct cli_args args = { .operands = operands };
+    char path[512];
+    size_t size = 0;
+    int code;
+
+    put_text(fixture, "order.fsm", spec_text);
+    put_text(fixture, "detent.yaml", yaml);
+    snprintf(path, sizeof path, "%s/detent.yaml", fixture->folder);
+    args.values[0] = path;
+    cli.command = "up";
+    cli.out = open_memstream(ret_printed, &size);
+    assert_non_null(cli.out);
+    code = cli_command_up.run(&cli, &args);
+    fclose(cli.out);
+    fflush(cli.err);
+    return code;
+}
+
+/* The same, with a client that asks; what it was answered is in `answers`. */
+static char *run_asked(
+    struct fixture *fixture, const char *yaml, struct client *client, const char *const *lines)
+{
+    char *printed = NULL;
+    int code;
+
+    *client = (struct client){ .project = fixture->folder, .lines = lines };
+    assert_int_equal(pthread_create(&client->thread, NULL, ask_all, client), 0);
+    code = run_up(fixture, yaml, &printed);
+    pthread_join(client->thread, NULL);
+    if (code != CLI_OK)
+        fail_msg("exit code %d: %s", code, fixture->said);
+    return printed;
+}
+
+static void assert_part(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("no '%s' in: %s", part, text);
+}
+
+#define ONE(effect) \
+    "version: 1\nstore: sqlite:shop.db\nmachines:\n  order: {effects: {charge: " effect "}}\n"
+#define O1   "\"machine\": \"order\", \"instance\": \"o-1\""
+#define O2   "\"machine\": \"order\", \"instance\": \"o-2\""
+#define STOP "stop", "{}"
+
+static void what_is_asked_is_done_and_told(void **state)
+{
+    static const char *const lines[] = {
+        "start",    "{" O1 ", \"data\": \"{\\\"total\\\": 7}\"}",
+        "start",    "{" O1 "}",
+        "send",     "{" O1 ", \"event\": \"ping\", \"event_id\": \"p-1\"}",
+        "send",     "{" O1 ", \"event\": \"ping\", \"event_id\": \"p-1\"}",
+        "send",     "{" O1 ", \"event\": \"ping\", \"expected\": 9}",
+        "send",     "{" O1 ", \"event\": \"ship\"}",
+        "send",     "{" O1 ", \"event\": \"junk\"}",
+        "send",     "{" O1 ", \"event\": \"nope\"}",
+        "send",     "{" O1 ", \"event\": \"pay\", \"data\": \"{}\"}",
+        "start",    "{" O1 ", \"data\": \"{\\\"totl\\\": 7}\"}",
+        "start",    "{\"machine\": \"parcel\", \"instance\": \"o-1\"}",
+        "start",    "{\"machine\": \"order\"}",
+        "start",    "{" O1 ", \"event\": \"x\"}",
+        "send",     "{" O1 "}",
+        "retry",    "{" O1 ", \"key\": \"order/o-1/1/0\"}",
+        "retry",    "{" O1 ", \"kye\": \"x\"}",
+        "cancel",   "{" O1 ", \"raeson\": \"x\"}",
+        "machines", "{\"x\": 1}",
+        "send",     "{" O1 ", \"event\": \"pay\", \"data\": \"{\\\"cents\\\": 1}\"}",
+        "start",    "{\"machine\": \"order\", \"instance\": \"o-2\"}",
+        "cancel",   "{\"machine\": \"order\", \"instance\": \"o-2\", \"reason\": \"no\"}",
+        "start",    "{\"machine\": \"order\", \"instance\": \"o-3\"}",
+        "send",     "{\"machine\": \"order\", \"instance\": \"o-3\", \"event\": \"halt\"}",
+        STOP,       NULL,
+    };
+    struct client client;
+    char *printed = run_asked(*state, ONE("{command: [sleep, '0']}"), &client, lines);
+
+    (void)state;
+    assert_part(client.answers, "start: {\"kind\":\"sent\",\"outcome\":\"goto\"");
+    assert_part(client.answers, "\"duplicate\":true");
+    assert_part(client.answers, "send: order has no event 'nope'");
+    assert_part(client.answers, "does not serve parcel; add it to detent.yaml, or stop it");
+    assert_part(client.answers, "start: 'start' needs 'instance'");
+    assert_part(client.answers, "start: 'start' has no argument 'event'");
+    assert_part(client.answers, "send: 'send' needs 'event'");
+    assert_part(client.answers, "retry: 'retry' has no argument 'kye'");
+    assert_part(client.answers, "cancel: 'cancel' has no argument 'raeson'");
+    assert_part(client.answers, "machines: 'machines' has no argument 'x'");
+    /* The event that was kept follows at once. */
+    assert_part(
+        client.answers, "\"steps\":[{\"event\":\"pay\",\"from\":\"pending\",\"to\":\"charging\","
+                        "\"outcome\":\"goto\"},{\"event\":\"ship\",");
+    assert_part(printed, "order  = o-1: started, pending\n");
+    assert_part(printed, "order  = o-1: stays pending (ping)\n");
+    assert_part(printed, "order  = o-1: ship is kept until pending is left\n");
+    assert_part(printed, "order  = o-1: pending -> charging (pay)\n");
+    assert_part(printed, "order  = o-2: stopped in pending (by hand)\n");
+    assert_part(printed, "order  = o-3: stopped in pending (halt)\n");
+    assert_part(printed, "junk");
+    free(printed);
+}
+
+/* The command of the effect ends the run itself, when it has been tried twice. */
+static void an_effect_is_tried_until_it_answers(void **state)
+{
+    static const char *const lines[] = {
+        "start", "{" O1 "}",
+        "send",  "{" O1 ", \"event\": \"pay\", \"data\": \"{\\\"cents\\\": 1}\"}",
+        NULL,
+    };
+    struct client client;
+    char *printed = run_asked(
+        *state,
+        ONE("{command: [sh, -c, 'test -e once || { touch once; echo no >&2; exit 1; }; kill "
+            "$PPID'], exits: {0: charged}, backoff: 1ms..1ms}"),
+        &client, lines);
+
+    assert_part(printed, "order  = o-1: charge failed, attempt 1: exit code 1: no\n");
+    assert_part(printed, "asked to end");
+    assert_part(((struct fixture *)*state)->said, "Serves order from sqlite:");
+    free(printed);
+}
+
+/* The verb `effects` and the log report which effects run and which wait for a thread. */
+static void effects_that_hang_are_told_apart_from_those_that_wait(void **state)
+{
+    static const char *const lines[] = {
+        "start",   "{" O1 "}",
+        "send",    "{" O1 ", \"event\": \"pay\", \"data\": \"{\\\"cents\\\": 1}\"}",
+        "start",   "{" O2 "}",
+        "send",    "{" O2 ", \"event\": \"pay\", \"data\": \"{\\\"cents\\\": 1}\"}",
+        "effects", "{" O2 "}",
+        "effects", "{\"machine\": \"order\"}",
+        "effects", "{\"machine\": \"order\", \"instance\": \"o-9\"}",
+        STOP,      NULL,
+    };
+    struct client client;
+    char *printed = run_asked(
+        *state, ONE("{command: [sleep, '600']}") "limits: {effects: 1}\n", &client, lines);
+
+    assert_part(client.answers, "\"threads_max\":1,\"effects\":[{\"key\":\"");
+    assert_part(
+        client.answers, "/order/o-2/1/0\",\"state\":\"queued\",\"attempts\":1,"
+                        "\"running_ns\":null}]}\n");
+    assert_part(client.answers, "effects: 'effects' needs 'instance'\n");
+    assert_part(client.answers, det_error_text(DET_ERR_NOT_FOUND));
+    free(printed);
+}
+
+#define SLOT                                                                          \
+    "version: 1\nstore: sqlite:queue.db\nslots:\n  batch: {durable: yes, schedules: " \
+    "{daily: {cron: '@yearly', run: ls, folder: .}}}\n"
+#define JOB(name, run) \
+    "{\"slot\": \"batch\", \"name\": \"" name "\", \"run\": [" run "], \"retries\": 1}"
+#define CHANGE(change, name) \
+    "{\"slot\": \"batch\", \"change\": \"" change "\", \"job\": \"" name "\"}"
+
+static void jobs_are_taken_and_changed(void **state)
+{
+    static const char *const lines[] = {
+        "submit", JOB("long", "\"sleep\", \"60\""),
+        "submit", JOB("next", "\"true\""),
+        "submit", JOB("next", "\"true\""),
+        "submit", JOB("not/good", "\"true\""),
+        "job",    CHANGE("cancel", "next"),
+        "job",    CHANGE("retry", "next"),
+        "job",    CHANGE("retry", "nobody"),
+        "job",    CHANGE("cancel", "nobody"),
+        "job",    CHANGE("delete", "next"),
+        "job",    CHANGE("cancel", "long"),
+        "job",    "{\"change\": \"retry\", \"slot\": \"batch\"}",
+        "job",    "{\"jbo\": \"x\"}",
+        STOP,     NULL,
+    };
+    struct client client;
+    char *printed = run_asked(*state, SLOT, &client, lines);
+
+    assert_part(client.answers, "submit: {\"kind\":\"submitted\",\"id\":0,\"name\":\"long\"");
+    assert_part(client.answers, "'not/good' is no name");
+    assert_part(client.answers, "job: {\"kind\":\"changed\"}\njob: {\"kind\":\"changed\"}\njob: ");
+    assert_part(client.answers, det_error_text(DET_ERR_NOT_FOUND));
+    assert_part(
+        client.answers, "job: 'change' is one of retry, cancel\njob: {\"kind\":\"changed\"}");
+    assert_part(client.answers, "job: 'job' needs 'slot' and 'job'");
+    assert_part(client.answers, "job: 'job' has no argument 'jbo'");
+    assert_part(((struct fixture *)*state)->said, "detent.yaml: 1 durable slot. Ctrl-C");
+    free(printed);
+}
+
+/* Whether it waits, or was claimed and is about to be started, or runs. */
+static void a_job_is_cancelled_wherever_it_is(void **state)
+{
+#define BOTH(name) "submit", JOB(name, "\"sleep\", \"60\""), "job", CHANGE("cancel", name)
+    static const char *const lines[] = {
+        BOTH("a"), BOTH("b"), BOTH("c"), BOTH("d"), BOTH("e"), BOTH("f"),
+        BOTH("g"), BOTH("h"), BOTH("i"), BOTH("j"), BOTH("k"), BOTH("l"),
+        BOTH("m"), BOTH("n"), BOTH("o"), BOTH("p"), STOP,      NULL,
+    };
+#undef BOTH
+    struct client client;
+    char *printed = run_asked(*state, SLOT, &client, lines);
+
+    if (strstr(client.answers, det_error_text(DET_ERR_NOT_FOUND)))
+        fail_msg("one was not found: %s", client.answers);
+    free(printed);
+}
+
+static void who_serves_nothing_says_so(void **state)
+{
+    static const char *const lines[] = { "machines", "{}", "start", ("{" O1 "}"),
+                                         "job",      "{}", STOP,    NULL };
+    struct client client;
+    char *printed = run_asked(
+        *state, "version: 1\nmachines: {order: {}}\ntasks: {wait: {run: sleep 60}}\n", &client,
+        lines);
+
+    assert_part(client.answers, "\"store\":null");
+    assert_part(client.answers, "\"jobs\":null");
+    assert_part(client.answers, "start: this detent up serves no machines");
+    assert_part(client.answers, "job: this detent up has no durable slots");
+    free(printed);
+}
+
+static void expect_refusal(struct fixture *fixture, const char *yaml, int code, const char *part)
+{
+    char *printed = NULL;
+
+    assert_int_equal(run_up(fixture, yaml, &printed), code);
+    assert_part(fixture->said, part);
+    free(printed);
+}
+
+static void what_cannot_be_served_is_told(void **state)
+{
+    expect_refusal(
+        *state, "version: 1\nmachines: {order: {}}\n", CLI_USAGE,
+        "no machine that says 'effects' to be served");
+    expect_refusal(
+        *state,
+        "version: 1\nstore: nosuch:x\nmachines: {order: {effects: {charge: {command: ls}}}}\n",
+        CLI_USAGE, "nosuch");
+    expect_refusal(
+        *state,
+        "version: 1\nstore: sqlite:no/such/x\nmachines: {order: {effects: {charge: {command: "
+        "ls}}}}\n",
+        CLI_NOT_FOUND, "no/such/x");
+}
+
+/* What `up` serves when memory runs out. */
+struct lean {
+    struct fixture *fixture;
+    const char *yaml;
+};
+
+/* It is asked to end before it begins, so that it opens everything, and ends. */
+static int run_without_memory(struct det_test_memory *memory, void *argument)
+{
+    const struct lean *lean = argument;
+    struct fixture *fixture = lean->fixture;
+    char *printed = NULL;
+    int code;
+
+    fixture->cli.allocator = &memory->allocator;
+    /* To the process: a thread of `up` takes it. */
+    (void)kill(getpid(), SIGTERM);
+    code = run_up(fixture, lean->yaml, &printed);
+    fixture->cli.allocator = NULL;
+    if (code != CLI_OK)
+        assert_true(memory->failed);
+    free(printed);
+    return code == CLI_OK ? 0 : DET_ERR_NO_MEMORY;
+}
+
+static void without_memory_it_comes_to_its_end(void **state)
+{
+    static const struct timespec at_once = { 0 };
+    sigset_t set, before;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, &set, &before), 0);
+    det_test_some_failures(run_without_memory, &(struct lean){ *state, ONE("{command: ls}") }, 11);
+    det_test_some_failures(run_without_memory, &(struct lean){ *state, SLOT }, 11);
+    (void)sigtimedwait(&set, NULL, &at_once);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_is_asked_is_done_and_told),
+        TEST(an_effect_is_tried_until_it_answers),
+        TEST(effects_that_hang_are_told_apart_from_those_that_wait),
+        TEST(jobs_are_taken_and_changed),
+        TEST(a_job_is_cancelled_wherever_it_is),
+        TEST(who_serves_nothing_says_so),
+        TEST(what_cannot_be_served_is_told),
+        TEST(without_memory_it_comes_to_its_end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

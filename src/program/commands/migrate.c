@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* migrate.c - `detent migrate`: what serving a changed definition would do to what is stored, and
+ * new names for it. */
+#include "base/text.h"
+#include "transfer/evolve.h"
+#include "json/json_writer.h"
+
+enum {
+    OPTION_RENAMES, /* four of them */
+    OPTION_DRY_RUN = OPTION_RENAMES + (int)DET_COMPARE_KINDS,
+    OPTION_STORE,
+};
+
+static const struct cli_option option_table[] = {
+    [OPTION_RENAMES] = EVOLVE_OPTION_STATES,
+    EVOLVE_OPTION_EVENTS,
+    EVOLVE_OPTION_EFFECTS,
+    EVOLVE_OPTION_TIMERS,
+    [OPTION_DRY_RUN] = { "dry-run", 'n', NULL, NULL, "only say what it would do" },
+    [OPTION_STORE] = STORE_OPTION_URL,
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+struct migration {
+    struct evolve evolve;
+    bool is_dry;
+    uint64_t rows; /* that were changed */
+};
+
+static const enum det_hazard_kind users[] = {
+    [DET_NAME_STATE] = DET_HAZARD_STATE,
+    [DET_NAME_EVENT] = DET_HAZARD_EVENT,
+    [DET_NAME_EFFECT] = DET_HAZARD_EFFECT,
+    [DET_NAME_TIMER] = DET_HAZARD_TIMER,
+};
+
+static const char *const nouns[] = {
+    [DET_NAME_STATE] = "state",
+    [DET_NAME_EVENT] = "event",
+    [DET_NAME_EFFECT] = "effect",
+    [DET_NAME_TIMER] = "timer",
+};
+
+static void print_rename(struct migration *migration, const struct det_rename *rename)
+{
+    struct evolve *evolve = &migration->evolve;
+    uint64_t stopped, count = evolve_count_of(evolve, users[rename->kind], rename->from, &stopped);
+    struct line line;
+
+    if (!evolve->cli->is_json) {
+        cli_print_in(evolve->cli, CLI_BLUE, "> ");
+        cli_print(
+            evolve->cli, "%s %s becomes %s: %llu stored\n", nouns[rename->kind], rename->from,
+            rename->to, (unsigned long long)count + stopped);
+        return;
+    }
+    line_init(&line, evolve->cli->allocator);
+    line_open(&line, NULL, '{');
+    line_text(&line, "type", "rename");
+    line_text(&line, "subject", nouns[rename->kind]);
+    line_text(&line, "from", rename->from);
+    line_text(&line, "to", rename->to);
+    line_number(&line, "stored", count + stopped);
+    line_close(&line, '}');
+    cli_print_line(evolve->cli, &line);
+    line_deinit(&line);
+}
+
+static void print_summary(struct migration *migration)
+{
+    struct evolve *evolve = &migration->evolve;
+    struct cli *cli = evolve->cli;
+    bool is_fine = evolve->stranded == 0;
+    struct line line;
+
+    if (!cli->is_json) {
+        if (!is_fine)
+            cli_say_in(
+                cli, CLI_RED,
+                "%s: not possible: the marked names are not in the new definition. Map renamed "
+                "ones "
+                "with the --rename options, restore the old names, or let these instances move "
+                "on first ('detent list' shows them)\n",
+                evolve->new->name);
+        else if (migration->is_dry)
+            cli_say_in(cli, CLI_GREEN, "%s: possible; nothing was changed\n", evolve->new->name);
+        else
+            cli_say_in(
+                cli, CLI_GREEN, "%s: version %u is in the store, %llu row%s changed\n",
+                evolve->new->name, evolve->new->version, (unsigned long long)migration->rows,
+                det_plural(migration->rows));
+        return;
+    }
+    line_init(&line, cli->allocator);
+    line_open(&line, NULL, '{');
+    line_text(&line, "type", "summary");
+    line_text(&line, "machine", evolve->new->name);
+    line_bool(&line, "ok", is_fine);
+    line_bool(&line, "dry_run", migration->is_dry);
+    line_number(&line, "stranded", evolve->stranded);
+    line_number(&line, "rows", migration->rows);
+    line_close(&line, '}');
+    cli_print_line(cli, &line);
+    line_deinit(&line);
+}
+
+/* Looks with a store that is open for reading, so that nobody is disturbed before it is known that
+ * it can be done. */
+static int look(struct cli *cli, const struct evolve_wish *wish, struct migration *migration)
+{
+    struct evolve *evolve = &migration->evolve;
+    int code = evolve_open(cli, wish, evolve);
+
+    if (code == CLI_OK)
+        code = evolve_compare(evolve);
+    if (code != CLI_OK)
+        return code;
+    evolve->hides_renames = true;
+    evolve_print_changes(evolve);
+    for (size_t i = 0; i < evolve->rename_count; i++)
+        print_rename(migration, &evolve->renames[i]);
+    evolve_print_hazards(evolve);
+    return CLI_OK;
+}
+
+/* The store judges the definition once more, in the transaction. */
+static int carry_out(struct cli *cli, const struct evolve_wish *wish, struct migration *migration)
+{
+    struct evolve_wish writing = *wish;
+    struct det_error error = { 0 };
+    struct evolve evolve;
+    const struct det_store_ops *ops;
+    int code, r = 0;
+
+    writing.is_writing = true;
+    code = evolve_open(cli, &writing, &evolve);
+    ops = evolve.store.ops;
+    if (code == CLI_OK && evolve.rename_count && !ops->migrate)
+        r = det_error_set(
+            &error, DET_ERR_UNSUPPORTED, "%s cannot rename what is stored", evolve.store.url);
+    else if (code == CLI_OK && evolve.rename_count)
+        r = ops->migrate(
+            evolve.store.store, evolve.new, evolve.renames, evolve.rename_count, &migration->rows,
+            &error);
+    else if (code == CLI_OK)
+        r = ops->serve(evolve.store.store, evolve.new, &error);
+    if (code == CLI_OK && r < 0)
+        code = cli_store_complain(&evolve.store, r, &error);
+    evolve_close(&evolve);
+    return code;
+}
+
+static int run_command(struct cli *cli, const struct cli_args *args)
+{
+    const struct evolve_wish wish = {
+        .new_path = args->operands[0],
+        .url = args->values[OPTION_STORE],
+        .needs_store = true,
+        .renames = &args->values[OPTION_RENAMES],
+    };
+    struct migration migration = { .is_dry = args->values[OPTION_DRY_RUN] != NULL };
+    int code = look(cli, &wish, &migration);
+
+    if (code == CLI_OK && migration.evolve.stranded == 0 && !migration.is_dry)
+        code = carry_out(cli, &wish, &migration);
+    if (code == CLI_OK) {
+        print_summary(&migration);
+        code = migration.evolve.stranded > 0 ? CLI_FAILURE : CLI_OK;
+    }
+    evolve_close(&migration.evolve);
+    return code;
+}
+
+extern const struct cli_command cli_command_migrate;
+const struct cli_command cli_command_migrate = {
+    .name = "migrate",
+    .summary = "bring a changed definition to the instances in a store",
+    .about = "Compares the definition with the one that the store has, counts what would have no "
+             "place in\n"
+             "it, and, if there is nothing, gives what is stored its new names in one transaction "
+             "and keeps\n"
+             "the definition. Recorded events stay as they are; the store knows them by both "
+             "names. Stop\n"
+             "the program that serves the machine before. Exits 1, and changes nothing, when "
+             "something\n"
+             "would be stranded.",
+    .operand = { .form = "NEW.fsm", .least = 1, .most = 1, .suffix = ".fsm" },
+    .options = option_table,
+    .run = run_command,
+};

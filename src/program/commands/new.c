@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* new.c - `detent new`: a folder with a machine that passes check and test at once. */
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <detent/spec.h>
+
+#include "base/buffer.h"
+#include "base/text.h"
+#include "codegen/project_files.h"
+#include "os/os.h"
+#include "terminal/command.h"
+#include "terminal/input.h"
+#include "terminal/report.h"
+
+/* What there is to start from. A new one is the one that its name is, and else a job. */
+#define JOB       "job"
+#define ORDER     "order"
+#define TEMPLATES JOB " " ORDER
+
+/* Longer names make no readable C. */
+#define NAME_MAX_HERE 64
+
+enum { OPTION_C, OPTION_FROM };
+
+static const struct cli_option option_table[] = {
+    [OPTION_C] = { "c", 0, NULL, NULL, "with a C program around it, and its Makefile" },
+    [OPTION_FROM] = { "from", 0, "MACHINE", TEMPLATES,
+                      "start from a job, or from an order that is paid by card" },
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+/* What is written where. */
+struct plan {
+    const char *name;
+    const struct cli_new_file *files;
+    bool with_c;
+};
+
+static bool is_name(const char *name)
+{
+    size_t size = strlen(name);
+
+    return size > 0 && size <= NAME_MAX_HERE && islower((unsigned char)name[0]) &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == size;
+}
+
+/* A letter of the name in the form that is wanted. */
+static char to_form(char c, char form)
+{
+    if (form == '_')
+        return ' ';
+    /* The letters of both cases differ in one bit. */
+    if (form == 'N' && c >= 'a' && c <= 'z')
+        c = (char)(c & ~0x20);
+    return c;
+}
+
+/* The text of a file with the name put in: @n@ as it is, @N@ in capitals, @_@ as so many spaces. */
+static void expand(struct det_buffer *buffer, const char *template, const char *name)
+{
+    for (; *template; template ++) {
+        char form = template[1];
+
+        if (template[0] != '@' || !form || !strchr("nN_", form) || template[2] != '@') {
+            det_buffer_append_char(buffer, *template);
+            continue;
+        }
+        for (const char *at = name; *at; at++)
+            det_buffer_append_char(buffer, to_form(*at, form));
+        template += 2;
+    }
+}
+
+static bool file_path(struct cli *cli, const char *name, const char *template, char *target)
+{
+    struct det_buffer buffer;
+    bool fits;
+
+    det_buffer_init(&buffer, cli->allocator);
+    expand(&buffer, template, name);
+    fits = det_buffer_status(&buffer) == 0 &&
+           snprintf(target, DET_PATH_MAX, "%s/%s", name, det_buffer_text(&buffer)) < DET_PATH_MAX;
+    det_buffer_deinit(&buffer);
+    return fits;
+}
+
+static bool is_wanted(const struct plan *plan, const struct cli_new_file *file)
+{
+    return file->kind == CLI_NEW_ALWAYS || (file->kind == CLI_NEW_C) == plan->with_c;
+}
+
+static void complain_there(struct cli *cli, const char *path, size_t *count)
+{
+    if (cli->is_json)
+        cli_report_file(cli, path, "there", false);
+    else
+        cli_complain(cli, "%s is already there", path);
+    ++*count;
+}
+
+static void say_what_to_do(struct cli *cli, const struct plan *plan)
+{
+    const char *name = plan->name;
+    char path[DET_PATH_MAX];
+
+    cli_complain(cli, "nothing was written: choose another name, or move %s away", name);
+    snprintf(path, sizeof path, "%s/%s" CLI_SPEC_SUFFIX, name, name);
+    if (plan->with_c && cli_is_there(path))
+        cli_say(cli, "'detent gen c %s -o %s' makes C of the machine that is there.\n", path, name);
+}
+
+/* Nothing is written unless everything can be. */
+static int check_free(struct cli *cli, const struct plan *plan)
+{
+    struct stat status;
+    char path[DET_PATH_MAX];
+    size_t count = 0;
+
+    if (lstat(plan->name, &status) == 0 && !S_ISDIR(status.st_mode)) {
+        cli_complain(cli, "%s is already there, and is no folder: choose another name", plan->name);
+        return CLI_CONFLICT;
+    }
+    for (const struct cli_new_file *file = plan->files; file->path; file++) {
+        if (!is_wanted(plan, file))
+            continue;
+        if (!file_path(cli, plan->name, file->path, path))
+            return cli_no_memory(cli);
+        if (lstat(path, &status) == 0)
+            complain_there(cli, path, &count);
+    }
+    if (count)
+        say_what_to_do(cli, plan);
+    return count ? CLI_CONFLICT : CLI_OK;
+}
+
+static int write_file(struct cli *cli, const char *name, const struct cli_new_file *file)
+{
+    char path[DET_PATH_MAX];
+    struct det_buffer buffer;
+    int code;
+
+    if (!file_path(cli, name, file->path, path))
+        return cli_no_memory(cli);
+    det_buffer_init(&buffer, cli->allocator);
+    expand(&buffer, file->text, name);
+    code = det_buffer_status(&buffer) < 0
+               ? cli_no_memory(cli)
+               : cli_file_write(cli, path, det_buffer_text(&buffer), buffer.size);
+    det_buffer_deinit(&buffer);
+    if (code == CLI_OK)
+        cli_report_file(cli, path, "written", false);
+    return code;
+}
+
+/* A name may be a word of C, or clash with something: the reader of specs knows. */
+static int check_spec(struct cli *cli, const struct plan *plan)
+{
+    struct det_spec_options options = { .allocator = cli->allocator };
+    struct det_spec *spec = NULL;
+    struct det_buffer buffer;
+    int code = CLI_OK;
+
+    det_buffer_init(&buffer, cli->allocator);
+    expand(&buffer, plan->files->text, plan->name);
+    if (det_buffer_status(&buffer) < 0 ||
+        det_spec_read(plan->name, buffer.data, buffer.size, &options, &spec) < 0) {
+        code = cli_no_memory(cli);
+    } else if (!det_spec_machine(spec)) {
+        cli_complain(cli, "'%s' cannot be the name of a machine: it is a word of C", plan->name);
+        code = CLI_USAGE;
+    }
+    det_spec_close(spec);
+    det_buffer_deinit(&buffer);
+    return code;
+}
+
+static int write_files(struct cli *cli, const struct plan *plan)
+{
+    const char *next = plan->with_c ? "make run test" : "detent up";
+    int code = CLI_OK;
+
+    if (mkdir(plan->name, 0777) < 0 && errno != EEXIST) {
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+        cli_complain(cli, "cannot make the folder %s: %s", plan->name, strerror(errno));
+        return CLI_FAILURE;
+    }
+    for (const struct cli_new_file *file = plan->files; file->path && code == CLI_OK; file++) {
+        if (is_wanted(plan, file))
+            code = write_file(cli, plan->name, file);
+    }
+    if (code == CLI_OK && !cli->is_json)
+        cli_say(cli, "Next: cd %s && %s\n", plan->name, next);
+    return code;
+}
+
+/* There is C around a job only. */
+static int choose(struct cli *cli, const struct cli_args *args, struct plan *ret)
+{
+    const char *name = args->operands[0], *from = args->values[OPTION_FROM];
+    bool with_c = args->values[OPTION_C] != NULL;
+
+    if (with_c && from && strcmp(from, JOB) != 0) {
+        cli_complain(cli, "--c is for a job: there is no C from %s", from);
+        return CLI_USAGE;
+    }
+    if (!from)
+        from = with_c ? JOB : name;
+    *ret = (struct plan){
+        .name = name,
+        .files = strcmp(from, ORDER) == 0 ? cli_new_order : cli_new_job,
+        .with_c = with_c,
+    };
+    return CLI_OK;
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    const char *name = args->operands[0];
+    struct plan plan;
+    int code;
+
+    if (!is_name(name)) {
+        cli_complain(
+            cli,
+            "'%s' cannot be the name of a machine: small letters, digits and _, a letter first, "
+            "at most %d",
+            name, NAME_MAX_HERE);
+        return CLI_USAGE;
+    }
+    code = choose(cli, args, &plan);
+    if (code == CLI_OK)
+        code = check_spec(cli, &plan);
+    if (code == CLI_OK)
+        code = check_free(cli, &plan);
+    return code == CLI_OK ? write_files(cli, &plan) : code;
+}
+
+extern const struct cli_command cli_command_new;
+const struct cli_command cli_command_new = {
+    .name = "new",
+    .summary = "write a new machine with its tests",
+    .about =
+        "Makes a folder NAME with NAME.fsm, NAME.test.yaml, README.md, and a detent.yaml with\n"
+        "which 'detent up' serves it; the README says what to try. 'detent new order' is an\n"
+        "order that is paid by card, every other name a job that may fail; --from chooses.\n"
+        "With --c there is no detent.yaml, but a C program around a job, its test in virtual\n"
+        "time, and a Makefile that uses pkg-config ('make run', 'make test'). Files that are\n"
+        "there are never overwritten. The result passes 'detent check' and 'detent test' as\n"
+        "it is.",
+    .operand = { .form = "NAME", .least = 1, .most = 1 },
+    .options = option_table,
+    .run = run,
+};

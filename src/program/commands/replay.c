@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* replay.c - `detent replay`: recorded histories, derived again by a changed definition. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "machine/replay.h"
+#include "transfer/complete_history.h"
+#include "transfer/evolve.h"
+#include "json/json_writer.h"
+
+enum {
+    OPTION_RENAMES, /* four of them */
+    OPTION_INSTANCE = OPTION_RENAMES + (int)DET_COMPARE_KINDS,
+    OPTION_MACHINE,
+    OPTION_STORE,
+};
+
+static const struct cli_option option_table[] = {
+    [OPTION_RENAMES] = EVOLVE_OPTION_STATES,
+    EVOLVE_OPTION_EVENTS,
+    EVOLVE_OPTION_EFFECTS,
+    EVOLVE_OPTION_TIMERS,
+    [OPTION_INSTANCE] = { "instance", 'i', "ID", NULL, "only this one" },
+    [OPTION_MACHINE] = { "machine", 'm', "NAME", NULL, "its name in the store, if it was another" },
+    [OPTION_STORE] = STORE_OPTION_URL,
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+/* One run of the command. The evolution comes first, so that its walk gives us back ours. */
+struct rerun {
+    struct evolve evolve;
+    struct det_replay replay;
+    const char *id;
+    uint64_t told; /* the last event of this one that was different */
+    uint64_t instances, events, drifts, unreadable;
+};
+
+static struct rerun *rerun_of(struct evolve *evolve)
+{
+    return (struct rerun *)evolve;
+}
+
+static void print_object(struct rerun *rerun, const struct det_replay_drift *drift)
+{
+    struct line line;
+
+    line_init(&line, rerun->evolve.cli->allocator);
+    line_open(&line, NULL, '{');
+    line_text(&line, "type", "drift");
+    line_text(&line, "machine", rerun->evolve.stored->name);
+    line_text(&line, "id", rerun->id);
+    line_number(&line, "sequence", drift->sequence);
+    line_text(&line, "event", drift->event);
+    line_text(&line, "from", drift->from);
+    line_text(&line, "recorded", drift->recorded);
+    line_text(&line, "derived", drift->derived);
+    line_text(&line, "text", drift->text);
+    line_close(&line, '}');
+    cli_print_line(rerun->evolve.cli, &line);
+    line_deinit(&line);
+}
+
+static void tell(struct rerun *rerun, const struct det_replay_drift *drift)
+{
+    struct cli *cli = rerun->evolve.cli;
+
+    rerun->drifts++;
+    cli_progress_end(cli);
+    if (cli->is_json) {
+        print_object(rerun, drift);
+        return;
+    }
+    cli_print_in(cli, CLI_BOLD, "%s", rerun->id);
+    cli_print(cli, " event %llu: %s\n", (unsigned long long)drift->sequence, drift->text);
+}
+
+/* By the names that the new definition has for what was recorded. */
+static int take_event(void *context, const struct det_store_event *row)
+{
+    struct rerun *rerun = context;
+    const struct evolve *evolve = &rerun->evolve;
+    const struct det_machine *stored = evolve->stored;
+    struct det_replay_event event = {
+        .sequence = row->sequence,
+        .from = evolve_rename(evolve, DET_NAME_STATE, stored->states[row->from].name),
+        .to = evolve_rename(evolve, DET_NAME_STATE, stored->states[row->to].name),
+        .outcome = row->outcome,
+        .choice = row->choice,
+    };
+    struct det_replay_drift drift;
+
+    if (row->event != UINT16_MAX)
+        event.event = evolve_rename(evolve, DET_NAME_EVENT, stored->events[row->event].name);
+    if (!det_replay_step(&rerun->replay, &event, &drift) && row->sequence > rerun->told) {
+        rerun->told = row->sequence;
+        tell(rerun, &drift);
+    }
+    return cli_is_stopped(evolve->cli) ? 1 : 0;
+}
+
+/* From where it began, as far as that is kept; its data has been looked at. */
+static int begin(struct rerun *rerun, const struct det_store_loaded *loaded)
+{
+    struct evolve *evolve = &rerun->evolve;
+    struct det_store_start start = { .data = loaded->data };
+    int r;
+
+    det_replay_init(&rerun->replay, evolve->new);
+    r = evolve->store.ops->start(evolve->store.store, loaded->instance, &start);
+    if (r < 0)
+        return r == DET_ERR_NOT_FOUND ? 0 : r;
+    det_replay_begin(
+        &rerun->replay, 0,
+        evolve_rename(evolve, DET_NAME_STATE, evolve->stored->states[start.state].name));
+    return 0;
+}
+
+/* When some are gone that others may have deleted meanwhile, it is not for us to tell. */
+static int walk_events(struct rerun *rerun, const struct det_store_loaded *loaded, bool is_last)
+{
+    struct evolve *evolve = &rerun->evolve;
+    const struct whole whole = {
+        .loaded = loaded, .allows_holes = is_last, .visit = take_event, .context = rerun
+    };
+    const char *state = evolve->stored->states[loaded->head.state].name;
+    struct det_replay_drift drift;
+    int r;
+
+    r = begin(rerun, loaded);
+    if (r < 0)
+        return r;
+    r = whole_events(&evolve->store, &whole);
+    if (r != 0)
+        return r;
+    if (!det_replay_end(
+            &rerun->replay, loaded->head.sequence, evolve_rename(evolve, DET_NAME_STATE, state),
+            &drift))
+        tell(rerun, &drift);
+    rerun->events += rerun->replay.steps;
+    return 0;
+}
+
+/* One that cannot be read is told, and the others go on. */
+static int complain(struct rerun *rerun, int r)
+{
+    struct evolve *evolve = &rerun->evolve;
+
+    if (r != DET_ERR_CORRUPT && r != DET_ERR_VERSION)
+        return cli_store_complain(&evolve->store, r, NULL);
+    cli_progress_end(evolve->cli);
+    rerun->unreadable++;
+    cli_complain(
+        evolve->cli, "%s %s cannot be read: %s", evolve->stored->name, rerun->id,
+        r == DET_ERR_VERSION ? "it has names that the store's definition does not have"
+                             : det_error_text(r));
+    return CLI_OK;
+}
+
+static int replay_one(struct rerun *rerun, const char *id)
+{
+    static const struct det_store_rows none = { 0 };
+    struct evolve *evolve = &rerun->evolve;
+    const struct det_allocator *allocator = evolve->cli->allocator;
+    size_t size = det_machine_data(evolve->stored)->size;
+    struct det_store_loaded loaded = { .data = det_alloc_zero(allocator, size) };
+    const struct cli_store *store = &evolve->store;
+    int r = DET_ERR_BUSY;
+
+    if (!loaded.data)
+        return cli_no_memory(evolve->cli);
+    rerun->id = id;
+    rerun->told = 0;
+    for (int i = 1; r == DET_ERR_BUSY && i <= WHOLE_TRIES; i++) {
+        r = store->ops->load(store->store, evolve->stored, id, &none, &loaded);
+        if (r < 0)
+            break;
+        r = walk_events(rerun, &loaded, i == WHOLE_TRIES);
+        store->ops->release(store->store, loaded.instance);
+    }
+    det_free(allocator, loaded.data, size);
+    if (r > 0)
+        return CLI_INTERRUPTED;
+    rerun->instances += r == 0;
+    return r < 0 ? complain(rerun, r) : CLI_OK;
+}
+
+static int replay_listed(struct evolve *evolve, const struct det_store_listed *row)
+{
+    struct rerun *rerun = rerun_of(evolve);
+
+    cli_progress(evolve->cli, "instances", rerun->instances, 0);
+    return replay_one(rerun, row->id);
+}
+
+static void print_summary(struct rerun *rerun)
+{
+    struct cli *cli = rerun->evolve.cli;
+    bool is_fine = rerun->drifts + rerun->unreadable == 0;
+    struct line line;
+
+    if (!cli->is_json) {
+        cli_say_in(
+            cli, is_fine ? CLI_GREEN : CLI_RED,
+            "%s: %llu instance%s, %llu event%s derived again, %llu different\n",
+            rerun->evolve.new->name, (unsigned long long)rerun->instances,
+            det_plural(rerun->instances), (unsigned long long)rerun->events,
+            det_plural(rerun->events), (unsigned long long)rerun->drifts);
+        return;
+    }
+    line_init(&line, cli->allocator);
+    line_open(&line, NULL, '{');
+    line_text(&line, "type", "summary");
+    line_bool(&line, "ok", is_fine);
+    line_number(&line, "instances", rerun->instances);
+    line_number(&line, "events", rerun->events);
+    line_number(&line, "drifts", rerun->drifts);
+    line_number(&line, "unreadable", rerun->unreadable);
+    line_close(&line, '}');
+    cli_print_line(cli, &line);
+    line_deinit(&line);
+}
+
+static int run_command(struct cli *cli, const struct cli_args *args)
+{
+    const struct evolve_wish wish = {
+        .new_path = args->operands[0],
+        .machine = args->values[OPTION_MACHINE],
+        .url = args->values[OPTION_STORE],
+        .needs_store = true,
+        .renames = &args->values[OPTION_RENAMES],
+    };
+    struct rerun rerun = { .instances = 0 };
+    int code = evolve_open(cli, &wish, &rerun.evolve);
+
+    if (code == CLI_OK && args->values[OPTION_INSTANCE])
+        code = replay_one(&rerun, args->values[OPTION_INSTANCE]);
+    else if (code == CLI_OK)
+        code = evolve_each(&rerun.evolve, replay_listed);
+    cli_progress_end(cli);
+    if (code == CLI_OK) {
+        print_summary(&rerun);
+        code = rerun.drifts + rerun.unreadable > 0 ? CLI_FAILURE : CLI_OK;
+    }
+    evolve_close(&rerun.evolve);
+    return code;
+}
+
+extern const struct cli_command cli_command_replay;
+const struct cli_command cli_command_replay = {
+    .name = "replay",
+    .summary = "derive recorded histories again by a changed definition",
+    .about = "Takes the recorded events of every instance, or of one, and asks the definition for "
+             "each of\n"
+             "them: from where it was, would it lead where it led? What is different is told with "
+             "the\n"
+             "number of the event. Guards are not asked: of several alternatives the one that was "
+             "taken\n"
+             "counts. Nothing is changed. Exits 1 when something is different.",
+    .operand = { .form = "NEW.fsm", .least = 1, .most = 1, .suffix = ".fsm" },
+    .options = option_table,
+    .run = run_command,
+};

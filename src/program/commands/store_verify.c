@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* store_verify.c - `detent store info`, `verify`, `compact` and `backup`. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "commands/store_verbs.h"
+#include "terminal/table.h"
+#include "json/json_writer.h"
+
+int store_unsupported(struct cli_store *store, const char *what, const char *remedy)
+{
+    cli_complain(store->cli, "%s cannot %s by itself; %s", store->url, what, remedy);
+    return CLI_USAGE;
+}
+
+/* Verifying. */
+
+struct check {
+    struct cli *cli;
+    struct line line;
+    uint64_t findings;
+    uint64_t total;
+};
+
+static void print_finding(struct check *check, const struct det_store_finding *row)
+{
+    struct cli *cli = check->cli;
+
+    cli_progress_end(cli);
+    if (cli->is_json) {
+        line_open(&check->line, NULL, '{');
+        line_text(&check->line, "type", "finding");
+        line_text(&check->line, "machine", row->machine);
+        line_text(&check->line, "id", row->id);
+        line_number(&check->line, "sequence", row->sequence);
+        line_text(&check->line, "text", row->text);
+        line_close(&check->line, '}');
+        cli_print_line(cli, &check->line);
+        return;
+    }
+    if (row->id)
+        cli_print_in(cli, CLI_BOLD, "%s %s", row->machine ? row->machine : "", row->id);
+    if (row->sequence)
+        cli_print(cli, ", event %llu", (unsigned long long)row->sequence);
+    cli_print(cli, "%s%s\n", row->id || row->sequence ? ": " : "", row->text);
+}
+
+static int take_finding(void *context, const struct det_store_finding *row)
+{
+    struct check *check = context;
+
+    check->findings++;
+    print_finding(check, row);
+    return cli_is_stopped(check->cli) ? 1 : 0;
+}
+
+static void take_progress(void *context, uint64_t done, uint64_t total)
+{
+    struct check *check = context;
+
+    check->total = total;
+    cli_progress(check->cli, "verifying", done, total);
+}
+
+int store_verify(struct cli_store *store, const char *path)
+{
+    struct check check = { .cli = store->cli };
+    int r;
+
+    (void)path;
+    if (!store->ops->check)
+        return store_unsupported(store, "be verified", "its server does that");
+    line_init(&check.line, store->cli->allocator);
+    r = store->ops->check(store->store, take_finding, take_progress, &check);
+    cli_progress_end(store->cli);
+    line_deinit(&check.line);
+    if (r < 0)
+        return cli_store_complain(store, r, NULL);
+    if (r > 0 || cli_is_stopped(store->cli))
+        return CLI_INTERRUPTED;
+    if (check.findings)
+        cli_say(
+            store->cli, "%s: %llu finding%s in %llu instance%s; nothing was changed; %s\n",
+            store->url, STORE_COUNT(check.findings), STORE_COUNT(check.total),
+            store->ops->repair ? "'detent store repair' restores what it can; else take the newest "
+                                 "backup that has none"
+                               : "take the newest backup that has none");
+    else
+        cli_say(
+            store->cli, "%s: %llu instance%s verified: ok\n", store->url, STORE_COUNT(check.total));
+    if (store->store->advice)
+        cli_say(store->cli, "%s: %s\n", store->url, store->store->advice);
+    return check.findings ? CLI_FAILURE : CLI_OK;
+}
+
+/* What is in it. */
+
+static const struct table_column columns[] = {
+    { "machine", 0, false },
+    { "version", 1, true },
+    { "state", 0, false },
+    { "instances", 0, true },
+};
+
+struct info {
+    struct cli_store *store;
+    struct table table;
+    struct line line;
+    uint64_t *counts; /* by state, and the stopped ones */
+    uint64_t total;
+};
+
+static int count_row(void *context, const struct det_store_listed *row)
+{
+    struct info *info = context;
+
+    info->counts[row->state]++;
+    info->total++;
+    return cli_is_stopped(info->store->cli) ? 1 : 0;
+}
+
+static void add_rows(struct info *info, const struct det_machine *machine)
+{
+    bool is_first = true;
+
+    for (size_t i = 0; i < machine->state_count; i++) {
+        if (!info->counts[i])
+            continue;
+        table_add(&info->table, CLI_BOLD, "%s", is_first ? machine->name : "");
+        if (is_first)
+            table_add(&info->table, CLI_PLAIN, "%u", machine->version);
+        else
+            table_add(&info->table, CLI_PLAIN, "%s", "");
+        table_add(&info->table, CLI_PLAIN, "%s", machine->states[i].name);
+        table_add(&info->table, CLI_PLAIN, "%llu", (unsigned long long)info->counts[i]);
+        is_first = false;
+    }
+}
+
+static void add_members(struct info *info, const struct det_machine *machine)
+{
+    line_open(&info->line, NULL, '{');
+    line_text(&info->line, "machine", machine->name);
+    line_number(&info->line, "version", machine->version);
+    line_open(&info->line, "states", '{');
+    for (size_t i = 0; i < machine->state_count; i++)
+        line_number(&info->line, machine->states[i].name, info->counts[i]);
+    line_close(&info->line, '}');
+    line_close(&info->line, '}');
+}
+
+static int add_machine(void *context, struct det_machine *machine)
+{
+    struct info *info = context;
+    const struct cli_store *store = info->store;
+    int r;
+
+    info->counts = DET_NEW_ARRAY(store->cli->allocator, machine->state_count, uint64_t);
+    if (!info->counts)
+        return cli_no_memory(store->cli);
+    r = store->ops->list(store->store, machine, &(struct det_store_query){ 0 }, count_row, info);
+    if (r == 0 && store->cli->is_json)
+        add_members(info, machine);
+    else if (r == 0)
+        add_rows(info, machine);
+    DET_DELETE_ARRAY(store->cli->allocator, info->counts, machine->state_count);
+    if (r > 0)
+        return CLI_INTERRUPTED;
+    return r < 0 ? cli_store_complain(info->store, r, NULL) : CLI_OK;
+}
+
+static void print_info(struct info *info)
+{
+    struct cli *cli = info->store->cli;
+
+    if (cli->is_json) {
+        cli_print_line(cli, &info->line);
+        return;
+    }
+    cli_print(
+        cli, "%s\nidentity %s, schema %u, %llu instance%s\n", info->store->url,
+        det_store_identity(info->store->store), info->store->store->schema,
+        STORE_COUNT(info->total));
+    if (table_rows(&info->table)) {
+        cli_print(cli, "\n");
+        table_print(&info->table, 0);
+    }
+}
+
+int store_info(struct cli_store *store, const char *path)
+{
+    struct info info = { .store = store };
+    int code;
+
+    (void)path;
+    table_init(&info.table, store->cli, columns, sizeof columns / sizeof *columns);
+    line_init(&info.line, store->cli->allocator);
+    line_open(&info.line, NULL, '{');
+    line_text(&info.line, "type", "store");
+    line_text(&info.line, "store", store->url);
+    line_text(&info.line, "identity", det_store_identity(store->store));
+    line_number(&info.line, "schema", store->store->schema);
+    line_open(&info.line, "machines", '[');
+    code = cli_store_each(store, add_machine, &info);
+    line_close(&info.line, ']');
+    line_number(&info.line, "instances", info.total);
+    line_close(&info.line, '}');
+    if (code == CLI_OK)
+        print_info(&info);
+    line_deinit(&info.line);
+    table_deinit(&info.table);
+    return code;
+}
+
+/* The rest. */
+
+int store_compact(struct cli_store *store, const char *path)
+{
+    struct det_error error = { 0 };
+    int r;
+
+    (void)path;
+    if (!store->ops->compact)
+        return store_unsupported(store, "be compacted", "VACUUM of the server does that");
+    r = store->ops->compact(store->store, &error);
+    if (r < 0)
+        return cli_store_complain(store, r, &error);
+    cli_say(store->cli, "%s: compacted\n", store->url);
+    return CLI_OK;
+}
+
+/* People give the URL that the copy will have. */
+static int read_path(struct cli_store *store, const char **path)
+{
+    static const char scheme[] = "sqlite:";
+
+    if (strncmp(*path, scheme, sizeof scheme - 1) == 0)
+        *path += sizeof scheme - 1;
+    if (!strstr(*path, "://") && strcmp(*path, "memory:") != 0)
+        return CLI_OK;
+    cli_complain(
+        store->cli, "a backup is a file, not '%s'; 'detent store export' goes to any store", *path);
+    return CLI_USAGE;
+}
+
+int store_backup(struct cli_store *store, const char *path)
+{
+    struct det_error error = { 0 };
+    int code, r;
+
+    code = read_path(store, &path);
+    if (code != CLI_OK)
+        return code;
+    if (!store->ops->backup)
+        return store_unsupported(store, "be copied", "pg_dump does that, or 'detent store export'");
+    r = store->ops->backup(store->store, path, &error);
+    if (r < 0)
+        return cli_store_complain(store, r, &error);
+    cli_say(store->cli, "%s: copied to %s\n", store->url, path);
+    return CLI_OK;
+}

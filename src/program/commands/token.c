@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* token.c - `detent token`: makes, lists and revokes the tokens of a project. It works on their
+ * file, with and without a running detent, which sees the change within a second. */
+#include <string.h>
+
+#include "auth/tokens.h"
+#include "base/text.h"
+#include "client/remote.h"
+#include "daemon/serve.h"
+#include "inspect/instance.h"
+#include "terminal/args.h"
+#include "terminal/command.h"
+#include "terminal/input.h"
+#include "terminal/table.h"
+#include "json/json_writer.h"
+
+#define WORDS        "new list revoke"
+#define NAME_DEFAULT "token"
+#define SPAN_DEFAULT (90 * DET_DAY)
+/* Another command holds their lock for as long as it takes to write a file. */
+#define PATIENCE    (5 * DET_SECOND)
+#define SCOPES_TEXT 40
+
+enum { OPTION_NAME, OPTION_SCOPE, OPTION_EXPIRES };
+
+static const struct cli_option option_table[] = {
+    [OPTION_NAME] = { "name", 'n', "NAME", NULL, "of new: what it is for" },
+    [OPTION_SCOPE] = { "scope", 's', "SCOPES", NULL,
+                       "of new: read, send, admin, metrics; several with commas; else read,send" },
+    [OPTION_EXPIRES] = { "expires", 'e', "TIME", NULL,
+                         "of new: how long it is good, or never; else 90d" },
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+static const struct table_column columns[] = {
+    { "id", 0, false },      { "name", 1, false },    { "scopes", 0, false },
+    { "created", 2, false }, { "expires", 0, false },
+};
+
+struct work {
+    struct cli *cli;
+    const struct cli_args *args;
+    struct tokens *tokens;
+    det_time now; /* wall */
+};
+
+static const char *scopes_text(unsigned scopes, char target[SCOPES_TEXT])
+{
+    size_t used = 0;
+
+    *target = '\0';
+    for (size_t i = 0; tokens_scope_word(i); i++) {
+        if (scopes & 1u << i)
+            used += (size_t)snprintf(
+                target + used, SCOPES_TEXT - used, "%s%s", used ? "," : "", tokens_scope_word(i));
+    }
+    return target;
+}
+
+static void print_object(
+    struct cli *cli, const char *type, const struct token *token, const char *secret)
+{
+    struct line line;
+
+    line_init(&line, cli->allocator);
+    line_open(&line, NULL, '{');
+    line_text(&line, "type", type);
+    line_text(&line, "id", token->id);
+    line_text(&line, "name", token->name);
+    line_open(&line, "scopes", '[');
+    for (size_t i = 0; tokens_scope_word(i); i++) {
+        if (token->scopes & 1u << i)
+            line_text(&line, NULL, tokens_scope_word(i));
+    }
+    line_close(&line, ']');
+    line_time(&line, "created", token->created);
+    if (token->expires)
+        line_time(&line, "expires", token->expires);
+    else
+        line_text(&line, "expires", NULL);
+    if (secret)
+        line_text(&line, "token", secret);
+    line_close(&line, '}');
+    cli_print_line(cli, &line);
+    line_deinit(&line);
+}
+
+static int complain(const struct work *work, int r, const struct det_error *error)
+{
+    cli_complain(work->cli, "%s", error->text);
+    return cli_exit_of_request(r);
+}
+
+/* new */
+
+static bool read_wish(struct work *work, struct tokens_wish *wish)
+{
+    const char *const *values = work->args->values;
+
+    *wish = (struct tokens_wish){ .name = NAME_DEFAULT,
+                                  .scopes = TOKENS_READ | TOKENS_SEND,
+                                  .span = SPAN_DEFAULT };
+    if (values[OPTION_NAME])
+        wish->name = values[OPTION_NAME];
+    if (values[OPTION_SCOPE] && !tokens_parse_scopes(values[OPTION_SCOPE], &wish->scopes)) {
+        cli_complain(
+            work->cli, "'%s': scopes are read, send, admin and metrics, with commas between them",
+            values[OPTION_SCOPE]);
+        return false;
+    }
+    if (!values[OPTION_EXPIRES])
+        return true;
+    if (strcmp(values[OPTION_EXPIRES], "never") == 0) {
+        wish->span = 0;
+        return true;
+    }
+    return cli_args_span(work->cli, "expires", values[OPTION_EXPIRES], DET_SECOND, &wish->span);
+}
+
+static int make(struct work *work)
+{
+    char text[TOKENS_TEXT_SIZE + 1], scopes[SCOPES_TEXT], time[INSTANCE_TIME_TEXT];
+    struct det_error error = { 0 };
+    struct tokens_wish wish;
+    struct token token;
+    int r;
+
+    if (!read_wish(work, &wish))
+        return CLI_USAGE;
+    r = tokens_add(work->tokens, &wish, text, &token, &error);
+    if (r < 0)
+        return complain(work, r, &error);
+    if (work->cli->is_json)
+        print_object(work->cli, "token", &token, text);
+    else
+        cli_print(work->cli, "%s\n", text);
+    explicit_bzero(text, sizeof text);
+    if (!work->cli->is_json)
+        cli_say(
+            work->cli, "%s: %s; expires %s. It is shown this once: keep it.\n", token.id,
+            scopes_text(token.scopes, scopes),
+            token.expires ? instance_time(token.expires, time) : "never");
+    return CLI_OK;
+}
+
+/* list */
+
+static void add_row(struct table *table, const struct token *token, bool has_expired)
+{
+    char scopes[SCOPES_TEXT], time[INSTANCE_TIME_TEXT];
+
+    table_add(table, CLI_BOLD, "%s", token->id);
+    table_add(table, CLI_PLAIN, "%s", token->name);
+    table_add(table, CLI_PLAIN, "%s", scopes_text(token->scopes, scopes));
+    table_add(table, CLI_PLAIN, "%s", instance_time(token->created, time));
+    if (has_expired)
+        table_add(table, CLI_RED, "has expired");
+    else
+        table_add(
+            table, CLI_PLAIN, "%s", token->expires ? instance_time(token->expires, time) : "never");
+}
+
+static int list(struct work *work)
+{
+    struct cli *cli = work->cli;
+    struct table table;
+    struct token token;
+
+    table_init(&table, cli, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; tokens_at(work->tokens, i, &token); i++) {
+        if (cli->is_json)
+            print_object(cli, "token", &token, NULL);
+        else
+            add_row(&table, &token, token.expires && token.expires <= work->now);
+    }
+    if (table_rows(&table))
+        table_print(&table, 0);
+    else if (!cli->is_json)
+        cli_say(cli, "There are no tokens; 'detent token new' makes one.\n");
+    table_deinit(&table);
+    return CLI_OK;
+}
+
+/* revoke */
+
+static int revoke(struct work *work)
+{
+    struct det_error error = { 0 };
+    struct token token;
+    int r;
+
+    r = tokens_revoke(work->tokens, work->args->operands[1], &token, &error);
+    if (r == DET_ERR_NOT_FOUND) {
+        cli_complain(
+            work->cli, "there is no token '%s'; 'detent token list' shows those there are",
+            work->args->operands[1]);
+        return CLI_NOT_FOUND;
+    }
+    if (r < 0)
+        return complain(work, r, &error);
+    if (work->cli->is_json)
+        print_object(work->cli, "revoked", &token, NULL);
+    else
+        cli_print(work->cli, "%s: is revoked\n", token.id);
+    return CLI_OK;
+}
+
+static int run_verb(struct cli *cli, const struct cli_args *args, int (*run)(struct work *work))
+{
+    struct work work = { .cli = cli,
+                         .args = args,
+                         .now = det_world_now(cli->world, DET_CLOCK_WALL) };
+    struct tokens_options options = { .allocator = cli->allocator,
+                                      .world = cli->world,
+                                      .patience = PATIENCE };
+    char folder[DET_PATH_MAX];
+    struct det_error error = { 0 };
+    int code, r;
+
+    r = serve_state_folder(folder, &error);
+    options.folder = folder;
+    if (r == 0)
+        r = tokens_open(&options, &work.tokens, &error);
+    if (r < 0)
+        return complain(&work, r, &error);
+    code = run(&work);
+    tokens_close(work.tokens);
+    return code;
+}
+
+static int run_command(struct cli *cli, const struct cli_args *args)
+{
+    const char *verb = args->operands[0];
+    bool is_revoke = strcmp(verb, "revoke") == 0;
+    char hint[CLI_CHOICE_TEXT];
+
+    if (!cli_choice_has(WORDS, verb)) {
+        cli_complain(
+            cli, "token has new, list and revoke, not '%s'%s", verb,
+            cli_choice_hint(WORDS, verb, hint));
+        return CLI_USAGE;
+    }
+    if (args->operand_count != (is_revoke ? 2 : 1)) {
+        cli_complain(
+            cli, is_revoke ? "token revoke needs the id of a token" : "token %s takes no name",
+            verb);
+        return CLI_USAGE;
+    }
+    return run_verb(cli, args, is_revoke ? revoke : strcmp(verb, "new") == 0 ? make : list);
+}
+
+extern const struct cli_command cli_command_token;
+const struct cli_command cli_command_token = {
+    .name = "token",
+    .summary = "make, list and revoke the tokens of the HTTP API",
+    .about =
+        "A token says who asks the HTTP API, and what it may: read, send, admin (all of it), "
+        "metrics.\n"
+        "It is printed once, alone, so that it can go where it is needed:\n"
+        "\n"
+        "    detent token new --name ci --scope read,send --expires 30d > ci.token\n"
+        "    detent token list\n"
+        "    detent token revoke k3v9x2ap\n"
+        "\n"
+        "Only a hash of it is kept, in .detent/tokens. A running detent sees a change within a\n"
+        "second.",
+    .operand = { .form = "new|list|revoke [ID]", .least = 1, .most = 2, .words = WORDS },
+    .options = option_table,
+    .run = run_command,
+};

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* config.c - reads detent.yaml: its sections, groups, slots and limits. */
+#include "config/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "config/config_internal.h"
+
+enum {
+    FILE_VERSION,
+    FILE_TASKS,
+    FILE_GROUPS,
+    FILE_SLOTS,
+    FILE_DEFAULTS,
+    FILE_LIMITS,
+    FILE_STORE,
+    FILE_MACHINES,
+    FILE_HTTP,
+    FILE_LOG,
+    FILE_TRACES,
+    FILE_WORKERS,
+    FILE_KEYS
+};
+
+static const char *const file_words[FILE_KEYS] = {
+    "version", "tasks",    "groups", "slots", "defaults", "limits",
+    "store",   "machines", "http",   "log",   "traces",   "workers",
+};
+
+#define COUNT_MAX 1000000
+
+static int take_version(struct cli_reader *reader, const struct cli_yaml *node)
+{
+    if (node->kind == CLI_YAML_SCALAR && strcmp(node->text, "1") == 0)
+        return 0;
+    return reader_fail(reader, node, "this program reads version 1");
+}
+
+static int take_defaults(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    const struct cli_yaml *nodes[CONFIG_POLICY_KEYS];
+    struct config_key keys[CONFIG_POLICY_KEYS];
+    int r;
+
+    config_policy_keys(keys, 0);
+    r = config_take_mapping(
+        reader, node, CONFIG_TABLE("'defaults'", keys), &config->defaults, nodes);
+    return r < 0 ? r : config_check_policy(reader, nodes, &config->defaults, &config->defaults);
+}
+
+static int take_limits(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+#define LIMIT(word, member)                                                                      \
+    {                                                                                            \
+        word, config_take_number, offsetof(struct config, limits.member), 1, COUNT_MAX, NULL, 0, \
+            NULL                                                                                 \
+    }
+    static const struct config_key keys[] = {
+        LIMIT("concurrent", concurrent_max),
+        LIMIT("tasks", tasks_max),
+        LIMIT("slot_depth", slot_depth_max),
+        { "effects", config_take_number, offsetof(struct config, limits.effects_max), 1,
+          CONFIG_EFFECTS_MAX, NULL, 0, NULL },
+        { "shutdown", config_take_span, offsetof(struct config, limits.grace), 0, 0, NULL, 0,
+          NULL },
+    };
+#undef LIMIT
+
+    return config_take_mapping(reader, node, CONFIG_TABLE("'limits'", keys), config, NULL);
+}
+
+uint32_t config_effects(const struct config *config)
+{
+    return config->limits.effects_max ? config->limits.effects_max : CONFIG_EFFECTS;
+}
+
+int config_take_intensity(
+    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    void *target)
+{
+    static const struct config_key keys[] = {
+        { "count", config_take_number, offsetof(struct det_intensity, count), 1, DET_INTENSITY_MAX,
+          NULL, 0, NULL },
+        { "window", config_take_span, offsetof(struct det_intensity, window),
+          (uint64_t)DET_MILLISECOND, 0, NULL, 0, NULL },
+    };
+
+    (void)key;
+    return config_take_mapping(reader, node, CONFIG_TABLE("'intensity'", keys), target, NULL);
+}
+
+static int take_group(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config_group *group)
+{
+    static const char *const strategies[] = { "one-for-one", "all-for-one", "rest-for-one", NULL };
+    static const struct config_key keys[] = {
+        { "strategy", config_take_choice, offsetof(struct det_group_spec, strategy), 0, 0, NULL,
+          DET_ONE_FOR_ONE, strategies },
+        { "intensity", config_take_intensity, offsetof(struct det_group_spec, intensity), 0, 0,
+          NULL, 0, NULL },
+        { "parent", config_take_text, offsetof(struct det_group_spec, parent), 0, 0, NULL, 0,
+          NULL },
+    };
+    int r = config_check_name(reader, node);
+
+    group->node = node;
+    group->spec.name = node->key;
+    return reader_both(
+        r, config_take_mapping(reader, node, CONFIG_TABLE("a group", keys), &group->spec, NULL));
+}
+
+/* Room for what a mapping holds; NULL with a problem. */
+static void *make_room(
+    struct cli_reader *reader, const struct cli_yaml *node, const char *what, size_t size, int *r)
+{
+    void *items = NULL;
+
+    *r = reader_want(reader, node, CLI_YAML_MAPPING, what);
+    if (*r == 0)
+        items = det_arena_array(reader->arena, node->count + 1, size);
+    if (*r == 0 && !items)
+        *r = reader_no_memory(reader, node);
+    return items;
+}
+
+static int take_groups(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    int r;
+
+    config->groups = make_room(reader, node, "'groups'", sizeof *config->groups, &r);
+    for (const struct cli_yaml *item = r < 0 ? NULL : node->first;
+         item && reader_goes_on(reader, r); item = item->next)
+        r = reader_both(r, take_group(reader, item, &config->groups[config->group_count++]));
+    return r;
+}
+
+static int take_slots(struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    int r;
+
+    config->slots = make_room(reader, node, "'slots'", sizeof *config->slots, &r);
+    for (const struct cli_yaml *item = r < 0 ? NULL : node->first;
+         item && reader_goes_on(reader, r); item = item->next)
+        r = reader_both(r, config_take_slot(reader, item, &config->slots[config->slot_count++]));
+    return r;
+}
+
+static int take_tasks(struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    int r;
+
+    config->tasks = make_room(reader, node, "'tasks'", sizeof *config->tasks, &r);
+    if (r == 0 && !node->first)
+        r = reader_fail(reader, node, "there are no tasks");
+    for (const struct cli_yaml *item = r < 0 ? NULL : node->first;
+         item && reader_goes_on(reader, r); item = item->next) {
+        struct config_task *task = &config->tasks[config->task_count++];
+
+        r = reader_both(r, config_take_task(reader, item, config, task));
+    }
+    if (config->limits.tasks_max && config->task_count > config->limits.tasks_max)
+        r = reader_both(
+            r, reader_fail_key(
+                   reader, node, "there are %zu task%s, and 'limits' has room for %u",
+                   config->task_count, det_plural(config->task_count), config->limits.tasks_max));
+    return r;
+}
+
+static int take_store(struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    int r;
+
+    r = reader_want(reader, node, CLI_YAML_SCALAR, "'store'");
+    if (r < 0)
+        return r;
+    if (!strchr(node->text, ':'))
+        return reader_fail(
+            reader, node, "'store' is a URL, such as sqlite:detent.db or postgres://host/database");
+    config->store = node->text;
+    config->store_node = node;
+    return 0;
+}
+
+static int take_machines(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    int r;
+
+    config->lists_machines = true;
+    /* None at all can be written either way. */
+    if (node->kind == CLI_YAML_SEQUENCE && !node->first)
+        return 0;
+    config->machines = make_room(reader, node, "'machines'", sizeof *config->machines, &r);
+    for (const struct cli_yaml *item = r < 0 ? NULL : node->first;
+         item && reader_goes_on(reader, r); item = item->next)
+        r = reader_both(
+            r, config_take_machine(reader, item, &config->machines[config->machine_count++]));
+    return r;
+}
+
+static int take_http(struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    return config_take_http(reader, node, &config->http);
+}
+
+static int take_log(struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    return config_take_log(reader, node, &config->log);
+}
+
+static int take_traces(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    return config_take_traces(reader, node, &config->traces);
+}
+
+static int take_workers(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    return config_take_workers(reader, node, &config->workers);
+}
+
+typedef int take_section_fn(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config *config);
+
+static int take_sections(
+    struct cli_reader *reader, const struct cli_yaml *const *nodes, struct config *config)
+{
+    static const struct {
+        int key;
+        take_section_fn *take;
+    } sections[] = {
+        { FILE_DEFAULTS, take_defaults }, { FILE_LIMITS, take_limits },
+        { FILE_GROUPS, take_groups },     { FILE_SLOTS, take_slots },
+        { FILE_TASKS, take_tasks },       { FILE_STORE, take_store },
+        { FILE_MACHINES, take_machines }, { FILE_HTTP, take_http },
+        { FILE_LOG, take_log },           { FILE_TRACES, take_traces },
+        { FILE_WORKERS, take_workers },
+    };
+    int r = 0;
+
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        const struct cli_yaml *node = nodes[sections[i].key];
+
+        if (node && reader_goes_on(reader, r))
+            r = reader_both(r, sections[i].take(reader, node, config));
+    }
+    if (reader_goes_on(reader, r))
+        r = reader_both(r, config_check_durable(reader, config, nodes[FILE_STORE] != NULL));
+    return r;
+}
+
+const struct reader_example config_examples[] = {
+    { "'defaults'", "{restart: on-failure, timeout: 1h}" },
+    { "'limits'", "{shutdown: 30s}" },
+    { "'tasks'", "{web: {run: ./server}}" },
+    { "a task", "{run: ./server}" },
+    { "'environment'", "{PORT: 8080}" },
+    { "'backoff'", "{first: 1s, max: 1m}" },
+    { "'health'", "{check: ./is-well}" },
+    { "'schedule'", "{every: 1h}" },
+    { "'limits' of a task", "{memory: 1GiB, open_files: 1024}" },
+    { "'log' of a task", "{path: web.log}" },
+    { "'machines'", "{order: {}}" },
+    { "a machine", "{spec: order.fsm}" },
+    { "'effects'", "{charge: {command: ./charge}}" },
+    { "an effect", "{command: ./charge}" },
+    { "'exits'", "{3: declined}" },
+    { "'statuses'", "{402: declined}" },
+    { "'headers'", "{Accept: application/json}" },
+    { "'secret'", "{Authorization: file:token}" },
+    { "'groups'", "{web: {strategy: all-for-one}}" },
+    { "a group", "{strategy: all-for-one}" },
+    { "'intensity'", "{count: 5, window: 10s}" },
+    { "'slots'", "{builds: {width: 2}}" },
+    { "a slot", "{width: 2}" },
+    { "'schedules'", "{nightly: {cron: '0 3 * * *', run: ./job}}" },
+    { "a schedule", "{cron: '0 3 * * *', run: ./job}" },
+    { "'workers'", "{children: [{name: pump, kind: process}]}" },
+    { "'variables'", "{port: 8080}" },
+    { "'globals'", "{site: north}" },
+    { "'limits' of 'workers'", "{tick: 100ms}" },
+    { "'http'", "{listen: '127.0.0.1:7788'}" },
+    { "'tls'", "{certificate: a.pem, key: a.key}" },
+    { "'limits' of 'http'", "{connections_max: 1024}" },
+    { "'log'", "{level: info}" },
+    { "'traces'", "{endpoint: 'http://localhost:4318'}" },
+    { NULL, NULL },
+};
+
+/* What people have in their fingers from other tools. */
+static const struct reader_synonym synonyms[] = {
+    { "command", "run" },
+    { "run", "command" },
+    { "url", "http" },
+    { "retries", "attempts" },
+    { "cmd", "run" },
+    { "exec", "run" },
+    { "script", "run" },
+    { "env", "environment" },
+    { "cwd", "folder" },
+    { "dir", "folder" },
+    { "working_dir", "folder" },
+    { "directory", "folder" },
+    { "after", "depends_on" },
+    { "needs", "depends_on" },
+    { "requires", "depends_on" },
+    { "healthcheck", "health" },
+    { "readiness", "ready" },
+    { "cron", "schedule" },
+    { "every", "schedule" },
+    { "max_restarts", "retries" },
+    { "stop_grace_period", "grace" },
+    { "services", "tasks" },
+    { "programs", "tasks" },
+    { "processes", "tasks" },
+    { "max_failures", "fails" },
+    { "bind", "listen" },
+    { "address", "listen" },
+    { "port", "listen" },
+    { "cert", "certificate" },
+    { NULL, NULL },
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct cli_yaml_error *left = a, *right = b;
+
+    if (left->line != right->line)
+        return left->line < right->line ? -1 : 1;
+    return left->column < right->column ? -1 : left->column > right->column;
+}
+
+bool config_is_one(const struct cli_yaml *root)
+{
+    return root->kind == CLI_YAML_MAPPING &&
+           (cli_yaml_get(root, "tasks") || cli_yaml_get(root, "version"));
+}
+
+int config_read(
+    struct det_arena *arena, const struct cli_yaml *root, struct config *ret,
+    struct cli_problems *reterr)
+{
+    struct cli_reader reader = {
+        .arena = arena, .problems = reterr, .synonyms = synonyms, .examples = config_examples
+    };
+    const struct cli_yaml *nodes[FILE_KEYS];
+    struct config config = { .may_be_bare = ret->may_be_bare, .owner = ret->owner };
+    bool is_misspelt;
+    int r;
+
+    *reterr = (struct cli_problems){ 0 };
+    config_http_init(&config.http);
+    r = reader_keys(&reader, root, file_words, FILE_KEYS, nodes, CONFIG_FILE_NAME);
+    is_misspelt = r < 0;
+    if (root->kind == CLI_YAML_MAPPING && !nodes[FILE_VERSION])
+        r = reader_fail(&reader, root, CONFIG_FILE_NAME " needs 'version: 1'");
+    if (nodes[FILE_VERSION])
+        r = reader_both(r, take_version(&reader, nodes[FILE_VERSION]));
+    r = reader_both(r, take_sections(&reader, nodes, &config));
+    config.is_bare = !nodes[FILE_TASKS] && !nodes[FILE_WORKERS] &&
+                     (!nodes[FILE_MACHINES] || (r == 0 && !config.machine_count)) &&
+                     (!nodes[FILE_SLOTS] || (r == 0 && !config_has_durable(&config)));
+    /* What is missing may be what is misspelt. */
+    if (root->kind == CLI_YAML_MAPPING && config.is_bare && !is_misspelt &&
+        (!config.may_be_bare || config.lists_machines))
+        r = reader_both(
+            r, reader_fail(
+                   &reader, root,
+                   CONFIG_FILE_NAME " needs 'tasks', 'machines', 'workers' or a durable "
+                                    "slot"));
+    if (nodes[FILE_TASKS] && r != DET_ERR_NO_MEMORY)
+        r = reader_both(r, config_link(&reader, &config));
+    if (reterr->count && r != DET_ERR_NO_MEMORY)
+        qsort(reterr->items, reterr->count, sizeof *reterr->items, by_place);
+    if ((config.machine_count || config.workers.node) && !config.store)
+        config.store = CONFIG_STORE_DEFAULT;
+    if (r == 0)
+        *ret = config;
+    return r;
+}

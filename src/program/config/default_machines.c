@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* default_machines.c - a folder whose machines no detent.yaml lists: all of its specs are.
+ *
+ * They are served as a machine with `effects: {}` is. One for which that does not do is refused,
+ * with what to write instead; beside tasks or durable slots, which run all the same, it is left
+ * out. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "config/project_file.h"
+#include "os/os.h"
+
+static int is_spec(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' && cli_has_suffix(entry->d_name, CLI_SPEC_SUFFIX);
+}
+
+/* Their names in order, of free(); how many, or -1. */
+static int list(const char *folder, struct dirent ***ret)
+{
+    return scandir(folder, ret, is_spec, alphasort);
+}
+
+static void free_list(struct dirent **entries, int count)
+{
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    if (count >= 0)
+        free(entries);
+}
+
+bool config_folder_has_specs(const char *folder)
+{
+    struct dirent **entries = NULL;
+    int count = list(folder, &entries);
+
+    free_list(entries, count);
+    return count > 0;
+}
+
+/* What to write, for one of whose effects nobody was told. */
+static int complain_of_effects(struct cli *cli, const char *path, const struct det_machine *machine)
+{
+    struct det_buffer text;
+
+    det_buffer_init(&text, cli->allocator);
+    for (size_t i = 0; i < machine->effect_count; i++)
+        det_buffer_format(
+            &text, "      %s: {command: [./%s]}\n", machine->effects[i].name,
+            machine->effects[i].name);
+    if (det_buffer_status(&text) < 0)
+        cli->has_failed = true;
+    else
+        cli_complain(
+            cli,
+            "%s asks for effects, and nothing here says what they run; write a " CONFIG_FILE_NAME
+            " such as\n"
+            "version: 1\nmachines:\n  %s:\n    effects:\n%s",
+            path, machine->name, det_buffer_text(&text));
+    det_buffer_deinit(&text);
+    return CLI_USAGE;
+}
+
+/* Nothing that runs is kept from it by a spec that may be here for others. */
+static int leave_out(struct cli *cli, const char *path, const char *why)
+{
+    cli_say(
+        cli,
+        "%s is not served: %s. List it in 'machines' of " CONFIG_FILE_NAME
+        ", or write 'machines: {}' to leave specs alone.\n",
+        path, why);
+    return CLI_OK;
+}
+
+/* Whether it is served as it is. Where there is nothing else to run, that it cannot be is an error.
+ */
+static int judge(
+    struct cli *cli, const char *path, const struct det_machine *definition, bool is_alone,
+    struct config_machine *machine)
+{
+    struct cli_problems problems = { .count = 0 };
+
+    if (!definition->effect_count && config_check_machine(machine, definition, &problems) == 0)
+        return CLI_OK;
+    machine->is_served = false;
+    if (definition->effect_count)
+        return is_alone ? complain_of_effects(cli, path, definition)
+                        : leave_out(cli, path, "nothing says what its effects run");
+    if (!is_alone)
+        return leave_out(cli, path, problems.items[0].text);
+    cli_complain(cli, "%s: %s", path, problems.items[0].text);
+    return CLI_USAGE;
+}
+
+/* The definition of a spec; one that is broken is none, unless that is an error. */
+static int load(
+    struct cli *cli, const char *path, bool is_checked, const struct config_file *file,
+    struct det_spec **ret)
+{
+    struct cli_spec spec = { .spec = NULL };
+    int code;
+
+    if (is_checked && file->config.is_bare)
+        return cli_machine_load(cli, path, ret);
+    code = cli_spec_load(cli, path, &spec);
+    if (code == CLI_OK && !det_spec_machine(spec.spec)) {
+        det_spec_close(spec.spec);
+        spec.spec = NULL;
+        if (is_checked)
+            code = leave_out(cli, path, "it is no valid definition, 'detent check' says why");
+    }
+    *ret = spec.spec;
+    return code;
+}
+
+static struct config_machine *find(const struct config *config, const char *name)
+{
+    for (size_t i = 0; i < config->machine_count; i++) {
+        if (strcmp(config->machines[i].name, name) == 0)
+            return &config->machines[i];
+    }
+    return NULL;
+}
+
+/* Which one is meant nobody can know: neither is served. */
+static int refuse_both(
+    struct cli *cli, const char *name, struct config_machine *other, const struct config_file *file)
+{
+    if (!file->config.is_bare) {
+        other->is_served = false;
+        return leave_out(cli, name, "another spec here has a definition of the same name");
+    }
+    cli_complain(
+        cli, "%s and %s both define '%s'; list in a " CONFIG_FILE_NAME " which one is meant",
+        other->spec, name, other->name);
+    return CLI_USAGE;
+}
+
+static int add_definition(
+    struct cli *cli, const char *path, const struct det_machine *definition, bool is_checked,
+    struct config_file *file)
+{
+    static const struct cli_yaml nowhere = { .kind = CLI_YAML_SCALAR };
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    struct config *config = &file->config;
+    struct config_machine *machine = &config->machines[config->machine_count], *other;
+    int code = CLI_OK;
+
+    *machine = (struct config_machine){
+        .name = det_arena_copy(&file->arena, definition->name),
+        .spec = det_arena_copy(&file->arena, name),
+        .is_served = true,
+        .node = &nowhere,
+    };
+    if (!machine->name || !machine->spec)
+        return cli_no_memory(cli);
+    other = find(config, machine->name);
+    if (other)
+        return refuse_both(cli, name, other, file);
+    if (is_checked)
+        code = judge(cli, path, definition, config->is_bare, machine);
+    config->machine_count += code == CLI_OK;
+    return code;
+}
+
+static int add(struct cli *cli, const char *path, bool is_checked, struct config_file *file)
+{
+    struct det_spec *spec = NULL;
+    int code = load(cli, path, is_checked, file, &spec);
+
+    if (code == CLI_OK && spec)
+        code = add_definition(cli, path, det_spec_machine(spec), is_checked, file);
+    det_spec_close(spec);
+    return code;
+}
+
+int config_folder_add(
+    struct cli *cli, const char *folder, bool is_checked, struct config_file *file)
+{
+    bool is_here = strcmp(folder, ".") == 0;
+    struct dirent **entries = NULL;
+    int count = list(folder, &entries), code = CLI_OK;
+
+    file->config.machines = det_arena_array(
+        &file->arena, (size_t)(count > 0 ? count : 0) + 1, sizeof *file->config.machines);
+    if (!file->config.machines)
+        code = cli_no_memory(cli);
+    for (int i = 0; file->config.machines && code == CLI_OK && i < count; i++) {
+        char path[2 * DET_PATH_MAX];
+
+        snprintf(
+            path, sizeof path, "%s%s%s", is_here ? "" : folder, is_here ? "" : "/",
+            entries[i]->d_name);
+        code = add(cli, path, is_checked, file);
+    }
+    free_list(entries, count);
+    if (code == CLI_OK && file->config.machine_count && !file->config.store)
+        file->config.store = CONFIG_STORE_DEFAULT;
+    return code;
+}

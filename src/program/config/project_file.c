@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* project_file.c - loads a detent.yaml for the commands that need one. */
+#include "config/project_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "os/os.h"
+#include "terminal/report.h"
+#include "yaml/yaml_reader.h"
+
+bool config_file_is_one(const char *path)
+{
+    return (cli_has_suffix(path, ".yaml") || cli_has_suffix(path, ".yml")) &&
+           !cli_has_suffix(path, CLI_CASES_SUFFIX);
+}
+
+static void report(struct cli *cli, struct config_file *file, const struct cli_problems *problems)
+{
+    for (size_t i = 0; i < problems->count; i++) {
+        const struct cli_yaml_error *error = &problems->items[i];
+        struct cli_problem problem = {
+            .path = file->path,
+            .text = file->text.data,
+            .size = file->text.size,
+            .line = error->line,
+            .column = error->column,
+            .column_is_characters = true,
+        };
+
+        cli_report_problem(cli, &problem, "%s", error->text);
+    }
+    if (problems->is_cut)
+        cli_say(
+            cli, "%s: more is wrong; the first %d problems are shown\n", file->path,
+            CLI_PROBLEMS_MAX);
+    file->problem_count = problems->count;
+}
+
+static int check(struct config_file *file, struct cli_problems *problems)
+{
+    char folder[DET_PATH_MAX];
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
+    const char *path = getenv("PATH");
+    struct config_site site = { .folder = folder, .path = path, .parse_cron = det_cron_parse };
+    int r = det_file_folder(file->path, folder);
+
+    return r < 0 ? r : config_check(&file->config, &site, problems);
+}
+
+/* Definitions that are wrong say so themselves; one that is not there was told with its place. */
+static int check_definition(
+    struct cli *cli, const struct config_machine *machine, const char *folder,
+    struct cli_problems *problems)
+{
+    bool is_here = machine->spec[0] == '/' || strcmp(folder, ".") == 0;
+    char path[2 * DET_PATH_MAX];
+    struct det_spec *spec = NULL;
+    int r;
+
+    snprintf(path, sizeof path, "%s%s%s", is_here ? "" : folder, is_here ? "" : "/", machine->spec);
+    if (!cli_is_there(path) || cli_is_folder(path))
+        return DET_ERR_MALFORMED;
+    if (cli_machine_load(cli, path, &spec) != CLI_OK)
+        return DET_ERR_DEFINITION;
+    r = config_check_machine(machine, det_spec_machine(spec), problems);
+    det_spec_close(spec);
+    return r;
+}
+
+static int check_definitions(struct cli *cli, struct config_file *file, struct cli_problems *all)
+{
+    char folder[DET_PATH_MAX];
+    int r = det_file_folder(file->path, folder);
+
+    for (size_t i = 0; r != DET_ERR_NO_MEMORY && i < file->config.machine_count; i++)
+        r = reader_both(r, check_definition(cli, &file->config.machines[i], folder, all));
+    return r;
+}
+
+static int read_all(
+    struct cli *cli, struct config_file *file, bool is_checked, struct cli_problems *problems)
+{
+    struct cli_yaml *root = NULL;
+    int r;
+
+    r = cli_yaml_read(&file->arena, file->text.data, file->text.size, &root, &problems->items[0]);
+    if (r < 0) {
+        problems->count = 1;
+        return r;
+    }
+    file->root = root;
+    r = config_read(&file->arena, root, &file->config, problems);
+    if (r < 0 || !is_checked)
+        return r;
+    /* Both, so that all is told at once. */
+    r = check(file, problems);
+    return r == DET_ERR_NO_MEMORY ? r : reader_both(r, check_definitions(cli, file, problems));
+}
+
+static int open_text(struct cli *cli, const char *path, bool is_checked, struct config_file *file)
+{
+    struct cli_problems problems = { .count = 0 };
+    struct det_error error;
+    int r;
+
+    r = cli_text_load(cli, path, CLI_YAML_SIZE_MAX, &file->text, &error);
+    if (r < 0) {
+        cli_complain(cli, "%s", error.text);
+        return cli_exit_of(r);
+    }
+    r = read_all(cli, file, is_checked, &problems);
+    if (r == 0)
+        return CLI_OK;
+    report(cli, file, &problems);
+    return r == DET_ERR_NO_MEMORY ? CLI_FAILURE : CLI_USAGE;
+}
+
+static int open_file(struct cli *cli, const char *path, bool is_checked, struct config_file *file)
+{
+    char folder[DET_PATH_MAX];
+    struct stat status;
+    int code;
+
+    *file = (struct config_file){ .path = path };
+    if (stat(path, &status) == 0)
+        file->config.owner = status.st_uid;
+    det_arena_init(&file->arena, cli->allocator);
+    file->config.may_be_bare =
+        det_file_folder(path, folder) == 0 && config_folder_has_specs(folder);
+    code = open_text(cli, path, is_checked, file);
+    if (code == CLI_OK && file->config.may_be_bare && !file->config.lists_machines)
+        code = config_folder_add(cli, folder, is_checked, file);
+    return code;
+}
+
+int config_project_open(
+    struct cli *cli, const char *path, bool is_checked, struct config_file *file)
+{
+    char folder[DET_PATH_MAX];
+
+    if (cli_is_there(path) || det_file_folder(path, folder) < 0 || !config_folder_has_specs(folder))
+        return open_file(cli, path, is_checked, file);
+    *file = (struct config_file){ .path = path, .config.is_bare = true };
+    det_arena_init(&file->arena, cli->allocator);
+    config_http_init(&file->config.http);
+    return config_folder_add(cli, folder, is_checked, file);
+}
+
+int config_file_open(struct cli *cli, const char *path, struct config_file *file)
+{
+    return open_file(cli, path, true, file);
+}
+
+int config_file_read(struct cli *cli, const char *path, struct config_file *file)
+{
+    return open_file(cli, path, false, file);
+}
+
+void config_file_close(struct cli *cli, struct config_file *file)
+{
+    det_arena_deinit(&file->arena);
+    cli_text_free(cli, &file->text);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* project_file.h - a detent.yaml from the disk, read and checked, its problems reported. */
+#ifndef DET_CONFIG_PROJECT_FILE_H
+#define DET_CONFIG_PROJECT_FILE_H
+
+#include "config/config.h"
+#include "terminal/input.h"
+
+struct config_file {
+    const char *path; /* borrowed */
+    struct cli_text text;
+    struct det_arena arena;
+    const struct cli_yaml *root; /* all of it as it is written; NULL: it is not there */
+    struct config config;
+    size_t problem_count; /* that were reported */
+};
+
+/* Whether `detent check` takes the file for a detent.yaml: by its name or ending. */
+bool config_file_is_one(const char *path);
+/* CLI_OK or an exit code, after it was said what is wrong. Close it in either case. Where it has no
+ * 'machines', the specs beside it are its machines. */
+DET_MUST_CHECK int config_file_open(struct cli *cli, const char *path, struct config_file *file);
+/* The same without asking the machine: for those who run nothing of it. */
+DET_MUST_CHECK int config_file_read(struct cli *cli, const char *path, struct config_file *file);
+/* Either of them; a file that is not there, in a folder that has specs, is one that lists nothing.
+ */
+DET_MUST_CHECK int config_project_open(
+    struct cli *cli, const char *path, bool is_checked, struct config_file *file);
+void config_file_close(struct cli *cli, struct config_file *file);
+
+/* default_machines.c */
+
+/* Whether a file of this folder ends in .fsm. */
+bool config_folder_has_specs(const char *folder);
+/* Adds all of them to a configuration without machines. CLI_OK or an exit code, after it was said
+ * what is wrong. Those that are broken are left out unless it is checked; those that cannot be
+ * served are left out too, which is said, where there is something else to run. */
+DET_MUST_CHECK int config_folder_add(
+    struct cli *cli, const char *folder, bool is_checked, struct config_file *file);
+
+#endif

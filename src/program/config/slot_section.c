@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* slot_section.c - the slots of detent.yaml, and the schedules that submit to durable ones. */
+#include <string.h>
+
+#include "config/config_internal.h"
+
+#define COUNT_MAX 1000000
+/* That of det_durable_open(): it has a thread for each. */
+#define DURABLE_WIDTH_MAX 256
+
+enum { SLOT_WIDTH, SLOT_DEPTH, SLOT_DURABLE, SLOT_SCHEDULES };
+
+/* The keys of a schedule of a slot; those of any schedule come first. */
+enum {
+    KEY_RUN = CONFIG_SCHEDULE_KEYS,
+    KEY_FOLDER,
+    KEY_RETRIES,
+    KEY_TIMEOUT,
+    KEY_COUNT,
+};
+
+static void make_keys(struct config_key keys[KEY_COUNT])
+{
+#define IN_JOB(member) offsetof(struct config_job, member)
+    config_schedule_keys(keys, IN_JOB(schedule));
+    keys[KEY_RUN] =
+        (struct config_key){ .name = "run", .take = config_take_argv, .offset = IN_JOB(argv) };
+    keys[KEY_FOLDER] =
+        (struct config_key){ .name = "folder", .take = config_take_text, .offset = IN_JOB(folder) };
+    keys[KEY_RETRIES] = (struct config_key){ .name = "retries",
+                                             .take = config_take_number,
+                                             .offset = IN_JOB(retries),
+                                             .least = 1,
+                                             .most = COUNT_MAX };
+    keys[KEY_TIMEOUT] = (struct config_key){ .name = "timeout",
+                                             .take = config_take_span,
+                                             .offset = IN_JOB(timeout),
+                                             .least = (uint64_t)DET_MILLISECOND };
+#undef IN_JOB
+}
+
+static int take_job(
+    struct cli_reader *reader, const struct cli_yaml *node, const char *slot,
+    struct config_job *job)
+{
+    const struct cli_yaml *nodes[KEY_COUNT];
+    struct config_key keys[KEY_COUNT];
+    int r = config_check_name(reader, node);
+
+    make_keys(keys);
+    job->node = node;
+    r = reader_both(
+        r, config_take_mapping(reader, node, CONFIG_TABLE("a schedule", keys), job, nodes));
+    if (node->kind != CLI_YAML_MAPPING || r == DET_ERR_NO_MEMORY)
+        return r;
+    job->run_node = nodes[KEY_RUN];
+    job->folder_node = nodes[KEY_FOLDER];
+    job->cron_node = nodes[CONFIG_SCHEDULE_CRON];
+    if (!nodes[KEY_RUN])
+        r = reader_fail_key(reader, node, "'%s' needs 'run'", node->key);
+    if (r == 0)
+        r = config_check_schedule(reader, node, nodes);
+    if (strlen(slot) + strlen(node->key) >= CONFIG_JOB_NAME_MAX)
+        r = reader_fail_key(
+            reader, node, "the names of a slot and of its schedule have %d letters at most",
+            CONFIG_JOB_NAME_MAX - 1);
+    job->name = det_arena_format(reader->arena, "%s.%s", slot, node->key);
+    return job->name ? r : reader_no_memory(reader, node);
+}
+
+/* Into a struct config_slot. */
+static int take_jobs(
+    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    void *target)
+{
+    struct config_slot *slot = target;
+    int r;
+
+    (void)key;
+    r = reader_want(reader, node, CLI_YAML_MAPPING, "'schedules'");
+    if (r < 0)
+        return r;
+    slot->jobs = det_arena_array(reader->arena, node->count + 1, sizeof *slot->jobs);
+    if (!slot->jobs)
+        return reader_no_memory(reader, node);
+    for (const struct cli_yaml *item = node->first; item && reader_goes_on(reader, r);
+         item = item->next)
+        r = reader_both(r, take_job(reader, item, slot->name, &slot->jobs[slot->job_count++]));
+    return r;
+}
+
+int config_take_slot(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config_slot *slot)
+{
+    static const char *const words[] = { "no", "yes", NULL };
+    static const struct config_key keys[] = {
+        [SLOT_WIDTH] = { "width", config_take_number, offsetof(struct config_slot, options.width),
+                         1, COUNT_MAX, NULL, 0, NULL },
+        [SLOT_DEPTH] = { "depth", config_take_number,
+                         offsetof(struct config_slot, options.depth_max), 0, COUNT_MAX, NULL, 0,
+                         NULL },
+        [SLOT_DURABLE] = { "durable", config_take_choice, offsetof(struct config_slot, is_durable),
+                           0, 0, NULL, 0, words },
+        [SLOT_SCHEDULES] = { "schedules", take_jobs, 0, 0, 0, NULL, 0, NULL },
+    };
+    const struct cli_yaml *nodes[sizeof keys / sizeof *keys];
+    int r = config_check_name(reader, node);
+
+    slot->name = node->key;
+    slot->node = node;
+    r = reader_both(
+        r, config_take_mapping(reader, node, CONFIG_TABLE("a slot", keys), slot, nodes));
+    /* For the task layer 0 is what is not said. */
+    if (nodes[SLOT_DEPTH] && slot->options.depth_max == 0)
+        slot->options.depth_max = UINT32_MAX;
+    if (slot->is_durable && slot->options.width > DURABLE_WIDTH_MAX)
+        r = reader_both(
+            r,
+            reader_fail(
+                reader, nodes[SLOT_WIDTH], "a durable slot is at most %d wide", DURABLE_WIDTH_MAX));
+    if (nodes[SLOT_SCHEDULES] && !slot->is_durable && r == 0)
+        r = reader_fail_key(
+            reader, nodes[SLOT_SCHEDULES],
+            "'schedules' needs 'durable: yes': their times are kept in the store");
+    return r;
+}
+
+bool config_has_durable(const struct config *config)
+{
+    for (size_t i = 0; i < config->slot_count; i++) {
+        if (config->slots[i].is_durable)
+            return true;
+    }
+    return false;
+}
+
+static const struct config_slot *find_slot(const struct config *config, const char *name)
+{
+    for (size_t i = 0; name && i < config->slot_count; i++) {
+        if (strcmp(config->slots[i].name, name) == 0)
+            return &config->slots[i];
+    }
+    return NULL;
+}
+
+int config_check_durable(struct cli_reader *reader, const struct config *config, bool has_store)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < config->slot_count; i++) {
+        if (config->slots[i].is_durable && !has_store)
+            r = reader_both(
+                r, reader_fail_key(
+                       reader, config->slots[i].node,
+                       "a durable slot needs a 'store', such as store: sqlite:detent.db"));
+    }
+    for (size_t i = 0; i < config->task_count; i++) {
+        const struct config_slot *slot = find_slot(config, config->tasks[i].slot);
+
+        if (slot && slot->is_durable)
+            r = reader_both(
+                r, reader_fail_key(
+                       reader, config->tasks[i].node,
+                       "'%s' is a durable slot: it is for detent submit and for its own "
+                       "'schedules', not for tasks of the file",
+                       slot->name));
+    }
+    return r;
+}

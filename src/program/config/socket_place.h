@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* socket_place.h - the project of a folder, and the place of its local socket. */
+#ifndef DET_CONFIG_SOCKET_PLACE_H
+#define DET_CONFIG_SOCKET_PLACE_H
+
+#include <sys/types.h>
+
+#include <detent/base.h>
+
+#define SOCKET_FOLDER    ".detent"
+#define SOCKET_NAME      "detent.sock"
+#define SOCKET_LOCK_NAME "detent.lock"
+
+/* The first folder from `from` upwards that has a detent.yaml, as an absolute path of DET_PATH_MAX
+ * bytes. DET_ERR_NOT_FOUND with what to do; DET_ERR_REFUSED when one above is another user's. */
+DET_MUST_CHECK int socket_find(const char *from, char *target, struct det_error *reterr);
+
+/* What listening holds; -1: not open. */
+struct socket_listener {
+    int folder, lock, descriptor;
+};
+/* Listens in this project. DET_ERR_EXISTS when another one does, DET_ERR_REFUSED when others could
+ * put their own socket in its place. The descriptor does not block. */
+DET_MUST_CHECK int socket_listen(
+    const char *project, struct socket_listener *ret, struct det_error *reterr);
+/* Removes the socket and lets go of the lock. */
+void socket_unlisten(struct socket_listener *listener);
+/* A connection that blocks. DET_ERR_NOT_FOUND when nobody listens, DET_ERR_REFUSED when it belongs
+ * to somebody else. */
+DET_MUST_CHECK int socket_connect(const char *project, int *ret, struct det_error *reterr);
+/* Who is at the other end. */
+DET_MUST_CHECK int socket_peer(int descriptor, uid_t *ret);
+/* Whether this user may talk to one that runs as `own`. */
+static inline bool socket_is_allowed(uid_t peer, uid_t own)
+{
+    return peer == own || peer == 0;
+}
+
+/* Whether one that runs as `own` may tell it to who listens as `peer`. */
+static inline bool socket_is_trusted(uid_t peer, uid_t own)
+{
+    return socket_is_allowed(peer, own) || own == 0;
+}
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* descriptor_budget_test.c - what connections are left by tasks and workers of a file. */
+#include "daemon/descriptor_budget.h"
+
+#include <sys/resource.h>
+
+#include "http/header_words.h"
+#include "lib/test.h"
+
+#define LIMIT   2048
+#define WORKERS 100
+
+/* How many connections there may be beside so many workers of a kind. */
+static uint32_t connections_beside(const char *kind, int count, bool is_isolated)
+{
+    static char spec[WORKERS * 64];
+    struct config_kinds module = { .path = "kinds.so", .is_isolated = is_isolated };
+    struct config config = { .workers = { .spec = spec, .modules = &module, .module_count = 1 } };
+    struct http_limits limits = { .connections_max = UINT32_MAX,
+                                  .local_connections_max = UINT32_MAX };
+    int used = snprintf(spec, sizeof spec, count ? "children:\n" : "children: []\n");
+
+    for (int i = 0; i < count; i++)
+        used += snprintf(
+            spec + used, sizeof spec - (size_t)used, "  - {name: w%d, kind: %s}\n", i, kind);
+    up_descriptors_clamp(&config, &limits);
+    return limits.connections_max + limits.local_connections_max;
+}
+
+static void workers_of_the_file_have_their_descriptors(void **state)
+{
+    struct rlimit limit = { LIMIT, LIMIT };
+    uint32_t all;
+
+    (void)state;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    all = connections_beside("process", 0, false);
+    assert_int_equal(all, connections_beside("process", WORKERS, false) + 3 * WORKERS);
+    assert_int_equal(all, connections_beside("http_check", WORKERS, false) + 4 * WORKERS);
+    assert_int_equal(all, connections_beside("mqtt_link", WORKERS, false) + 4 * WORKERS);
+    assert_int_equal(all, connections_beside("communicator", WORKERS, false) + 4 * WORKERS);
+    assert_int_equal(all, connections_beside("own", WORKERS, false) + WORKERS);
+    assert_int_equal(all, connections_beside("own", WORKERS, true) + 3 * WORKERS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(workers_of_the_file_have_their_descriptors),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* http_header.c - lines of a request's head; the memory of secret ones is wiped. */
+#include "daemon/http_header.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "os/os.h"
+
+#define SECRET_MAX 65536
+/* What a server may ask for, at most. */
+#define RETRY_AFTER_MAX DET_HOUR
+/* The statuses that ask for it. */
+#define TOO_MANY    429
+#define UNAVAILABLE 503
+
+static void wipe(char *text)
+{
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}
+
+bool http_lines_add(struct http_lines *lines, const char *name, const char *value)
+{
+    struct curl_slist *longer;
+    char *line = NULL;
+
+    if (asprintf(&line, "%s: %s", name, value) < 0)
+        return false;
+    longer = curl_slist_append(lines->list, line);
+    wipe(line);
+    if (longer)
+        lines->list = longer;
+    return longer != NULL;
+}
+
+/* The value of a secret: a line without its end. NULL with the reason. */
+static char *read_secret(
+    struct det_world *world, const struct config_header *header, char *why, size_t capacity)
+{
+    char *data = NULL, *copy = NULL;
+    size_t size = 0;
+
+    if (header->from == CONFIG_HEADER_VARIABLE) {
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
+        const char *value = getenv(header->value);
+
+        copy = value ? strdup(value) : NULL;
+    } else if (det_file_load(world, NULL, header->value, SECRET_MAX, &data, &size) == 0) {
+        copy = strndup(data, strcspn(data, "\r\n"));
+        explicit_bzero(data, size);
+        det_free(NULL, data, size + 1);
+    }
+    if (copy && *copy && !copy[strcspn(copy, "\r\n")])
+        return copy;
+    wipe(copy);
+    snprintf(
+        why, capacity, "the secret header %s: %s:%.160s cannot be read", header->name,
+        header->from == CONFIG_HEADER_FILE ? "file" : "env", header->value);
+    return NULL;
+}
+
+bool http_lines_add_header(
+    struct http_lines *lines, struct det_world *world, const struct config_header *header,
+    char *why, size_t capacity)
+{
+    char *secret;
+    bool is_added;
+
+    if (header->from == CONFIG_HEADER_TEXT)
+        return http_lines_add(lines, header->name, header->value);
+    secret = read_secret(world, header, why, capacity);
+    is_added = secret && http_lines_add(lines, header->name, secret);
+    wipe(secret);
+    return is_added;
+}
+
+void http_lines_deinit(struct http_lines *lines)
+{
+    for (struct curl_slist *line = lines->list; line; line = line->next)
+        explicit_bzero(line->data, strlen(line->data));
+    curl_slist_free_all(lines->list);
+    lines->list = NULL;
+}
+
+det_time http_retry_after(CURL *curl, long status)
+{
+    curl_off_t seconds = 0;
+
+    if ((status != TOO_MANY && status != UNAVAILABLE) ||
+        curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &seconds) != CURLE_OK || seconds <= 0)
+        return 0;
+    return seconds < RETRY_AFTER_MAX / DET_SECOND ? seconds * DET_SECOND : RETRY_AFTER_MAX;
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* notices.c - what happens to tasks, told between their lines: starts, readiness, ends, and when
+ * they are tried again. What follows at once from something else is told with it. With --json every
+ * event is an object instead. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/checked.h"
+#include "base/text.h"
+#include "daemon/daemon.h"
+#include "daemon/task_json.h"
+#include "daemon/telemetry.h"
+#include "daemon/workers.h"
+
+static void put(
+    struct up *up, enum det_log_level level, const char *name, const char *format,
+    va_list arguments) DET_PRINTF(4, 0);
+
+static void put(
+    struct up *up, enum det_log_level level, const char *name, const char *format,
+    va_list arguments)
+{
+    char text[512];
+
+    if (!serve_log_is_told(up, level))
+        return;
+    vsnprintf(text, sizeof text, format, arguments);
+    if (up->log) {
+        serve_log_note(up, level, name, text);
+        return;
+    }
+    prefix_note(&up->prefix, name, det_world_now(up->cli->world, DET_CLOCK_WALL), "%s", text);
+}
+
+void up_note(struct up *up, const char *name, const char *format, ...)
+{
+    va_list arguments;
+
+    if (up->options->is_quiet)
+        return;
+    va_start(arguments, format);
+    put(up, DET_LOG_INFO, name, format, arguments);
+    va_end(arguments);
+}
+
+void up_note_failure(struct up *up, const char *name, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    put(up, DET_LOG_WARNING, name, format, arguments);
+    va_end(arguments);
+}
+
+const char *up_span(det_time span, char target[UP_SPAN_TEXT])
+{
+    det_time unit = span >= DET_HOUR          ? DET_MINUTE
+                    : span >= DET_MINUTE      ? DET_SECOND
+                    : span >= DET_SECOND      ? 100 * DET_MILLISECOND
+                    : span >= DET_MILLISECOND ? DET_MILLISECOND
+                                              : 1;
+
+    return det_format_duration(det_add_time(span, unit / 2) / unit * unit, target, UP_SPAN_TEXT);
+}
+
+/* The failure that this event follows from; NULL: none. */
+static const char *failure_of(struct up *up, const struct det_task_event *event)
+{
+    return up->failure.id == event->id && *up->failure.reason ? up->failure.reason : NULL;
+}
+
+static bool has_schedule(const struct up *up, const char *name)
+{
+    int index = up_find_task(up, name);
+    const struct det_schedule *schedule =
+        index < 0 ? NULL : &up->file.config.tasks[index].spec.schedule;
+
+    return schedule && (schedule->every || schedule->cron);
+}
+
+static void note_start(struct up *up, const struct det_task_event *event)
+{
+    char text[DET_ID_MAX + 32];
+    const char *job = up_durable_take_job(up, event->name, text, sizeof text);
+
+    if (job) {
+        up_note(up, event->name, "started: %s", job);
+        return;
+    }
+    /* The runs of a schedule are no second tries. */
+    if (event->attempt <= 1 || has_schedule(up, event->name))
+        up_note(up, event->name, "started");
+    else
+        up_note(up, event->name, "started, attempt %u", (unsigned)event->attempt);
+}
+
+static void note_failure(struct up *up, const struct det_task_event *event)
+{
+    up->failure.id = event->id;
+    (void)det_text_copy(up->failure.reason, sizeof up->failure.reason, event->reason);
+}
+
+static void note_pause(struct up *up, const struct det_task_event *event)
+{
+    const char *failure = failure_of(up, event);
+    unsigned next = (unsigned)event->attempt + 1;
+    char span[UP_SPAN_TEXT];
+
+    /* One that could not be started has no failure before it. */
+    if (!failure && *event->reason)
+        failure = event->reason;
+    up_span(event->delay, span);
+    if (event->source == DET_BACKOFF_AFTER_SUCCESS && has_schedule(up, event->name))
+        up_note(up, event->name, "%s; next run in %s", failure ? failure : "succeeded", span);
+    else if (failure)
+        up_note(up, event->name, "%s; attempt %u in %s", failure, next, span);
+    else if (event->source == DET_BACKOFF_AFTER_FAILURE)
+        up_note(up, event->name, "failed; attempt %u in %s", next, span);
+    else if (event->delay > DET_DELAY_FLOOR)
+        up_note(up, event->name, "succeeded; starts again in %s", span);
+    up->failure.id = 0;
+}
+
+static const char *reason_of(const struct det_task_event *event, const char *otherwise)
+{
+    return *event->reason ? event->reason : otherwise;
+}
+
+static void note_end(struct up *up, const struct det_task_event *event)
+{
+    const char *attempts = event->attempt == 1 ? "attempt" : "attempts";
+
+    switch ((enum det_task_outcome)event->outcome) {
+    case DET_OUTCOME_COMPLETED:
+        up_note(up, event->name, "completed");
+        break;
+    case DET_OUTCOME_FAILED:
+        up_note_failure(
+            up, event->name, "failed for good after %u %s: %s", (unsigned)event->attempt, attempts,
+            reason_of(event, "no reason given"));
+        break;
+    case DET_OUTCOME_FATAL:
+        up_note_failure(
+            up, event->name, "failed for good, not to be tried again: %s",
+            reason_of(event, "no reason given"));
+        break;
+    case DET_OUTCOME_FORCE_ABORTED:
+        up_note_failure(up, event->name, "killed: it did not stop by itself");
+        break;
+    case DET_OUTCOME_REJECTED:
+        up_note(
+            up, event->name, "not run: %s",
+            det_rejection_label((enum det_rejection)event->rejection));
+        break;
+    case DET_OUTCOME_CANCELLED:
+    case DET_OUTCOME_NONE:
+    case DET_OUTCOME_COUNT:
+        break;
+    }
+    up->failure.id = 0;
+}
+
+/* One that was killed is told at its end. */
+static void note_stop(struct up *up, const struct det_task_event *event)
+{
+    char span[UP_SPAN_TEXT];
+
+    if (event->signal != SIGKILL)
+        up_note(up, event->name, "stopped after %s", up_span(event->duration, span));
+}
+
+static void note_group(struct up *up, const struct det_task_event *event)
+{
+    if (event->kind == DET_EVENT_GROUP_RESTARTING)
+        up_note(up, event->name, "restarts its members: %s", reason_of(event, "one has failed"));
+    else if (event->kind == DET_EVENT_GROUP_FAILED)
+        up_note_failure(
+            up, event->name, "the group has failed: %s", reason_of(event, "too many restarts"));
+    else if (up->state < UP_STOPPING)
+        up_note(up, event->name, "the group is stopped");
+}
+
+/* That queues are emptied at the end needs no word. */
+static void note_slot(struct up *up, const struct det_task_event *event)
+{
+    const char *name = up_is_refusal((enum det_rejection)event->rejection) ? up->submitting : NULL;
+
+    if (up->state >= UP_STOPPING)
+        return;
+    for (size_t i = 0; i < up->file.config.task_count && !name; i++) {
+        if (up->known[i].id == event->id)
+            name = up->file.config.tasks[i].spec.name;
+    }
+    up_note(
+        up, event->name, "does not run %s: %s", name ? name : "a job",
+        reason_of(event, det_rejection_label((enum det_rejection)event->rejection)));
+}
+
+static void note_whole(struct up *up, const struct det_task_event *event)
+{
+    if (event->kind == DET_EVENT_GRACE_EXCEEDED)
+        up_note_failure(up, UP_NAME, "did not stop in time and were killed: %s", event->reason);
+    else
+        up_note_failure(up, UP_NAME, "%s: %s", det_task_event_label(event->kind), event->reason);
+}
+
+static void tell(struct up *up, const struct det_task_event *event)
+{
+    switch (event->kind) {
+    case DET_EVENT_ATTEMPT_STARTING:
+        note_start(up, event);
+        break;
+    case DET_EVENT_ATTEMPT_FAILED:
+    case DET_EVENT_ATTEMPT_TIMED_OUT:
+        note_failure(up, event);
+        break;
+    case DET_EVENT_ATTEMPT_CANCELLED:
+        note_stop(up, event);
+        break;
+    case DET_EVENT_BACKOFF_SCHEDULED:
+        note_pause(up, event);
+        break;
+    case DET_EVENT_RUNS_MISSED:
+        up_note(
+            up, event->name, "%llu run%s missed", (unsigned long long)event->count,
+            event->count == 1 ? " was" : "s were");
+        break;
+    case DET_EVENT_TASK_READY:
+        up_note(up, event->name, "ready");
+        break;
+    case DET_EVENT_TASK_UNHEALTHY:
+        up_note(up, event->name, "unhealthy: %s", reason_of(event, "its check fails"));
+        break;
+    case DET_EVENT_CHECK_POSTPONED:
+        up_note(up, event->name, "not checked: %s", event->reason);
+        break;
+    case DET_EVENT_TASK_STUCK:
+        up_note_failure(up, event->name, "stuck: it does not stop");
+        break;
+    case DET_EVENT_POOL_EXHAUSTED:
+        up_note(up, event->name, "waits for %s", event->reason);
+        break;
+    case DET_EVENT_TASK_FINISHED:
+        note_end(up, event);
+        break;
+    case DET_EVENT_TASK_ADD_FAILED:
+        up_note_failure(up, event->name, "not admitted: %s", event->reason);
+        break;
+    case DET_EVENT_SLOT_REJECTED:
+        note_slot(up, event);
+        break;
+    case DET_EVENT_GROUP_RESTARTING:
+    case DET_EVENT_GROUP_FAILED:
+    case DET_EVENT_GROUP_STOPPED:
+        note_group(up, event);
+        break;
+    case DET_EVENT_GRACE_EXCEEDED:
+    case DET_EVENT_SUBSCRIBER_OVERFLOWED:
+    case DET_EVENT_SUBSCRIBER_FAILED:
+    case DET_EVENT_RUNTIME_FAILURE:
+        note_whole(up, event);
+        break;
+    case DET_EVENT_ATTEMPT_SUCCEEDED:
+    case DET_EVENT_TASK_ADD_REQUESTED:
+    case DET_EVENT_TASK_ADDED:
+    case DET_EVENT_TASK_REMOVE_REQUESTED:
+    case DET_EVENT_TASK_REMOVED:
+    case DET_EVENT_SLOT_SUBMITTED:
+    case DET_EVENT_SLOT_CHANGED:
+    case DET_EVENT_GROUP_STARTED:
+    case DET_EVENT_ORDERED:
+    case DET_EVENT_SHUTDOWN_REQUESTED:
+    case DET_EVENT_ALL_STOPPED:
+    case DET_TASK_EVENT_COUNT:
+        break;
+    }
+}
+
+/* What an end means for the exit code: jobs are none of the file's tasks. */
+static void judge(struct up *up, const struct det_task_event *event)
+{
+    if (event->outcome == DET_OUTCOME_FORCE_ABORTED && up->state == UP_STOPPING)
+        up->was_forced = true;
+    if ((event->outcome == DET_OUTCOME_FAILED || event->outcome == DET_OUTCOME_FATAL) &&
+        up_find_task(up, event->name) >= 0)
+        up->has_failed = true;
+}
+
+/* Workers have the time that tasks have. */
+static void end_tasks(struct up *up, bool is_late)
+{
+    up->tasks_are_over = true;
+    if (is_late)
+        up_workers_stop(up);
+    if (up_workers_are_over(up))
+        up_set_state(up, UP_OVER);
+}
+
+/* What the run itself follows. */
+static void heed(struct up *up, const struct det_task_event *event)
+{
+    up->has_news = true;
+    if (event->kind == DET_EVENT_ATTEMPT_STARTING)
+        up_waits_started(up, event->id);
+    else if (event->kind == DET_EVENT_ATTEMPT_CANCELLED)
+        up_waits_stopped(up, event->id);
+    else if (event->kind == DET_EVENT_GROUP_STOPPED)
+        up_waits_group_stopped(up, event->name);
+    else if (event->kind == DET_EVENT_ALL_STOPPED || event->kind == DET_EVENT_GRACE_EXCEEDED)
+        end_tasks(up, event->kind == DET_EVENT_GRACE_EXCEEDED);
+    else if (event->kind == DET_EVENT_TASK_FINISHED)
+        judge(up, event);
+    up->was_forced = up->was_forced || event->kind == DET_EVENT_GRACE_EXCEEDED;
+}
+
+/* Whether the task or the slot is one of the file. */
+static bool is_in_file(const struct up *up, const struct det_task_event *event)
+{
+    const struct config *config = &up->file.config;
+
+    if (event->kind != DET_EVENT_SLOT_SUBMITTED && event->kind != DET_EVENT_SLOT_REJECTED &&
+        event->kind != DET_EVENT_SLOT_CHANGED)
+        return up_find_task(up, event->name) >= 0;
+    for (size_t i = 0; i < config->slot_count; i++) {
+        if (strcmp(config->slots[i].name, event->name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int on_event(void *user, const struct det_task_event *event)
+{
+    struct up *up = user;
+    char job[DET_ID_MAX + 32];
+
+    heed(up, event);
+    if (up->observe)
+        det_monitor_task(up->observe->monitor, event, is_in_file(up, event));
+    if (event->kind == DET_EVENT_ATTEMPT_STARTING && event->attempt > 1)
+        atomic_fetch_add(&up->restarts, 1);
+    if (up->cli->is_json && event->kind == DET_EVENT_ATTEMPT_STARTING)
+        (void)up_durable_take_job(up, event->name, job, sizeof job);
+    if (up->cli->is_json && !up->options->is_quiet && up_output_has_room(&up->output))
+        cli_json(up->cli, up_json_event(event, 0));
+    else if (!up->cli->is_json)
+        tell(up, event);
+    return 0;
+}
+
+struct det_subscriber up_notes_subscriber(struct up *up)
+{
+    return (struct det_subscriber){
+        .name = "notes",
+        .delivery = DET_DELIVER_LOSSLESS,
+        .on_event = on_event,
+        .user = up,
+    };
+}
+
+/* Who is still there. */
+
+struct stopping {
+    struct up *up;
+    struct det_buffer names;
+    size_t count;
+    det_time forced_in;
+};
+
+/* When the grace of this task is over; the policy of the file counts for its tasks. */
+static det_time grace_of(const struct up *up, const char *name)
+{
+    int index = up_find_task(up, name);
+    struct det_policy policy = { 0 };
+    struct det_error error;
+
+    if (index >= 0)
+        policy = up->file.config.tasks[index].spec.policy;
+    if (det_policy_resolve(&policy, &up->file.config.defaults, &policy, &error) < 0)
+        return DET_NEVER;
+    return policy.grace;
+}
+
+static int add_stopping(void *user, const struct det_task_info *info)
+{
+    struct stopping *stopping = user;
+    struct up *up = stopping->up;
+    det_time ran, grace;
+
+    if (info->process == 0)
+        return 0;
+    ran = det_world_now(up->cli->world, DET_CLOCK_WALL) - info->since;
+    grace = grace_of(up, info->name);
+    if (info->is_removing && grace != DET_NEVER && grace - ran < stopping->forced_in)
+        stopping->forced_in = grace > ran ? grace - ran : 0;
+    det_buffer_format(&stopping->names, "%s%s", stopping->count++ ? ", " : "", info->name);
+    return 0;
+}
+
+det_time up_grace(const struct up *up)
+{
+    return up->file.config.limits.grace ? up->file.config.limits.grace : 60 * DET_SECOND;
+}
+
+void up_note_stopping(struct up *up)
+{
+    struct stopping stopping = { .up = up };
+    char span[UP_SPAN_TEXT];
+
+    det_buffer_init(&stopping.names, up->cli->allocator);
+    stopping.forced_in = up->stop_at + up_grace(up) - det_loop_now(up->loop);
+    if (stopping.forced_in < 0)
+        stopping.forced_in = 0;
+    if (!up_workers_are_over(up))
+        det_buffer_format(
+            &stopping.names, "%s%zu worker%s", stopping.count++ ? ", " : "", up_workers_count(up),
+            det_plural(up_workers_count(up)));
+    if (det_tasks_each(up->tasks, add_stopping, &stopping) == 0 && stopping.count > 0)
+        up_note(
+            up, UP_NAME, "still there: %s; forced in %s, or by another Ctrl-C",
+            det_buffer_text(&stopping.names), up_span(stopping.forced_in, span));
+    det_buffer_deinit(&stopping.names);
+}

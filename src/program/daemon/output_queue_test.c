@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* output_queue_test.c - output to a reader that reads, that does not, and that is gone. */
+#include "daemon/output_queue.h"
+
+#include "lib/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#define LARGE (1 << 20)
+
+struct stage {
+    struct cli cli;
+    struct up_output output;
+    struct det_loop *loop;
+    int reader;
+};
+
+static int open_stage(void **state)
+{
+    static struct stage stage;
+    struct sigaction ignored = { .sa_handler = SIG_IGN };
+    int ends[2];
+
+    sigaction(SIGPIPE, &ignored, NULL);
+    stage = (struct stage){ .cli = { .world = det_world_real(), .err = stderr } };
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+    stage.reader = ends[0];
+    stage.cli.out = fdopen(ends[1], "w");
+    assert_non_null(stage.cli.out);
+    assert_int_equal(det_loop_open(NULL, NULL, &stage.loop), 0);
+    assert_int_equal(up_output_open(&stage.output, &stage.cli), 0);
+    up_output_attach(&stage.output, stage.loop);
+    *state = &stage;
+    return 0;
+}
+
+static int close_stage(void **state)
+{
+    struct stage *stage = *state;
+
+    up_output_close(&stage->output);
+    det_loop_close(stage->loop);
+    (void)fclose(stage->cli.out);
+    if (stage->reader >= 0)
+        close(stage->reader);
+    return 0;
+}
+
+static void print_large(struct stage *stage, size_t size)
+{
+    for (size_t i = 0; i < size; i += 16)
+        cli_print(&stage->output.cli, "%015zu\n", i);
+    up_output_flush(&stage->output);
+}
+
+/* Reads what is there; returns how much. */
+static size_t read_some(struct stage *stage)
+{
+    char part[65536];
+    ssize_t count = read(stage->reader, part, sizeof part);
+
+    assert_true(count > 0 || errno == EAGAIN);
+    for (ssize_t i = 15; i < count; i += 16)
+        assert_int_equal(part[i], '\n');
+    return count > 0 ? (size_t)count : 0;
+}
+
+static void what_is_taken_is_written_at_once(void **state)
+{
+    struct stage *stage = *state;
+
+    print_large(stage, 64);
+    assert_int_equal(read_some(stage), 64);
+    assert_int_equal(stage->output.watch.events, 0);
+    assert_true(up_output_has_room(&stage->output));
+    assert_int_equal(up_output_take_hidden(&stage->output, true), 0);
+}
+
+static void what_is_not_taken_waits_and_comes_whole(void **state)
+{
+    struct stage *stage = *state;
+    size_t size = 0;
+
+    print_large(stage, LARGE);
+    assert_int_not_equal(stage->output.watch.events, 0);
+    while (size < LARGE) {
+        size += read_some(stage);
+        if (stage->output.watch.events != 0)
+            assert_true(det_loop_turn(stage->loop, DET_NEVER) > 0);
+        up_output_flush(&stage->output);
+    }
+    assert_int_equal(size, LARGE);
+    assert_int_equal(stage->output.watch.events, 0);
+}
+
+static void too_much_is_left_out_and_counted(void **state)
+{
+    struct stage *stage = *state;
+
+    stage->output.limit = LARGE / 2;
+    print_large(stage, LARGE);
+    assert_false(up_output_has_room(&stage->output));
+    assert_false(up_output_has_room(&stage->output));
+    assert_int_equal(up_output_take_hidden(&stage->output, false), 0);
+    for (size_t size = 0; size < LARGE; up_output_flush(&stage->output))
+        size += read_some(stage);
+    assert_true(up_output_has_room(&stage->output));
+    assert_int_equal(up_output_take_hidden(&stage->output, false), 2);
+    assert_int_equal(up_output_take_hidden(&stage->output, true), 0);
+}
+
+static void a_reader_that_is_gone_is_an_error(void **state)
+{
+    struct stage *stage = *state;
+
+    print_large(stage, LARGE);
+    close(stage->reader);
+    stage->reader = -1;
+    assert_true(det_loop_turn(stage->loop, DET_NEVER) > 0);
+    up_output_flush(&stage->output);
+    assert_int_equal(stage->output.cli.out_error, EPIPE);
+    assert_int_equal(stage->cli.out_error, EPIPE);
+    /* From then on everything is thrown away. */
+    print_large(stage, LARGE);
+    assert_int_equal(stage->output.buffer.size, 0);
+    assert_int_equal(stage->output.watch.events, 0);
+}
+
+static void an_error_can_be_forgiven_and_no_line_spoils_another(void **state)
+{
+    int full = open("/dev/full", O_WRONLY | O_CLOEXEC), before;
+    struct stage *stage = *state;
+    char got[64];
+
+    before = stage->output.watch.descriptor;
+    assert_true(full >= 0);
+    stage->output.watch.descriptor = full;
+    fputs("one\ntwo\n", stage->output.cli.out);
+    up_output_flush(&stage->output);
+    assert_int_equal(stage->output.cli.out_error, ENOSPC);
+    fputs("three\n", stage->output.cli.out);
+    up_output_flush(&stage->output);
+    assert_int_equal(up_output_forgive(&stage->output), 3);
+    assert_int_equal(up_output_forgive(&stage->output), 0);
+    assert_int_equal(stage->cli.out_error, 0);
+    /* A line of which a part was written. */
+    stage->output.watch.descriptor = before;
+    stage->output.is_torn = true;
+    fputs("four\n", stage->output.cli.out);
+    up_output_flush(&stage->output);
+    assert_int_equal(read(stage->reader, got, sizeof got), 6);
+    assert_memory_equal(got, "\nfour\n", 6);
+    close(full);
+}
+
+static void before_there_is_a_loop_it_waits(void **state)
+{
+    struct stage *stage = *state;
+
+    up_output_attach(&stage->output, NULL);
+    print_large(stage, 4096);
+    assert_int_equal(read_some(stage), 4096);
+}
+
+static int print_once(struct det_test_memory *memory, void *argument)
+{
+    struct cli cli = { .world = det_world_real(), .allocator = &memory->allocator };
+    struct up_output output;
+    char *text = NULL;
+    size_t size = 0;
+
+    (void)argument;
+    cli.out = open_memstream(&text, &size);
+    assert_non_null(cli.out);
+    assert_int_equal(up_output_open(&output, &cli), 0);
+    cli_print(&output.cli, "some words\n");
+    up_output_flush(&output);
+    up_output_close(&output);
+    (void)fclose(cli.out);
+    assert_string_equal(text, memory->failed ? "" : "some words\n");
+    free(text);
+    assert_true(cli.has_failed == memory->failed);
+    return memory->failed ? DET_ERR_NO_MEMORY : 0;
+}
+
+static void without_memory_the_run_knows(void **state)
+{
+    (void)state;
+    det_test_each_failure(print_once, NULL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_stage, close_stage)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_is_taken_is_written_at_once),
+        TEST(what_is_not_taken_waits_and_comes_whole),
+        TEST(too_much_is_left_out_and_counted),
+        TEST(a_reader_that_is_gone_is_an_error),
+        TEST(an_error_can_be_forgiven_and_no_line_spoils_another),
+        TEST(before_there_is_a_loop_it_waits),
+        cmocka_unit_test(without_memory_the_run_knows),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

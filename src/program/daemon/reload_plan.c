@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* reload_plan.c - what is different between the file that runs and the one that was read, and what
+ * of it can be done now. Sections are compared as they are written, definitions by what they say.
+ */
+#include <string.h>
+
+#include <detent/spec.h>
+
+#include "base/buffer.h"
+#include "daemon/machines.h"
+#include "daemon/reload.h"
+#include "transfer/evolve.h"
+
+static bool is_same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* A node and all below it, so that what says the same is the same text. */
+
+static void write_node(struct det_buffer *text, const struct cli_yaml *node)
+{
+    static const char kinds[] = {
+        [CLI_YAML_SCALAR] = '=', [CLI_YAML_SEQUENCE] = '[', [CLI_YAML_MAPPING] = '{'
+    };
+    const char *key = node->key ? node->key : "";
+    const char *value = node->kind == CLI_YAML_SCALAR && node->text ? node->text : "";
+
+    det_buffer_format(
+        text, "%zu:%s%c%zu:%s", strlen(key), key, kinds[node->kind], strlen(value), value);
+}
+
+/* NULL for NULL. */
+static int write_tree(struct reload *reload, const struct cli_yaml *root, const char **ret)
+{
+    const struct cli_yaml *stack[CLI_YAML_DEPTH_MAX + 1];
+    struct det_buffer text;
+    size_t depth = 0;
+
+    *ret = NULL;
+    if (!root)
+        return CLI_OK;
+    det_buffer_init(&text, reload->cli.allocator);
+    write_node(&text, root);
+    stack[depth++] = root->first;
+    while (depth) {
+        const struct cli_yaml *node = stack[depth - 1];
+
+        if (!node) {
+            det_buffer_append_char(&text, '.');
+            depth--;
+            continue;
+        }
+        write_node(&text, node);
+        stack[depth - 1] = node->next;
+        if (node->kind != CLI_YAML_SCALAR && depth < CLI_YAML_DEPTH_MAX + 1)
+            stack[depth++] = node->first;
+    }
+    if (det_buffer_status(&text) == 0)
+        *ret = det_arena_copy(&reload->next.file.arena, det_buffer_text(&text));
+    det_buffer_deinit(&text);
+    return *ret ? CLI_OK : cli_no_memory(&reload->cli);
+}
+
+static int put(struct reload *reload, const struct reload_item *from)
+{
+    struct reload_item *item = det_arena_array(&reload->next.file.arena, 1, sizeof *item);
+
+    if (!item)
+        return cli_no_memory(&reload->cli);
+    *item = *from;
+    item->next = NULL;
+    /* It may be of a file that is gone when the next plan asks for it. */
+    item->name = from->name ? det_arena_copy(&reload->next.file.arena, from->name) : NULL;
+    if (from->name && !item->name)
+        return cli_no_memory(&reload->cli);
+    *reload->end = item;
+    reload->end = &item->next;
+    reload->count++;
+    return CLI_OK;
+}
+
+/* What runs, and what is wanted. */
+
+static const struct cli_yaml *section(const struct config_file *file, const char *key)
+{
+    return file->root ? cli_yaml_get(file->root, key) : NULL;
+}
+
+static const struct cli_yaml *child(const struct cli_yaml *mapping, const char *key)
+{
+    return mapping ? cli_yaml_get(mapping, key) : NULL;
+}
+
+/* What was read before and does not run, or runs and was in a file before that one. */
+static const struct reload_item *find_standing(
+    const struct up *up, const char *subject, const char *name)
+{
+    const struct reload_item *item = up->standing;
+
+    while (item && (strcmp(item->subject, subject) != 0 || !is_same_text(item->name, name)))
+        item = item->next;
+    return item;
+}
+
+/* Whether this change of one can be done now. */
+typedef bool can_fn(const struct reload *reload, enum reload_change change, const char *name);
+
+struct comparison {
+    const char *subject, *name;
+    const struct cli_yaml *old, *new; /* in the file of before, and in this one */
+    can_fn *can;
+};
+
+static int compare(struct reload *reload, const struct comparison *comparison)
+{
+    const char *subject = comparison->subject, *name = comparison->name;
+    const struct reload_item *standing = find_standing(reload->up, subject, name);
+    struct reload_item item = { .subject = subject, .name = name };
+    const char *wanted;
+    int code = write_tree(reload, comparison->new, &wanted);
+
+    if (code == CLI_OK && !standing)
+        code = write_tree(reload, comparison->old, &item.runs);
+    else if (code == CLI_OK && standing->runs) {
+        item.runs = det_arena_copy(&reload->next.file.arena, standing->runs);
+        code = item.runs ? CLI_OK : cli_no_memory(&reload->cli);
+    }
+    if (code != CLI_OK || is_same_text(item.runs, wanted))
+        return code;
+    item.change = !item.runs ? RELOAD_ADDED : !wanted ? RELOAD_REMOVED : RELOAD_CHANGED;
+    item.needs_restart = !comparison->can(reload, item.change, name);
+    return put(reload, &item);
+}
+
+static bool can_always(const struct reload *reload, enum reload_change change, const char *name)
+{
+    (void)reload;
+    (void)change;
+    (void)name;
+    return true;
+}
+
+static bool can_never(const struct reload *reload, enum reload_change change, const char *name)
+{
+    (void)reload;
+    (void)change;
+    (void)name;
+    return false;
+}
+
+/* Sections of named things. */
+
+/* A group is made once; who its members are is said by these. */
+static bool can_group(const struct reload *reload, enum reload_change change, const char *name)
+{
+    (void)reload;
+    (void)name;
+    return change == RELOAD_ADDED;
+}
+
+static bool can_slot(const struct reload *reload, enum reload_change change, const char *name)
+{
+    const struct config *config = &reload->next.file.config;
+    bool is_durable = up_durable_find(reload->up, name) != NULL;
+
+    for (size_t i = 0; i < config->slot_count; i++)
+        is_durable |= strcmp(config->slots[i].name, name) == 0 && config->slots[i].is_durable;
+    return change != RELOAD_REMOVED && !is_durable;
+}
+
+static int compare_names(struct reload *reload, const char *key, const char *subject, can_fn *can)
+{
+    const struct cli_yaml *old = section(&reload->up->file, key);
+    const struct cli_yaml *new = section(&reload->next.file, key);
+    const struct cli_yaml *node;
+    const struct reload_item *standing;
+    struct comparison it = { .subject = subject, .can = can };
+    int code = CLI_OK;
+
+    for (node = new ? new->first : NULL; node &&code == CLI_OK; node = node->next) {
+        it.name = node->key;
+        it.old = child(old, node->key);
+        it.new = node;
+        code = compare(reload, &it);
+    }
+    it.new = NULL;
+    for (node = old ? old->first : NULL; node && code == CLI_OK; node = node->next) {
+        it.name = node->key;
+        it.old = node;
+        code = child(new, node->key) ? CLI_OK : compare(reload, &it);
+    }
+    it.old = NULL;
+    for (standing = reload->up->standing; standing && code == CLI_OK; standing = standing->next) {
+        it.name = standing->name;
+        if (strcmp(standing->subject, subject) == 0 && !child(new, it.name) && !child(old, it.name))
+            code = compare(reload, &it);
+    }
+    return code;
+}
+
+/* Whole sections. */
+
+static bool can_store(const struct reload *reload, enum reload_change change, const char *name)
+{
+    (void)change;
+    (void)name;
+    return !reload->up->machines && !reload->up->durable_count && !reload->up->workers;
+}
+
+/* One that begins has to open the store before all others. */
+static bool can_begin_workers(const struct reload *reload)
+{
+    const struct up *up = reload->up;
+
+    return !up->workers && !up->machines && !up->durable_count && !up->options->name_count;
+}
+
+/* A supervisor that runs can be told of another tree, */
+static bool can_workers(const struct reload *reload, enum reload_change change, const char *name)
+{
+    (void)change;
+    (void)name;
+    return reload->up->workers || can_begin_workers(reload);
+}
+
+/* but not what it is made of. */
+static bool can_supervisor(const struct reload *reload, enum reload_change change, const char *name)
+{
+    (void)change;
+    (void)name;
+    return can_begin_workers(reload);
+}
+
+static int compare_section(struct reload *reload, const char *key, can_fn *can)
+{
+    return compare(
+        reload, &(struct comparison){ .subject = key,
+                                      .old = section(&reload->up->file, key),
+                                      .new = section(&reload->next.file, key),
+                                      .can = can });
+}
+
+/* The parts of 'http' one by one: where it listens cannot change. */
+static int compare_http(struct reload *reload)
+{
+    static const char *const keys[] = { "listen", "socket", "hosts", "tls", "rate", "limits" };
+    const struct cli_yaml *old = section(&reload->up->file, "http");
+    const struct cli_yaml *new = section(&reload->next.file, "http");
+    size_t before = reload->count;
+    int code = CLI_OK;
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && code == CLI_OK; i++) {
+        code = compare(
+            reload, &(struct comparison){ .subject = "http",
+                                          .name = keys[i],
+                                          .old = child(old, keys[i]),
+                                          .new = child(new, keys[i]),
+                                          .can = i == 0 ? can_never : can_always });
+        if (i == 0)
+            before = reload->count;
+    }
+    reload->reopens_api = reload->reopens_api || reload->count > before;
+    /* The files that it names may be others, and nobody is cut off for that. */
+    if (code == CLI_OK && !reload->reopens_api &&
+        reload->up->options->front->has_new_files(reload->up))
+        code =
+            put(reload, &(struct reload_item){
+                            .change = RELOAD_CHANGED, .subject = "http", .name = "tls files" });
+    return code;
+}
+
+/* The parts of 'workers' one by one: what the supervisor is made of cannot change. */
+static int compare_workers(struct reload *reload)
+{
+    static const struct {
+        const char *key;
+        can_fn *can;
+    } parts[] = {
+        { "children", can_workers },   { "variables", can_workers }, { "location", can_workers },
+        { "globals", can_workers },    { "name", can_supervisor },   { "limits", can_supervisor },
+        { "modules", can_supervisor },
+    };
+    const struct cli_yaml *old = section(&reload->up->file, "workers");
+    const struct cli_yaml *new = section(&reload->next.file, "workers");
+    int code = CLI_OK;
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && code == CLI_OK; i++)
+        code = compare(
+            reload, &(struct comparison){ .subject = "workers",
+                                          .name = parts[i].key,
+                                          .old = child(old, parts[i].key),
+                                          .new = child(new, parts[i].key),
+                                          .can = parts[i].can });
+    return code;
+}
+
+/* Machines. */
+
+static int find_machine(const struct config *config, const char *name)
+{
+    for (size_t i = 0; i < config->machine_count; i++) {
+        if (strcmp(config->machines[i].name, name) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+/* What it would strand was printed, if anything. */
+static int check_stranded(struct reload *reload, const struct config_machine *machine)
+{
+    static const char *const renames[DET_COMPARE_KINDS] = { NULL };
+    const struct evolve_wish wish = {
+        .new_path = machine->spec,
+        .url = reload->up->machines->address,
+        .needs_store = true,
+        .renames = renames,
+    };
+    struct evolve evolve;
+    int code;
+
+    if (!reload->may_ask_store) {
+        reload->asks_store = true;
+        return CLI_OK;
+    }
+    code = evolve_open(&reload->cli, &wish, &evolve);
+    if (code == CLI_OK)
+        code = evolve_compare(&evolve);
+    if (code == CLI_OK && evolve.stranded) {
+        evolve_print_hazards(&evolve);
+        cli_complain(
+            &reload->cli,
+            "%s would strand what is stored. Bring the old names back, or migrate while nothing "
+            "serves the store: 'detent stop --wait', then 'detent migrate %s' with the --rename "
+            "options of the hints, then 'detent up'",
+            machine->spec, machine->spec);
+        code = CLI_REFUSED;
+    }
+    evolve_close(&evolve);
+    return code;
+}
+
+/* Whether the definition is another one than that which is served. */
+static int compare_definition(
+    struct reload *reload, const struct config_machine *machine, const struct det_machine *served,
+    bool *ret)
+{
+    struct det_error error = { 0 };
+    struct det_spec *spec = NULL;
+    bool is_same = true;
+    int code = cli_machine_load(&reload->cli, machine->spec, &spec);
+
+    if (code != CLI_OK)
+        return code;
+    if (module_is_same_machine(
+            served, det_spec_machine(spec), reload->cli.allocator, &is_same, &error) < 0)
+        code = cli_no_memory(&reload->cli);
+    *ret = !is_same;
+    det_spec_close(spec);
+    return code == CLI_OK && *ret ? check_stranded(reload, machine) : code;
+}
+
+/* Whether it is written otherwise, or its module is another file. */
+static int compare_settings(
+    struct reload *reload, const struct config_machine *before,
+    const struct config_machine *machine, bool *ret)
+{
+    const struct up_machines *machines = reload->up->machines;
+    const char *runs, *wanted;
+    int code = write_tree(reload, before->node, &runs);
+
+    if (code == CLI_OK)
+        code = write_tree(reload, machine->node, &wanted);
+    if (code == CLI_OK)
+        *ret = !is_same_text(runs, wanted) ||
+               (machine->module && machines &&
+                !modules_is_same(&machines->effects.modules, machine->module));
+    return code;
+}
+
+static int compare_machine(
+    struct reload *reload, const struct config_machine *machine, bool can_reopen)
+{
+    const struct up *up = reload->up;
+    int index = find_machine(&up->file.config, machine->name), code = CLI_OK;
+    const struct config_machine *before = index < 0 ? NULL : &up->file.config.machines[index];
+    const struct det_machine *served = before && up->machines ? up->machines->served[index] : NULL;
+    bool is_other = !before || before->is_served != machine->is_served;
+
+    if (served && machine->is_served)
+        code = compare_definition(reload, machine, served, &is_other);
+    if (code == CLI_OK && !is_other)
+        code = compare_settings(reload, before, machine, &is_other);
+    if (code != CLI_OK || !is_other)
+        return code;
+    reload->reopens_machines = reload->reopens_machines || can_reopen;
+    return put(
+        reload, &(struct reload_item){ .change = before ? RELOAD_CHANGED : RELOAD_ADDED,
+                                       .subject = "machine",
+                                       .name = machine->name,
+                                       .needs_restart = !can_reopen });
+}
+
+static int compare_machines(struct reload *reload)
+{
+    const struct up *up = reload->up;
+    const struct config *old = &up->file.config, *new = &reload->next.file.config;
+    /* Durable slots are on the store of the machines, and their jobs are not to be cut off. */
+    bool can_reopen =
+        up->durable_count == 0 && (!up->machines || is_same_text(old->store, new->store));
+    int code = CLI_OK;
+
+    for (size_t i = 0; i < new->machine_count &&code == CLI_OK; i++)
+        code = compare_machine(reload, &new->machines[i], can_reopen);
+    for (size_t i = 0; i < old->machine_count && code == CLI_OK; i++) {
+        if (find_machine(new, old->machines[i].name) >= 0)
+            continue;
+        reload->reopens_machines = reload->reopens_machines || can_reopen;
+        code =
+            put(reload, &(struct reload_item){ .change = RELOAD_REMOVED,
+                                               .subject = "machine",
+                                               .name = old->machines[i].name,
+                                               .needs_restart = !can_reopen });
+    }
+    reload->reopens_api = reload->reopens_machines;
+    return code;
+}
+
+int reload_plan(struct reload *reload)
+{
+    int code = compare_names(reload, "groups", "group", can_group);
+
+    if (code == CLI_OK)
+        code = compare_names(reload, "slots", "slot", can_slot);
+    if (code == CLI_OK)
+        code = compare_names(reload, "tasks", "task", can_always);
+    if (code == CLI_OK)
+        code = compare_machines(reload);
+    if (code == CLI_OK)
+        code = compare_workers(reload);
+    if (code == CLI_OK)
+        code = compare_http(reload);
+    if (code == CLI_OK)
+        code = compare_section(reload, "store", can_store);
+    if (code == CLI_OK)
+        code = compare_section(reload, "defaults", can_never);
+    if (code == CLI_OK)
+        code = compare_section(reload, "limits", can_never);
+    if (code == CLI_OK)
+        code = compare_section(reload, "log", can_always);
+    return code == CLI_OK ? compare_section(reload, "traces", can_never) : code;
+}

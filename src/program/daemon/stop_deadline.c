@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* stop_deadline.c - the thread that takes SIGTERM and SIGINT, and ends the program when a stop
+ * takes too long.
+ *
+ *     SIGTERM, SIGINT ---> this thread ---pipe---> the loop, which stops in good order
+ *                              |
+ *                              +--- the deadline has passed: _exit()
+ *
+ * The loop may stand still when the signal comes, and after its last turn the main thread closes
+ * what may hang: a store that is away, user code, a reader that does not read. So the deadline is
+ * kept by a thread that does nothing else and waits for nobody. It kills what was started, also
+ * tasks that would outlive a crash, since a stop was asked for, and ends the program without
+ * cleaning up: stores are made for it, and the guard kills what is left. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "daemon/daemon.h"
+#include "os/os.h"
+#include "os/real.h"
+
+/* What closing may take after the last task has ended or was forced. */
+#define CLOSE_SPAN (10 * DET_SECOND)
+/* What is left after the second signal, or the first one after another wish to stop. */
+#define AGAIN_SPAN DET_SECOND
+/* For the end of what is killed. */
+#define KILL_SPAN DET_SECOND
+
+struct up_deadline {
+    struct det_world *world;
+    struct det_thread *thread;
+    int signals; /* signalfd */
+    int wake;    /* eventfd */
+    int forward; /* pipe to the loop */
+    _Atomic(det_time) grace;
+    _Atomic det_time forced_at;        /* monotonic: of the second signal; DET_NEVER: none */
+    _Atomic(det_time) at;              /* monotonic; DET_NEVER: nobody stops */
+    _Atomic(const char *) phase;       /* what the main thread does */
+    _Atomic(det_time) first;           /* when a stop was first wanted; 0: none is */
+    _Atomic(struct det_guard *) guard; /* NULL: nothing was started */
+    atomic_bool is_over;
+};
+
+static det_time now_of(const struct up_deadline *deadline)
+{
+    return det_world_now(deadline->world, DET_CLOCK_MONOTONIC);
+}
+
+/* Never later than it is. */
+static void move_to(struct up_deadline *deadline, det_time at)
+{
+    det_time before = atomic_load(&deadline->at);
+
+    while (at < before && !atomic_compare_exchange_weak(&deadline->at, &before, at))
+        continue;
+}
+
+/* True: it is the first wish to stop, by a signal or by `up`. */
+static bool is_first(struct up_deadline *deadline, det_time now)
+{
+    det_time none = 0;
+
+    return atomic_compare_exchange_strong(&deadline->first, &none, now);
+}
+
+static void take_signal(struct up_deadline *deadline)
+{
+    struct signalfd_siginfo info;
+    det_time now = now_of(deadline);
+
+    if (read(deadline->signals, &info, sizeof info) != (ssize_t)sizeof info)
+        return;
+    cli_note_signal((int)info.ssi_signo);
+    if (is_first(deadline, now))
+        move_to(deadline, det_add_time(now, atomic_load(&deadline->grace) + CLOSE_SPAN));
+    else if (now - atomic_load(&deadline->first) >= UP_SAME_WISH) {
+        atomic_store(&deadline->forced_at, now);
+        move_to(deadline, now + AGAIN_SPAN);
+    }
+    (void)!write(deadline->forward, &info, sizeof info);
+}
+
+static _Noreturn void end_now(const struct up_deadline *deadline)
+{
+    struct det_guard *guard = atomic_load(&deadline->guard);
+
+    if (guard)
+        det_guard_kill(guard, KILL_SPAN);
+    (void)dprintf(
+        STDERR_FILENO,
+        "detent: the stop did not end in time: %s; ends at once. What was started was killed.\n",
+        atomic_load(&deadline->phase));
+    _exit(CLI_TIMEOUT);
+}
+
+static void run_deadline(void *argument)
+{
+    struct up_deadline *deadline = argument;
+
+    while (!atomic_load(&deadline->is_over)) {
+        struct pollfd polled[] = {
+            { .fd = deadline->signals, .events = POLLIN },
+            { .fd = deadline->wake, .events = POLLIN },
+        };
+        det_time at = atomic_load(&deadline->at), left = at - now_of(deadline);
+        struct timespec span = det_real_timespec(left > 0 ? left : 0);
+        uint64_t count;
+
+        if (at != DET_NEVER && left <= 0)
+            end_now(deadline);
+        if (ppoll(polled, 2, at == DET_NEVER ? NULL : &span, NULL) <= 0)
+            continue;
+        if (polled[0].revents)
+            take_signal(deadline);
+        if (polled[1].revents)
+            (void)!read(deadline->wake, &count, sizeof count);
+    }
+}
+
+int up_deadline_open(struct up *up, int signals, int forward)
+{
+    struct up_deadline *deadline = DET_NEW(up->cli->allocator, struct up_deadline);
+    int r;
+
+    if (!deadline)
+        return DET_ERR_NO_MEMORY;
+    deadline->world = up->cli->world;
+    deadline->signals = signals;
+    deadline->forward = forward;
+    deadline->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    atomic_init(&deadline->grace, up_grace(up));
+    atomic_init(&deadline->forced_at, DET_NEVER);
+    atomic_init(&deadline->at, DET_NEVER);
+    atomic_init(&deadline->phase, "tasks and workers are still there");
+    atomic_init(&deadline->first, 0);
+    atomic_init(&deadline->guard, NULL);
+    atomic_init(&deadline->is_over, false);
+    r = deadline->wake < 0
+            ? DET_ERR_LIMIT
+            : det_thread_start(
+                  deadline->world, "signals", run_deadline, deadline, &deadline->thread);
+    if (r < 0) {
+        if (deadline->wake >= 0)
+            close(deadline->wake);
+        DET_DELETE(up->cli->allocator, deadline);
+        return r;
+    }
+    up->deadline = deadline;
+    return 0;
+}
+
+static void wake_up(struct up_deadline *deadline)
+{
+    static const uint64_t one = 1;
+
+    (void)!write(deadline->wake, &one, sizeof one);
+}
+
+void up_deadline_guard(struct up *up)
+{
+    if (up->deadline)
+        atomic_store(&up->deadline->guard, up->guard);
+}
+
+void up_deadline_arm(struct up *up)
+{
+    struct up_deadline *deadline = up->deadline;
+    det_time now;
+
+    if (!deadline)
+        return;
+    now = now_of(deadline);
+    (void)is_first(deadline, now);
+    move_to(deadline, det_add_time(now, up_grace(up) + CLOSE_SPAN));
+    wake_up(deadline);
+}
+
+const _Atomic det_time *up_deadline_forced_at(const struct up *up)
+{
+    return up->deadline ? &up->deadline->forced_at : NULL;
+}
+
+void up_deadline_phase(struct up *up, const char *phase)
+{
+    struct up_deadline *deadline = up->deadline;
+
+    if (!deadline)
+        return;
+    atomic_store(&deadline->phase, phase);
+    /* What was left of the time for tasks is not given to what hangs now. */
+    move_to(deadline, det_add_time(now_of(deadline), CLOSE_SPAN));
+    wake_up(deadline);
+}
+
+void up_deadline_close(struct up *up)
+{
+    struct up_deadline *deadline = up->deadline;
+
+    if (!deadline)
+        return;
+    atomic_store(&deadline->is_over, true);
+    wake_up(deadline);
+    det_thread_join(deadline->world, deadline->thread);
+    close(deadline->wake);
+    DET_DELETE(up->cli->allocator, deadline);
+    up->deadline = NULL;
+}

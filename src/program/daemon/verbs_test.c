@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* verbs_test.c - the verbs of `detent up` over a real socket, on a loop that the test turns:
+ * what they answer, what they refuse, and that each of them survives a lack of memory. */
+#include "daemon/verbs.h"
+
+#include "lib/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "yaml/yaml_tree.h"
+
+#define PATIENCE (10 * DET_MINUTE)
+
+static const char file_text[] =
+    "version: 1\n"
+    "groups: {group: {}, inner: {parent: group}}\n"
+    "slots: {batch: {depth: 2}}\n"
+    "tasks:\n"
+    "  web: {run: [sh, -c, 'echo one; echo two >&2; exec sleep 60'], restart: always}\n"
+    "  member: {run: sleep 60, group: inner}\n"
+    "  done: {run: 'true', restart: never}\n"
+    "  job: {run: sleep 60, slot: batch}\n"
+    "  queued: {run: sleep 60, slot: batch}\n";
+
+struct stage {
+    struct det_test_memory memory;
+    struct cli cli;
+    struct up_options options;
+    struct up up;
+    bool is_selected[5];
+    struct up_known known[5];
+    int client;
+    char answer[1 << 16];
+};
+
+static void on_line(void *user, const struct det_line *line)
+{
+    struct up *up = user;
+
+    up_lines_add(&up->lines, line, 1);
+}
+
+static void on_end(void *user, const struct det_task_end *end)
+{
+    up_known_ended(user, end);
+    up_waits_ended(user, end);
+}
+
+static void on_patience(void *argument)
+{
+    (void)argument;
+}
+
+static void turn(struct stage *stage)
+{
+    det_time now = det_world_now(NULL, DET_CLOCK_MONOTONIC);
+
+    assert_true(det_loop_turn(stage->up.loop, now + PATIENCE) > 0);
+    up_follow_all(&stage->up);
+}
+
+static void dial(struct stage *stage)
+{
+    assert_int_equal(socket_connect(stage->up.project, &stage->client, NULL), 0);
+    assert_int_equal(fcntl(stage->client, F_SETFL, O_NONBLOCK), 0);
+}
+
+static void say(struct stage *stage, const char *verb, const char *arguments)
+{
+    char line[1024];
+    int size = snprintf(
+        line, sizeof line, "{\"id\":1,\"verb\":\"%s\",\"arguments\":%s}\n", verb,
+        arguments ? arguments : "{}");
+
+    assert_int_equal(send(stage->client, line, (size_t)size, MSG_NOSIGNAL), size);
+}
+
+/* All that is heard until a line says `end`, or the server hangs up: then false. */
+static bool hear(struct stage *stage, const char *end)
+{
+    size_t size = 0;
+
+    stage->answer[0] = '\0';
+    for (;;) {
+        ssize_t count =
+            recv(stage->client, stage->answer + size, sizeof stage->answer - 1 - size, 0);
+
+        if (count < 0 && errno == EAGAIN) {
+            turn(stage);
+            continue;
+        }
+        if (count <= 0)
+            return false;
+        size += (size_t)count;
+        stage->answer[size] = '\0';
+        if (strstr(stage->answer, "\n") &&
+            (strstr(stage->answer, end) || strstr(stage->answer, "\"error\"")))
+            return true;
+    }
+}
+
+static void ask(
+    struct stage *stage, const char *verb, const char *arguments, const char *end, const char *part)
+{
+    say(stage, verb, arguments);
+    assert_true(hear(stage, end));
+    if (!strstr(stage->answer, part))
+        fail_msg("no '%s' in the answer to %s: %s", part, verb, stage->answer);
+}
+
+#define DONE "\"kind\":\"done\""
+#define END  "\"end\":true"
+
+static void open_parts(struct stage *stage)
+{
+    struct up *up = &stage->up;
+    struct socket_server_options server = {
+        .allocator = up->cli->allocator,
+        .loop = up->loop,
+        .project = up->project,
+        .verbs = up_verbs,
+        .context = up,
+    };
+    struct det_tasks_options tasks = {
+        .loop = up->loop,
+        .grace = -1,
+        .on_line = on_line,
+        .on_end = on_end,
+        .user = up,
+    };
+    struct det_subscriber notes = up_notes_subscriber(up);
+
+    assert_int_equal(socket_server_open(&server, &up->server, NULL), 0);
+    assert_int_equal(det_tasks_open(&tasks, &up->tasks, NULL), 0);
+    assert_int_equal(
+        det_bus_subscribe(det_tasks_bus(up->tasks), &notes, &up->notes_subscription, NULL), 0);
+}
+
+static void read_file(struct up *up)
+{
+    static const char *const none[] = { NULL };
+    static struct cli_problems problems;
+    struct cli_yaml *root;
+
+    det_arena_init(&up->file.arena, NULL);
+    assert_int_equal(
+        cli_yaml_read(&up->file.arena, file_text, sizeof file_text - 1, &root, &problems.items[0]),
+        0);
+    assert_int_equal(config_read(&up->file.arena, root, &up->file.config, &problems), 0);
+    assert_int_equal(config_settle(&up->file.config, &up->file.arena, up->project, none), 0);
+}
+
+static int open_stage(void **state)
+{
+    static struct stage stage;
+    struct up *up = &stage.up;
+    char *folder = det_test_folder();
+
+    stage = (struct stage){ .cli = { .world = det_world_real() } };
+    det_test_memory_init(&stage.memory);
+    stage.cli.allocator = &stage.memory.allocator;
+    stage.cli.out = stage.cli.err = fopen("/dev/null", "w");
+    up->cli = &stage.cli;
+    up->options = &stage.options;
+    snprintf(up->project, sizeof up->project, "%s", folder);
+    free(folder);
+    up->patience.run = on_patience;
+    up->is_selected = stage.is_selected;
+    up->known = stage.known;
+    memset(stage.is_selected, 1, sizeof stage.is_selected);
+    det_list_init(&up->waits);
+    det_list_init(&up->followers);
+    up_lines_init(&up->lines, NULL);
+    up->output.limit = SIZE_MAX;
+    prefix_init(&up->prefix, &stage.cli, false);
+    assert_int_equal(det_loop_open(NULL, NULL, &up->loop), 0);
+    read_file(up);
+    open_parts(&stage);
+    assert_int_equal(up_add_all(up, NULL), 0);
+    dial(&stage);
+    *state = &stage;
+    return 0;
+}
+
+static int close_stage(void **state)
+{
+    struct stage *stage = *state;
+    struct up *up = &stage->up;
+    char *folder = strdup(up->project);
+
+    close(stage->client);
+    socket_server_close(up->server);
+    assert_true(det_list_is_empty(&up->waits) && det_list_is_empty(&up->followers));
+    det_tasks_close(up->tasks);
+    det_loop_close(up->loop);
+    up_lines_deinit(&up->lines);
+    det_arena_deinit(&up->file.arena);
+    fclose(stage->cli.out);
+    det_test_memory_deinit(&stage->memory);
+    det_test_folder_remove(folder);
+    return 0;
+}
+
+static void everything_can_be_looked_at(void **state)
+{
+    struct stage *stage = *state;
+
+    ask(stage, "status", NULL, "}\n", "\"state\":\"running\"");
+    ask(stage, "tasks", NULL, END, "\"name\":\"web\"");
+    assert_non_null(strstr(stage->answer, "\"state\":\"queued\""));
+    ask(stage, "slots", NULL, END, "\"owner_name\":\"job\"");
+    ask(stage, "tree", NULL, END, "\"name\":\"inner\",\"parent\":\"group\"");
+}
+
+static void arguments_are_strict(void **state)
+{
+    struct stage *stage = *state;
+
+    ask(stage, "status", "{\"a\":1}", "}\n", "'status' has no argument 'a'");
+    ask(stage, "tasks", "{\"a\":1}", "}\n", "'tasks' has no argument 'a'");
+    ask(stage, "slots", "{\"a\":1}", "}\n", "'slots' has no argument 'a'");
+    ask(stage, "tree", "{\"a\":1}", "}\n", "'tree' has no argument 'a'");
+    ask(stage, "restart", "{\"name\":\"\"}", "}\n", "is a text that is not empty");
+    ask(stage, "restart", NULL, "}\n", "needs the argument 'name'");
+    ask(stage, "stop", "{\"wait\":\"yes\"}", "}\n", "is true or false");
+    ask(stage, "stop", "{\"purge\":true}", "}\n", "needs the name of a slot");
+    ask(stage, "drain", "{\"nam\":\"web\"}", "}\n", "has no argument");
+    ask(stage, "logs", "{\"lines\":-1}", "}\n", "is a whole number from 0");
+    ask(stage, "logs", "{\"names\":[1]}", "}\n", "is an array of texts");
+    ask(stage, "logs", "{\"names\":\"web\"}", "}\n", "is an array of texts");
+    ask(stage, "events", "{\"after\":1.5}", "}\n", "is a whole number from 0");
+    ask(stage, "submit", "{\"environment\":{\"A\":1}}", "}\n", "from names to texts");
+    ask(stage, "submit", "{\"environment\":{\"A=B\":\"1\"}}", "}\n", "from names to texts");
+    ask(stage, "submit", "{\"run\":[]}", "}\n", "needs 'run'");
+    ask(stage, "submit", "{\"run\":[\"\"]}", "}\n", "has no name");
+    ask(stage, "submit", "{\"run\":[\"true\"],\"slot\":\"batch\",\"admission\":\"now\"}", "}\n",
+        "not 'now'");
+    ask(stage, "submit", "{\"run\":[\"true\"],\"admission\":\"drop\"}", "}\n", "needs 'slot'");
+    ask(stage, "submit", "{\"run\":[\"true\"],\"slot\":\"bach\"}", "}\n",
+        "there is no slot 'bach'; did you mean 'batch'? --new-slot makes it");
+    ask(stage, "submit", "{\"run\":[\"true\"],\"slot\":\"new\",\"new_slot\":true}", "}\n",
+        "\"started\":true");
+    ask(stage, "submit", "{\"run\":[\"true\"],\"name\":\"a b\"}", "}\n", "is no name");
+    ask(stage, "submit", "{\"run\":[\"true\"],\"retries\":4294967295}", "}\n", "too large");
+    ask(stage, "submit", "{\"run\":[\"true\"],\"name\":\"a\\u0007\"}", "}\n", "INVALID");
+}
+
+static void names_that_are_not_there_are_told(void **state)
+{
+    struct stage *stage = *state;
+
+    ask(stage, "stop", "{\"name\":\"bach\"}", "}\n", "did you mean 'batch'?");
+    ask(stage, "drain", "{\"name\":\"membr\"}", "}\n", "did you mean 'member'?");
+    ask(stage, "restart", "{\"name\":\"batch\"}", "}\n", "there is no task or group 'batch'");
+    ask(stage, "stop", "{\"name\":\"zzzzzzzz\"}", "}\n", "or slot 'zzzzzzzz'\"");
+}
+
+static void orders_reach_their_tasks(void **state)
+{
+    struct stage *stage = *state;
+
+    ask(stage, "restart", "{\"name\":\"web\",\"wait\":true}", "}\n", "\"count\":1");
+    ask(stage, "restart", "{\"name\":\"queued\"}", "}\n", "\"count\":0");
+    ask(stage, "restart", "{\"name\":\"group\",\"wait\":true}", "}\n", "\"count\":1");
+    ask(stage, "stop", "{\"name\":\"web\",\"wait\":true}", "}\n", "\"count\":1");
+    ask(stage, "stop", "{\"name\":\"web\"}", "}\n", "\"count\":0");
+    ask(stage, "restart", "{\"name\":\"web\",\"wait\":true}", "}\n", "\"count\":1");
+    ask(stage, "stop", "{\"name\":\"group\",\"wait\":true}", "}\n", "\"count\":1");
+    ask(stage, "stop", "{\"name\":\"group\",\"wait\":true}", "}\n", "\"count\":0");
+    ask(stage, "drain", "{\"name\":\"queued\",\"wait\":true}", "}\n", "\"count\":1");
+    ask(stage, "drain", "{\"name\":\"inner\",\"wait\":true}", "}\n", "\"count\":1");
+    ask(stage, "stop", "{\"name\":\"batch\",\"purge\":true,\"wait\":true}", "}\n", "\"count\":1");
+}
+
+static void a_job_that_cannot_start_has_an_end(void **state)
+{
+    struct stage *stage = *state;
+
+    ask(stage, "submit", "{\"run\":[\"no-such-program\"],\"wait\":true}", END,
+        "\"outcome\":\"failed\"");
+    ask(stage, "submit", "{\"run\":[\"/no/such/\"],\"wait\":true}", END, "\"outcome\":\"failed\"");
+    ask(stage, "submit", "{\"run\":[\"true\"],\"folder\":\"/\",\"wait\":true}", END,
+        "\"outcome\":\"completed\"");
+    ask(stage, "submit", "{\"run\":[\"true\"],\"folder\":\"none\",\"wait\":true}", END,
+        "\"outcome\":\"failed\"");
+}
+
+static void draining_admits_nothing_more(void **state)
+{
+    struct stage *stage = *state;
+
+    ask(stage, "drain", NULL, "}\n", DONE);
+    ask(stage, "status", NULL, "}\n", "\"state\":\"draining\"");
+    ask(stage, "submit", "{\"run\":[\"true\"]}", "}\n", "CLOSED");
+    ask(stage, "tasks", NULL, END, "\"name\":\"job\"");
+    assert_non_null(strstr(stage->answer, "\"state\":\"stopped\""));
+    ask(stage, "restart", "{\"name\":\"queued\"}", "}\n", "\"count\":0");
+}
+
+static void a_stop_of_all_is_answered_at_the_end(void **state)
+{
+    struct stage *stage = *state;
+
+    say(stage, "stop", "{\"wait\":true}");
+    while (stage->up.state != UP_OVER)
+        turn(stage);
+    up_waits_over(&stage->up);
+    assert_true(hear(stage, DONE));
+    assert_non_null(strstr(stage->answer, DONE));
+    ask(stage, "stop", NULL, "}\n", DONE);
+    ask(stage, "status", NULL, "}\n", "\"state\":\"stopping\"");
+}
+
+static void who_goes_away_is_forgotten(void **state)
+{
+    struct stage *stage = *state;
+
+    say(stage, "logs", "{\"follow\":true}");
+    while (det_list_is_empty(&stage->up.followers))
+        turn(stage);
+    close(stage->client);
+    while (!det_list_is_empty(&stage->up.followers))
+        turn(stage);
+    dial(stage);
+    say(stage, "drain", "{\"name\":\"job\",\"wait\":true}");
+    while (det_list_is_empty(&stage->up.waits))
+        turn(stage);
+    close(stage->client);
+    while (!det_list_is_empty(&stage->up.waits))
+        turn(stage);
+    dial(stage);
+    ask(stage, "status", NULL, "}\n", "\"kind\":\"status\"");
+}
+
+/* Asks again and again, each time with one allocation more that succeeds, until all do. */
+static void ask_without_memory(
+    struct stage *stage, const char *verb, const char *arguments, const char *end)
+{
+    bool is_met = true;
+
+    for (uint64_t n = 1; is_met; n++) {
+        stage->memory.failed = false;
+        say(stage, verb, arguments);
+        stage->memory.fail_at = stage->memory.calls + n;
+        if (!hear(stage, end)) {
+            close(stage->client);
+            stage->memory.fail_at = 0;
+            dial(stage);
+        }
+        stage->memory.fail_at = 0;
+        is_met = stage->memory.failed;
+        assert_true(n < 1000);
+    }
+    ask(stage, "status", NULL, "}\n", "\"kind\":\"status\"");
+}
+
+static void verbs_survive_a_lack_of_memory(void **state)
+{
+    struct stage *stage = *state;
+
+    ask_without_memory(stage, "tasks", NULL, END);
+    ask_without_memory(stage, "tree", NULL, END);
+    ask_without_memory(stage, "restart", "{\"name\":\"web\",\"wait\":true}", DONE);
+    ask_without_memory(stage, "restart", "{\"name\":\"group\",\"wait\":true}", DONE);
+    ask_without_memory(
+        stage, "submit",
+        "{\"run\":[\"true\"],\"environment\":{\"A\":\"1\"},\"folder\":\"/\",\"wait\":true}", END);
+    ask_without_memory(stage, "logs", NULL, END);
+    ask_without_memory(stage, "events", NULL, END);
+    ask_without_memory(stage, "stop", "{\"name\":\"group\",\"wait\":true}", DONE);
+    ask_without_memory(stage, "stop", "{\"name\":\"batch\",\"wait\":true}", DONE);
+    ask_without_memory(stage, "drain", "{\"name\":\"inner\",\"wait\":true}", DONE);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_stage, close_stage)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(everything_can_be_looked_at),        TEST(arguments_are_strict),
+        TEST(names_that_are_not_there_are_told),  TEST(orders_reach_their_tasks),
+        TEST(a_job_that_cannot_start_has_an_end), TEST(who_goes_away_is_forgotten),
+        TEST(draining_admits_nothing_more),       TEST(a_stop_of_all_is_answered_at_the_end),
+        TEST(verbs_survive_a_lack_of_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

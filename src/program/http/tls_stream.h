@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* tls_stream.h - TLS 1.2 or newer as a stream over another stream. */
+#ifndef DET_HTTP_TLS_STREAM_H
+#define DET_HTTP_TLS_STREAM_H
+
+#include "http/http.h"
+#include "http/stream.h"
+
+struct http_tls_context;
+
+/* From when to when the certificate of a file is good, by the wall. DET_ERR_INVALID: there is none
+ * in it, or it cannot be read. */
+int http_tls_dates(
+    const char *path, det_time *ret_from, det_time *ret_until,
+    struct det_error *reterr) DET_MUST_CHECK;
+/* Reads the certificate, the key and those who sign for clients. */
+int http_tls_open(
+    const struct det_allocator *allocator, const struct http_tls *tls,
+    struct http_tls_context **ret, struct det_error *reterr) DET_MUST_CHECK;
+/* Streams that were opened with it go on. Takes NULL. */
+void http_tls_close(struct http_tls_context *context);
+/* Whether http_tls_open() would succeed; without a certificate there is nothing to open. */
+int http_tls_try(
+    const struct det_allocator *allocator, const struct http_tls *tls,
+    struct det_error *reterr) DET_MUST_CHECK;
+
+/* Our side of the handshake is done while it is read from and written to. The stream below is taken
+ * over, but not when this fails. */
+extern const struct http_io http_tls_io;
+int http_tls_stream_open(
+    struct http_tls_context *context, const struct http_io *below, void *stream_take,
+    void **ret) DET_MUST_CHECK;
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* event_print.c - prints one recorded event, as an object or as a line for people. */
+#include "inspect/event_print.h"
+
+const char *event_print_name(const struct det_machine *machine, const struct det_store_event *row)
+{
+    return row->event == UINT16_MAX ? "(stopped by hand)" : machine->events[row->event].name;
+}
+
+/* Where it led; what did not move is not told as a move. */
+const char *event_print_target(const struct det_machine *machine, const struct det_store_event *row)
+{
+    switch (row->outcome) {
+    case DET_GOTO:
+        return machine->states[row->to].name;
+    case DET_STAY:
+        return "(stays)";
+    case DET_STOP:
+        return "(stops)";
+    case DET_DEFERRED:
+        return "(deferred)";
+    default:
+        return "(dead letter)";
+    }
+}
+
+void event_print_object(
+    struct cli *cli, const struct instance *instance, const struct det_store_event *row)
+{
+    struct line line;
+
+    line_init(&line, cli->allocator);
+    line_open(&line, NULL, '{');
+    line_text(&line, "type", "event");
+    line_text(&line, "machine", instance->machine->name);
+    line_text(&line, "id", instance->id);
+    instance_event_line(&line, instance->machine, row);
+    line_close(&line, '}');
+    cli_print_line(cli, &line);
+    line_deinit(&line);
+}
+
+void event_print_line(
+    struct cli *cli, const struct instance *instance, const struct det_store_event *row)
+{
+    const struct det_machine *machine = instance->machine;
+    char time[INSTANCE_TIME_TEXT], text[INSTANCE_RECORD_TEXT];
+    const char *sender = instance_sender(row);
+
+    cli_print_in(
+        cli, CLI_FAINT, "%s %5llu  ", instance_time(row->at, time),
+        (unsigned long long)row->sequence);
+    cli_print(cli, "%s: %s -> ", event_print_name(machine, row), machine->states[row->from].name);
+    cli_print_in(cli, CLI_BOLD, "%s", event_print_target(machine, row));
+    if (*sender)
+        cli_print(cli, "  by %s", sender);
+    instance_payload(machine, row->value, text);
+    cli_print(cli, "%s%s\n", *text ? "  " : "", text);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* explain.c - explains why an instance is in its state and what will move it. */
+#include "inspect/explain.h"
+
+#include <string.h>
+
+#include "inspect/print_tasks.h"
+#include "store/row.h"
+
+#define EVENTS_TEXT 2000
+
+static bool is_taken(const struct instance *instance, unsigned event)
+{
+    const struct det_machine *machine = instance->machine;
+
+    return !instance->loaded.head.is_stopped &&
+           det_machine_step(machine, instance->loaded.head.state, event)->outcome != DET_UNHANDLED;
+}
+
+/* Not taken now, and kept for a state that takes it. */
+static bool is_deferrable(const struct instance *instance, unsigned event)
+{
+    return !instance->loaded.head.is_stopped && !instance_is_final(instance) &&
+           !is_taken(instance, event) &&
+           instance->machine->events[event].unhandled == DET_UNHANDLED_DEFER;
+}
+
+typedef bool is_wanted_fn(const struct instance *instance, unsigned event);
+
+/* Those that people send, or those that only effects and timers do. */
+static const char *list_events(
+    const struct instance *instance, is_wanted_fn *is_wanted, bool is_internal, char *target)
+{
+    const struct det_machine *machine = instance->machine;
+    size_t used = 0;
+
+    *target = '\0';
+    for (unsigned i = 0; i < machine->event_count && used < EVENTS_TEXT; i++) {
+        if (is_wanted(instance, i) && machine->events[i].is_internal == is_internal)
+            used += (size_t)snprintf(
+                target + used, EVENTS_TEXT - used, "%s%s", used ? ", " : "",
+                machine->events[i].name);
+    }
+    return target;
+}
+
+static void print_takes(struct cli *cli, const struct instance *instance)
+{
+    char text[EVENTS_TEXT];
+
+    if (*list_events(instance, is_taken, false, text))
+        facts_print(cli, "takes", "%s", text);
+    if (*list_events(instance, is_deferrable, false, text))
+        facts_print(cli, "defers", "%s: may be sent, and waits for a state that takes it", text);
+    if (*list_events(instance, is_taken, true, text))
+        facts_print(cli, "awaits", "%s, from an effect or a timer", text);
+}
+
+/* How it came there: the last event that is kept. */
+struct arrival {
+    struct cli *cli;
+    const struct instance *instance;
+};
+
+static int tell_arrival(void *context, const struct det_store_event *row)
+{
+    struct arrival *arrival = context;
+    const struct det_machine *machine = arrival->instance->machine;
+    bool is_move = row->outcome == DET_GOTO;
+    const char *event =
+        row->event == UINT16_MAX ? "a stop by hand" : machine->events[row->event].name;
+    const char *sender = instance_sender(row);
+    char when[INSTANCE_WHEN_TEXT];
+
+    facts_print(
+        arrival->cli, "last", "%s: %s%s%s%s%s, %s", event,
+        is_move ? machine->states[row->from].name : det_row_outcome_name(row->outcome),
+        is_move ? " -> " : "", is_move ? machine->states[row->to].name : "", *sender ? ", by " : "",
+        sender, instance_when(row->at, arrival->instance->now, when));
+    return 0;
+}
+
+static int print_arrival(struct cli *cli, const struct instance *instance)
+{
+    const struct cli_store *store = instance->store;
+    uint64_t sequence = instance->loaded.head.sequence;
+    struct arrival arrival = { .cli = cli, .instance = instance };
+
+    if (sequence == 0)
+        return 0;
+    return store->ops->events(
+        store->store, instance->loaded.instance, sequence - 1, tell_arrival, &arrival);
+}
+
+int explain_lock_of(
+    struct cli_store *store, const struct det_machine *machine, const char *id,
+    struct det_store_lease *ret)
+{
+    const struct det_store_lease_change look = { .verb = DET_LEASE_LOOK, .name = id, .owner = "" };
+    int r = store->ops->lock(store->store, machine, &look, ret);
+
+    return r == DET_ERR_LOCKED ? 0 : r;
+}
+
+int explain_lock(const struct instance *instance, struct det_store_lease *ret)
+{
+    return explain_lock_of(instance->store, instance->machine, instance->id, ret);
+}
+
+static void print_lock(struct cli *cli, const struct instance *instance)
+{
+    struct det_store_lease lease = { .token = 0 };
+    char when[INSTANCE_WHEN_TEXT];
+
+    if (explain_lock(instance, &lease) == 0 && lease.owner[0])
+        facts_print(
+            cli, "lock", "held by %s, lapses %s unless renewed", lease.owner,
+            instance_when(lease.expires_at, instance->now, when));
+}
+
+/* Something that a program has to do, and could do by now. */
+static bool has_work(const struct instance *instance)
+{
+    for (const struct instance_timer *t = instance->timers; t; t = t->next) {
+        if (!t->row.is_dead && t->row.next <= instance->now)
+            return true;
+    }
+    return instance_effect_count(instance, false) > 0;
+}
+
+/* What nobody would find out by waiting. */
+static void print_verdict(struct cli *cli, const struct instance *instance)
+{
+    bool is_over = instance->loaded.head.is_stopped || instance_is_final(instance);
+    bool is_moving =
+        instance_timer_count(instance, false) || instance_effect_count(instance, false);
+
+    if (has_work(instance) && cli_store_is_unserved(instance->store))
+        facts_print(cli, "so", "nobody serves this store: start 'detent up', or your program");
+    if (is_over || is_moving)
+        return;
+    if (instance_effect_count(instance, true))
+        facts_print(
+            cli, "so",
+            "nothing moves it by itself: an effect was given up; retry it, or send an "
+            "event");
+    else if (instance_timer_count(instance, true))
+        facts_print(
+            cli, "so",
+            "nothing moves it by itself: a timer was given up; retry it, or send an event");
+    else
+        facts_print(cli, "so", "nothing moves it by itself: it waits for an event to be sent");
+}
+
+int explain_print(struct cli *cli, const struct instance *instance)
+{
+    int r;
+
+    facts_head(cli, instance);
+    r = print_arrival(cli, instance);
+    if (r < 0)
+        return cli_store_complain(instance->store, r, NULL);
+    print_takes(cli, instance);
+    facts_timers(cli, instance);
+    facts_effects(cli, instance);
+    facts_deferred(cli, instance);
+    print_lock(cli, instance);
+    print_verdict(cli, instance);
+    return CLI_OK;
+}
+
+void explain_lock_line(struct line *line, const struct det_store_lease *lease)
+{
+    bool is_held = lease->owner[0];
+
+    line_text(line, "owner", is_held ? lease->owner : NULL);
+    line_number(line, "fence", lease->token);
+    if (is_held)
+        line_time(line, "until", lease->expires_at);
+    else
+        line_text(line, "until", NULL);
+}
+
+static void add_events(
+    struct line *line, const char *key, const struct instance *instance, is_wanted_fn *is_wanted)
+{
+    const struct det_machine *machine = instance->machine;
+
+    line_open(line, key, '[');
+    for (unsigned i = 0; i < machine->event_count; i++) {
+        if (!is_wanted(instance, i))
+            continue;
+        line_open(line, NULL, '{');
+        line_text(line, "event", machine->events[i].name);
+        line_bool(line, "internal", machine->events[i].is_internal);
+        line_close(line, '}');
+    }
+    line_close(line, ']');
+}
+
+void explain_line(struct line *line, const struct instance *instance)
+{
+    struct det_store_lease lease = { .token = 0 };
+
+    add_events(line, "takes", instance, is_taken);
+    add_events(line, "defers", instance, is_deferrable);
+    if (explain_lock(instance, &lease) < 0 || !lease.owner[0]) {
+        line_text(line, "lock", NULL);
+        return;
+    }
+    line_open(line, "lock", '{');
+    explain_lock_line(line, &lease);
+    line_close(line, '}');
+}

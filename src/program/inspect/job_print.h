@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* job_print.h - a job of a durable slot as an object, for the command and for the HTTP API. */
+#ifndef DET_INSPECT_JOB_PRINT_H
+#define DET_INSPECT_JOB_PRINT_H
+
+#include <detent/driver/jobs.h>
+
+#include "json/json_writer.h"
+
+void job_line(struct line *line, const struct det_job_row *row);
+
+#endif

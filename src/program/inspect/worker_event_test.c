@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* worker_event_test.c - events of workers as words and as objects. */
+#include "inspect/worker_event.h"
+
+#include "lib/test.h"
+
+static const struct det_worker_identity press = { "plant/press", "press", "link",
+                                                  "plant(application)/press(link)" };
+
+static void assert_text(struct det_worker_event event, const char *wanted)
+{
+    struct det_buffer text;
+
+    det_buffer_init(&text, NULL);
+    worker_event_text(&text, &event);
+    assert_int_equal(det_buffer_status(&text), 0);
+    assert_string_equal(det_buffer_text(&text), wanted);
+    det_buffer_deinit(&text);
+}
+
+static void what_there_is_is_told(void **state)
+{
+    (void)state;
+    assert_text((struct det_worker_event){ .kind = DET_WORKER_HEARTBEAT }, "");
+    assert_text(
+        (struct det_worker_event){ .kind = DET_WORKER_TRANSITION,
+                                   .identity = &press,
+                                   .from = "stopped",
+                                   .to = "up",
+                                   .reason = "is \"to\" run",
+                                   .number = 7,
+                                   .took = 1500 * DET_MILLISECOND + 1 },
+        " worker=plant(application)/press(link) from=stopped to=up reason=\"is \\\"to\\\" run\" "
+        "number=7 took=1.5s");
+    assert_text(
+        (struct det_worker_event){
+            .kind = DET_WORKER_ACTION_FAILED, .action = "connect", .code = DET_ERR_TIMEOUT },
+        " action=connect error=TIMEOUT");
+}
+
+static void an_object_has_the_same(void **state)
+{
+    struct det_worker_event event = { .kind = DET_WORKER_ACTION_FAILED,
+                                      .identity = &press,
+                                      .action = "connect",
+                                      .reason = "refused",
+                                      .code = DET_ERR_IO,
+                                      .number = 2,
+                                      .took = 5 };
+    json_t *object = json_object();
+
+    (void)state;
+    worker_event_members(object, &event);
+    assert_int_equal(json_object_size(object), 8);
+    assert_string_equal(json_string_value(json_object_get(object, "event")), "action_failed");
+    assert_string_equal(json_string_value(json_object_get(object, "id")), "plant/press");
+    assert_string_equal(json_string_value(json_object_get(object, "error")), "IO");
+    assert_int_equal(json_integer_value(json_object_get(object, "took_ns")), 5);
+    json_decref(object);
+    /* Without memory there is none. */
+    worker_event_members(NULL, &event);
+}
+
+static void levels_are_those_of_a_log(void **state)
+{
+    (void)state;
+    assert_int_equal(worker_event_level(DET_WORKER_GATE_PENDING), DET_LOG_DEBUG);
+    assert_int_equal(worker_event_level(DET_WORKER_ACTION_COMPLETED), DET_LOG_DEBUG);
+    assert_int_equal(worker_event_level(DET_WORKER_TRANSITION), DET_LOG_INFO);
+    assert_int_equal(worker_event_level(DET_WORKER_STALE), DET_LOG_WARNING);
+    assert_int_equal(worker_event_level(DET_WORKER_ACTION_PANIC), DET_LOG_ERROR);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_there_is_is_told),
+        cmocka_unit_test(an_object_has_the_same),
+        cmocka_unit_test(levels_are_those_of_a_log),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* command.h - what a command is. Each is one file with one struct cli_command, and one line in
+ * commands.def; the parser, the help, the man page and the completion all read these tables. */
+#ifndef DET_TERMINAL_COMMAND_H
+#define DET_TERMINAL_COMMAND_H
+
+#include "terminal/terminal.h"
+
+/* Options of one command, the common ones not counted. */
+#define CLI_OPTIONS_MAX  16
+#define CLI_OPERANDS_ANY UINT32_MAX
+
+struct cli_option {
+    const char *name;     /* "strict" for --strict */
+    char letter;          /* 'w' for -w; 0: none */
+    const char *argument; /* "FILE"; NULL: it takes none */
+    const char *choices;  /* "auto always never"; NULL: anything */
+    const char *help;     /* one line, no full stop */
+};
+
+/* What an operand or an argument is, for completion: the words of `words`, files that end in
+ * `suffix`, or folders too. */
+struct cli_operand {
+    const char *form; /* "FILE..." as the help shows it; "" for none */
+    uint32_t least, most;
+    const char *suffix; /* ".fsm"; NULL: any file, if there are no words */
+    const char *words;  /* "c json": the first operand is one of these; NULL: any */
+    bool is_command;    /* or the name of a command */
+    const char *names;  /* "tree": the names that `detent tree --json` tells; NULL: none */
+};
+
+struct cli_args {
+    const char *values[CLI_OPTIONS_MAX]; /* by index in the table; "" for one without argument */
+    const char **operands;               /* NULL at the end */
+    size_t operand_count;
+    size_t operand_capacity;
+    size_t dashes_at; /* how many operands stand before `--`; all of them when there is none */
+    bool has_dashes;
+    const char *color;  /* NULL: not given */
+    const char *folder; /* the same: to which to go first */
+    bool wants_help, wants_json;
+};
+
+struct cli_command {
+    const char *name;
+    const char *summary; /* one line, no full stop */
+    const char *about;   /* paragraphs for the help and the man page */
+    struct cli_operand operand;
+    const struct cli_option *options; /* ends with a NULL name; NULL: none */
+    bool is_text; /* its output is one text; main() makes an object of it when JSON is wanted */
+    bool is_hidden;
+    int (*run)(struct cli *cli, const struct cli_args *args); /* returns an enum cli_exit */
+};
+
+/* In the order of commands.def; NULL at the end. */
+const struct cli_command *cli_command_at(size_t index);
+/* NULL when there is none. */
+const struct cli_command *cli_command_find(const char *name);
+/* The command that was probably meant, or NULL. */
+const struct cli_command *cli_command_nearest(const char *name);
+/* The command that takes this word as its first operand, or NULL: `store` for backup. */
+const struct cli_command *cli_command_with(const char *verb);
+/* --project, --json, --color, --help: the options every command takes; without the first for those
+ * that have one of their own. NULL: all. Ends with a NULL name. */
+const struct cli_option *cli_common_options(const struct cli_command *command);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* file_search.h - which files a command is about: those that are named, and those in folders. */
+#ifndef DET_TERMINAL_FILE_SEARCH_H
+#define DET_TERMINAL_FILE_SEARCH_H
+
+#include "terminal/terminal.h"
+
+/* Paths in memory of the run's allocator. */
+struct cli_names {
+    char **items;
+    size_t count, capacity;
+};
+
+/* The files that the operands, up to a NULL, stand for: a file stands for itself whatever its name,
+ * a folder for all files in it and below that end in one of the suffixes, in order of their paths.
+ * Below a folder these are passed over: what begins with a dot, folders called build or
+ * node_modules, and folders behind symbolic links.
+ * What cannot be listed, and a folder without such a file, is complained about; the rest is listed
+ * all the same. Returns CLI_OK or the first exit code. Free the names in either case. */
+DET_MUST_CHECK int cli_files_list(
+    struct cli *cli, const char *const *operands, const char *const *suffixes,
+    struct cli_names *ret);
+void cli_names_free(struct cli *cli, struct cli_names *names);
+
+/* The name, without the folder, of the file beside `path` that has the suffix and is named most
+ * like it. `target` has DET_PATH_MAX bytes. False when none is near. */
+bool cli_nearest_file(struct cli *cli, const char *path, const char *suffix, char *target);
+
+#endif

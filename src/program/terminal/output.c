@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* output.c - how the program speaks: escaping, color, JSON lines, progress. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "base/escape.h"
+#include "base/text.h"
+#include "terminal/terminal.h"
+#include "json/json_writer.h"
+
+static const char *const styles[] = {
+    [CLI_PLAIN] = "",         [CLI_BOLD] = "\033[1m",   [CLI_FAINT] = "\033[2m",
+    [CLI_RED] = "\033[1;31m", [CLI_GREEN] = "\033[32m", [CLI_YELLOW] = "\033[33m",
+    [CLI_BLUE] = "\033[34m",
+};
+
+static bool wants_color(FILE *stream)
+{
+    /* NOLINTBEGIN(concurrency-mt-unsafe): nobody sets the environment here */
+    const char *no_color = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+    /* NOLINTEND(concurrency-mt-unsafe) */
+
+    if (no_color && *no_color)
+        return false;
+    return isatty(fileno(stream)) && terminal && strcmp(terminal, "dumb") != 0;
+}
+
+static struct winsize size_of(FILE *stream)
+{
+    struct winsize size;
+
+    return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size : (struct winsize){ 0 };
+}
+
+/* As the first of the three that is set says; one that says nothing is old. */
+static bool shows_utf8(void)
+{
+    static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+    const char *value = NULL;
+
+    for (size_t i = 0; i < 3 && !(value && *value); i++)
+        value = getenv(names[i]); /* NOLINT(concurrency-mt-unsafe): as above */
+    return value && (strcasestr(value, "utf-8") || strcasestr(value, "utf8"));
+}
+
+void cli_init(struct cli *cli)
+{
+    *cli = (struct cli){
+        .world = det_world_real(),
+        .in = stdin,
+        .out = stdout,
+        .err = stderr,
+        .out_has_color = wants_color(stdout),
+        .err_has_color = wants_color(stderr),
+        .out_is_terminal = isatty(fileno(stdout)) == 1,
+        .err_is_terminal = isatty(fileno(stderr)) == 1,
+        .err_columns = size_of(stderr).ws_col,
+    };
+    cli->out_has_lines = cli->out_is_terminal && shows_utf8();
+    cli_measure(cli);
+}
+
+void cli_measure(struct cli *cli)
+{
+    struct winsize size;
+
+    if (!cli->out_is_terminal)
+        return;
+    size = size_of(cli->out);
+    cli->out_columns = size.ws_col;
+    cli->out_rows = size.ws_row;
+}
+
+void cli_set_color(struct cli *cli, const char *color)
+{
+    if (strcmp(color, "auto") == 0)
+        return;
+    cli->out_has_color = strcmp(color, "always") == 0;
+    cli->err_has_color = cli->out_has_color;
+}
+
+size_t cli_width(const char *text, size_t size)
+{
+    size_t width = 0;
+
+    while (size) {
+        size_t length = det_character_size(text, size);
+        uint32_t code = length ? det_character_code(text, length) : 0;
+        int columns = length && !det_is_unprintable(code) ? wcwidth((wchar_t)code) : 0;
+
+        if (length == 0 || (det_is_unprintable(code) && code < 0x80))
+            width += 4;
+        else if (det_is_unprintable(code))
+            width += code < 0x100 ? 6 : code < 0x1000 ? 7 : 8;
+        else
+            width += code == '\t' || columns < 0 ? 1 : (size_t)columns;
+        text += length ? length : 1;
+        size -= length ? length : 1;
+    }
+    return width;
+}
+
+/* The reason is lost when the stream is closed, so it is kept when it is known. */
+static void emit(struct cli *cli, FILE *stream, const char *data, size_t size)
+{
+    /* On a terminal the bar would stay in the line of the data. */
+    if (stream == cli->out)
+        cli_progress_end(cli);
+    errno = 0;
+    if (fwrite(data, 1, size, stream) != size && stream == cli->out && !cli->out_error)
+        cli->out_error = errno;
+}
+
+static void put(struct cli *cli, FILE *stream, enum cli_style style, const char *text, size_t size)
+{
+    bool has_color = (stream == cli->out ? cli->out_has_color : cli->err_has_color) && style;
+    struct det_buffer shown;
+
+    det_buffer_init(&shown, cli->allocator);
+    if (has_color)
+        det_buffer_append_text(&shown, styles[style]);
+    det_escape(&shown, text, size);
+    if (has_color)
+        det_buffer_append_text(&shown, "\033[0m");
+    if (det_buffer_status(&shown) < 0)
+        cli->has_failed = true;
+    else
+        emit(cli, stream, shown.data, shown.size);
+    det_buffer_deinit(&shown);
+}
+
+DET_PRINTF(4, 0)
+static void put_format(
+    struct cli *cli, FILE *stream, enum cli_style style, const char *format, va_list arguments)
+{
+    char *text = NULL;
+    int size = vasprintf(&text, format, arguments);
+
+    if (size < 0)
+        cli->has_failed = true;
+    else if (size > 0)
+        put(cli, stream, style, text, (size_t)size);
+    if (size >= 0)
+        free(text);
+}
+
+void cli_print(struct cli *cli, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    put_format(cli, cli->out, CLI_PLAIN, format, arguments);
+    va_end(arguments);
+}
+
+void cli_print_in(struct cli *cli, enum cli_style style, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    put_format(cli, cli->out, style, format, arguments);
+    va_end(arguments);
+}
+
+void cli_write(struct cli *cli, const char *data, size_t size)
+{
+    emit(cli, cli->out, data, size);
+}
+
+void cli_flush(struct cli *cli)
+{
+    errno = 0;
+    if (fflush(cli->out) != 0 && !cli->out_error)
+        cli->out_error = errno;
+}
+
+/* Talk comes after the data that was printed before it, also where both go to one file. */
+static void begin_talk(struct cli *cli)
+{
+    cli_progress_end(cli);
+    cli_flush(cli);
+}
+
+void cli_say(struct cli *cli, const char *format, ...)
+{
+    va_list arguments;
+
+    begin_talk(cli);
+    va_start(arguments, format);
+    put_format(cli, cli->err, CLI_PLAIN, format, arguments);
+    va_end(arguments);
+}
+
+void cli_say_in(struct cli *cli, enum cli_style style, const char *format, ...)
+{
+    va_list arguments;
+
+    begin_talk(cli);
+    va_start(arguments, format);
+    put_format(cli, cli->err, style, format, arguments);
+    va_end(arguments);
+}
+
+void cli_complain(struct cli *cli, const char *format, ...)
+{
+    va_list arguments;
+
+    cli_say_in(
+        cli, CLI_RED,
+        cli->command ? "detent %s: " : "detent%s: ", cli->command ? cli->command : "");
+    va_start(arguments, format);
+    put_format(cli, cli->err, CLI_PLAIN, format, arguments);
+    va_end(arguments);
+    cli_say(cli, "\n");
+}
+
+struct cli cli_aside(struct cli *cli)
+{
+    struct cli aside = *cli;
+
+    begin_talk(cli);
+    aside.out = cli->err;
+    aside.out_has_color = cli->err_has_color;
+    aside.out_columns = cli->err_columns;
+    aside.out_error = 0;
+    aside.progress_is_shown = false;
+    return aside;
+}
+
+void cli_aside_end(struct cli *cli, struct cli *aside)
+{
+    cli_progress_end(aside);
+    cli->has_failed = cli->has_failed || aside->has_failed;
+}
+
+int cli_no_memory(struct cli *cli)
+{
+    cli_complain(cli, "there is no memory left");
+    return CLI_FAILURE;
+}
+
+void cli_json(struct cli *cli, json_t *object_take)
+{
+    char *text = object_take ? json_dumps(object_take, JSON_ENSURE_ASCII) : NULL;
+
+    json_decref(object_take);
+    if (!text) {
+        cli->has_failed = true;
+        return;
+    }
+    emit(cli, cli->out, text, strlen(text));
+    emit(cli, cli->out, "\n", 1);
+    free(text);
+}
+
+json_t *cli_json_text_n(const char *text, size_t size)
+{
+    struct det_buffer shown;
+    json_t *string;
+
+    if (det_utf8_check(text, size) == size)
+        return json_stringn(text, size);
+    det_buffer_init(&shown, NULL);
+    det_escape(&shown, text, size);
+    string = det_buffer_status(&shown) < 0 ? NULL : json_string(det_buffer_text(&shown));
+    det_buffer_deinit(&shown);
+    return string;
+}
+
+json_t *cli_json_text(const char *text)
+{
+    return cli_json_text_n(text, strlen(text));
+}
+
+#define PROGRESS_AFTER DET_SECOND
+#define PROGRESS_EVERY (100 * DET_MILLISECOND)
+#define PROGRESS_WIDTH 30
+
+void cli_progress(struct cli *cli, const char *what, uint64_t done, uint64_t total)
+{
+    static const char bar[] = "##############################";
+    det_time now;
+    int filled;
+
+    if (!cli->err_is_terminal)
+        return;
+    now = det_world_now(cli->world, DET_CLOCK_MONOTONIC);
+    if (!cli->progress_from) {
+        cli->progress_from = now;
+        cli->progress_next = now + PROGRESS_AFTER;
+    }
+    if (now < cli->progress_next || total == 0)
+        return;
+    cli->progress_next = now + PROGRESS_EVERY;
+    cli->progress_is_shown = true;
+    filled = (int)((double)done / (double)total * PROGRESS_WIDTH);
+    fprintf(
+        cli->err, "\r\033[K%s [%-*.*s] %llu/%llu", what, PROGRESS_WIDTH, filled, bar,
+        (unsigned long long)done, (unsigned long long)total);
+    fflush(cli->err);
+}
+
+void cli_progress_end(struct cli *cli)
+{
+    if (cli->progress_is_shown)
+        fputs("\r\033[K", cli->err);
+    cli->progress_is_shown = false;
+}
+
+bool cli_is_stopped(const struct cli *cli)
+{
+    return cli_is_interrupted() || ferror(cli->out) != 0;
+}
+
+void cli_print_line(struct cli *cli, struct line *line)
+{
+    if (det_buffer_status(&line->text) < 0) {
+        cli->has_failed = true;
+    } else {
+        cli_write(cli, det_buffer_text(&line->text), line->text.size);
+        cli_write(cli, "\n", 1);
+    }
+    det_buffer_clear(&line->text);
+    line->needs_comma = false;
+}

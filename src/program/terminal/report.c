@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* report.c - prints findings: place, sentence, source line, underline, hint. */
+#include "terminal/report.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "terminal/input.h"
+
+/* Of a long source line this much is shown before the place, and in all, unless the terminal is
+ * narrower. */
+#define BEFORE_MAX 60
+#define LINE_MAX   160
+/* What stands before the source: its number; and what stands for what is left out. */
+#define MARGIN 8
+#define DOTS   3
+/* No terminal is too narrow for this. */
+#define LINE_MIN 24
+
+struct severity_look {
+    const char *name;
+    enum cli_style style;
+};
+
+static struct severity_look look_of(enum det_severity severity)
+{
+    switch (severity) {
+    case DET_INFO:
+        return (struct severity_look){ "info", CLI_BLUE };
+    case DET_WARNING:
+        return (struct severity_look){ "warning", CLI_YELLOW };
+    case DET_BROKEN:
+        break;
+    }
+    return (struct severity_look){ "error", CLI_RED };
+}
+
+const char *cli_severity_name(enum det_severity severity)
+{
+    return look_of(severity).name;
+}
+
+/* Moves a cut to the start of a character. */
+static size_t at_character(const char *text, size_t offset)
+{
+    while (offset > 0 && ((unsigned char)text[offset] & 0xC0) == 0x80)
+        offset--;
+    return offset;
+}
+
+/* Spaces as wide as the text, so that the underline stands below; tabs stay tabs. */
+static void print_gap(struct cli *cli, const char *text, size_t size)
+{
+    for (size_t from = 0, to; from < size; from = to + 1) {
+        const char *tab = memchr(text + from, '\t', size - from);
+
+        to = tab ? (size_t)(tab - text) : size;
+        cli_print(cli, "%*s%s", (int)cli_width(text + from, to - from), "", tab ? "\t" : "");
+    }
+}
+
+/* The part of a source line that is shown. */
+struct excerpt {
+    size_t from, to;
+};
+
+static struct excerpt excerpt_of(const struct cli *cli, const char *source, size_t column)
+{
+    size_t size = strlen(source), room = LINE_MAX, before = BEFORE_MAX;
+    struct excerpt part = { 0, size };
+
+    if (cli->out_columns)
+        room = cli->out_columns > MARGIN + LINE_MIN ? cli->out_columns - MARGIN : LINE_MIN;
+    if (size <= room)
+        return part;
+    room -= (size_t)2 * DOTS;
+    before = before < room / 2 ? before : room / 2;
+    /* Dots for less than dots would be a poor trade. */
+    if (column > before + DOTS)
+        part.from = at_character(source, column - before);
+    /* At the end of the line there is more room before the place. */
+    if (size - part.from < room)
+        part.from = at_character(source, size - room);
+    if (size - part.from > room)
+        part.to = at_character(source, part.from + room);
+    return part;
+}
+
+/* The columns below which the underline stands; of what is cut off only the part that is shown. */
+static size_t underlined(const struct det_place *place, size_t column, size_t to)
+{
+    size_t width = place->width ? place->width : 1;
+
+    if (column >= to)
+        return 1;
+    return cli_width(place->source + column, width < to - column ? width : to - column);
+}
+
+static void print_source(struct cli *cli, const struct det_place *place, enum cli_style style)
+{
+    static const char waves[] = "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~";
+    size_t size = strlen(place->source);
+    size_t column = place->column ? place->column - 1 : 0;
+    struct excerpt part;
+    size_t wide;
+
+    column = column < size ? column : size;
+    part = excerpt_of(cli, place->source, column);
+    cli_print_in(cli, CLI_FAINT, "%5u | ", place->line);
+    cli_print(
+        cli, "%s%.*s%s\n", part.from ? "..." : "", (int)(part.to - part.from),
+        place->source + part.from, part.to < size ? "..." : "");
+    cli_print_in(cli, CLI_FAINT, "      | ");
+    cli_print(cli, "%s", part.from ? "   " : "");
+    print_gap(cli, place->source + part.from, column - part.from);
+    wide = underlined(place, column, part.to);
+    wide = wide > sizeof waves ? sizeof waves : wide;
+    cli_print_in(cli, style, "^%.*s\n", wide > 1 ? (int)wide - 1 : 0, waves);
+}
+
+static void print_place(struct cli *cli, const struct det_place *place)
+{
+    if (place->file && place->line)
+        cli_print_in(cli, CLI_BOLD, "%s:%u:%u: ", place->file, place->line, place->column);
+    else if (place->file)
+        cli_print_in(cli, CLI_BOLD, "%s: ", place->file);
+}
+
+/* What there is to say about the other place of a finding. */
+static const char *note_of(const struct det_diagnostic *finding)
+{
+    enum det_rule rule = finding->rule;
+
+    if (rule == DET_RULE_OVERRIDES)
+        return "this is replaced";
+    if (rule == DET_RULE_OVERRIDE_ELSE)
+        return "this ELSE comes before it";
+    if (rule != DET_RULE_UNKNOWN_STATE && rule != DET_RULE_UNKNOWN_EVENT &&
+        rule != DET_RULE_UNKNOWN_EFFECT && rule != DET_RULE_UNKNOWN_TIMER)
+        return "first said here";
+    /* Words that are swapped stand in one row, a list and its use do not. */
+    return finding->other.line == finding->place.line ? "and this" : "the list is used here";
+}
+
+static void print_finding(struct cli *cli, const struct det_diagnostic *finding)
+{
+    struct severity_look look = look_of(finding->severity);
+
+    print_place(cli, &finding->place);
+    cli_print_in(cli, look.style, "%s: ", look.name);
+    cli_print(cli, "%s ", finding->text);
+    cli_print_in(cli, CLI_FAINT, "[%s]\n", det_rule_id(finding->rule));
+    if (finding->place.source)
+        print_source(cli, &finding->place, look.style);
+    if (finding->other.line) {
+        print_place(cli, &finding->other);
+        cli_print_in(cli, CLI_BLUE, "note: ");
+        cli_print(cli, "%s\n", note_of(finding));
+        if (finding->other.source)
+            print_source(cli, &finding->other, CLI_BLUE);
+    }
+    if (finding->hint)
+        cli_print(cli, "      = hint: %s\n", finding->hint);
+}
+
+/* Each line of a text behind a margin. */
+static void print_lines(struct cli *cli, const char *label, const char *text)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+
+        cli_print(cli, "      %s %.*s\n", label, (int)length, text);
+        text += length + (text[length] == '\n');
+        label = "        ";
+    }
+}
+
+static void print_remark(struct cli *cli, const struct cli_remark *remark)
+{
+    struct severity_look look = look_of(remark->severity);
+
+    print_place(cli, &remark->place);
+    cli_print_in(cli, look.style, "%s: ", look.name);
+    cli_print(cli, "%s ", remark->text);
+    cli_print_in(cli, CLI_FAINT, "[%s]\n", remark->rule);
+    if (remark->place.source)
+        print_source(cli, &remark->place, look.style);
+    print_lines(cli, "= why:  ", remark->why);
+    print_lines(cli, "= right:", remark->example);
+}
+
+static json_t *json_place(const struct det_place *place)
+{
+    if (!place->line && !place->file)
+        return json_null();
+    return json_pack(
+        "{s:o, s:I, s:I, s:I}", "file", place->file ? cli_json_text(place->file) : json_null(),
+        "line", (json_int_t)place->line, "column", (json_int_t)place->column, "width",
+        (json_int_t)place->width);
+}
+
+static void print_json(struct cli *cli, const struct det_diagnostic *finding)
+{
+    cli_json(
+        cli, json_pack(
+                 "{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "type", "finding", "severity",
+                 cli_severity_name(finding->severity), "rule", det_rule_id(finding->rule), "place",
+                 json_place(&finding->place), "other",
+                 finding->other.line ? json_place(&finding->other) : json_null(), "text",
+                 cli_json_text(finding->text), "hint",
+                 finding->hint ? cli_json_text(finding->hint) : json_null()));
+}
+
+void cli_report_remark(struct cli *cli, const struct cli_remark *remark)
+{
+    if (!cli->is_json) {
+        print_remark(cli, remark);
+        return;
+    }
+    cli_json(
+        cli, json_pack(
+                 "{s:s, s:s, s:s, s:o, s:o, s:s, s:s}", "type", "remark", "severity",
+                 cli_severity_name(remark->severity), "rule", remark->rule, "place",
+                 json_place(&remark->place), "text", cli_json_text(remark->text), "why",
+                 remark->why, "right", remark->example));
+}
+
+void cli_report(struct cli *cli, const char *path, const struct det_diagnostic *finding)
+{
+    struct det_diagnostic placed = *finding;
+
+    if (!placed.place.file)
+        placed.place = (struct det_place){ .file = path };
+    if (cli->is_json)
+        print_json(cli, &placed);
+    else
+        print_finding(cli, &placed);
+}
+
+void cli_report_broken(struct cli *cli, const char *path, const struct det_diagnostics *findings)
+{
+    struct cli talk = cli_aside(cli);
+
+    for (size_t i = 0; i < findings->count; i++) {
+        if (findings->items[i].severity == DET_BROKEN)
+            cli_report(cli->is_json ? cli : &talk, path, &findings->items[i]);
+    }
+    cli_aside_end(cli, &talk);
+}
+
+/* The line of the problem as a string; "" when the text is shorter. */
+static char *copy_line(struct cli *cli, const struct cli_problem *problem)
+{
+    const char *at = problem->text, *end = problem->text + problem->size, *newline;
+
+    for (uint32_t line = 1; line < problem->line && at < end; line++) {
+        newline = memchr(at, '\n', (size_t)(end - at));
+        at = newline ? newline + 1 : end;
+    }
+    newline = memchr(at, '\n', (size_t)(end - at));
+    return det_string_copy_n(cli->allocator, at, (size_t)((newline ? newline : end) - at));
+}
+
+/* The column in bytes of a column in characters. */
+static uint32_t byte_column(const char *line, uint32_t column)
+{
+    uint32_t bytes = 0;
+
+    for (uint32_t seen = 0; line[bytes]; bytes++) {
+        seen += ((unsigned char)line[bytes] & 0xC0) != 0x80;
+        if (seen == column)
+            break;
+    }
+    return bytes + 1;
+}
+
+static void print_problem(struct cli *cli, const struct cli_problem *problem, const char *text)
+{
+    struct cli talk = cli_aside(cli);
+    struct det_place place = { problem->path, problem->line, problem->column, 1, NULL };
+    char *line = copy_line(cli, problem);
+
+    print_place(&talk, &place);
+    cli_print_in(&talk, CLI_RED, "error: ");
+    cli_print(&talk, "%s\n", text);
+    place.source = line;
+    if (line && problem->column_is_characters)
+        place.column = byte_column(line, problem->column);
+    if (line && *line)
+        print_source(&talk, &place, CLI_RED);
+    det_free_string(cli->allocator, line);
+    cli_aside_end(cli, &talk);
+    cli->has_failed = cli->has_failed || !line;
+}
+
+void cli_report_problem(struct cli *cli, const struct cli_problem *problem, const char *format, ...)
+{
+    char text[DET_ERROR_TEXT_MAX];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (cli->is_json)
+        cli_json(
+            cli, json_pack(
+                     "{s:s, s:o, s:I, s:I, s:o}", "type", "problem", "file",
+                     cli_json_text(problem->path), "line", (json_int_t)problem->line, "column",
+                     (json_int_t)problem->column, "text", cli_json_text(text)));
+    else
+        print_problem(cli, problem, text);
+}
+
+void cli_report_file(struct cli *cli, const char *path, const char *state, bool is_talk)
+{
+    if (cli->is_json)
+        cli_json(
+            cli,
+            json_pack(
+                "{s:s, s:o, s:s}", "type", "file", "file", cli_json_text(path), "state", state));
+    else if (is_talk)
+        cli_say(cli, "%s: %s\n", path, state);
+    else
+        cli_print(cli, "%s\n", path);
+}
+
+int cli_report_text(struct cli *cli, const char *path, const char *data, size_t size)
+{
+    bool is_output = !path || strcmp(path, "-") == 0;
+    int code;
+
+    if (is_output && cli->is_json) {
+        cli_json(
+            cli, json_pack(
+                     "{s:s, s:s, s:o}", "type", "text", "command", cli->command, "text",
+                     cli_json_text(data)));
+        return CLI_OK;
+    }
+    code = cli_write_to(cli, path, data, size);
+    if (code == CLI_OK && !is_output && cli->is_json)
+        cli_report_file(cli, path, "written", false);
+    return code;
+}

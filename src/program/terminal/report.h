@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* report.h - findings about a definition, as people and programs read them.
+ *
+ *     order.fsm:12:4: error: PENDING on PAY is already a transition of order [duplicate-transition]
+ *        12 | ON(PENDING, PAY, PAID)
+ *           |    ^~~~~~~
+ *     order.fsm:9:4: note: first said here
+ *         9 | ON(PENDING, PAY, CHARGING)
+ *           |    ^~~~~~~
+ *           = hint: say OVERRIDE(PENDING, PAY, PAID) if that is meant */
+#ifndef DET_TERMINAL_REPORT_H
+#define DET_TERMINAL_REPORT_H
+
+#include <detent/diagnostic.h>
+
+#include "terminal/terminal.h"
+
+/* One finding to the output, in JSON if the run wants it. `path` is the place of findings that have
+ * none. */
+void cli_report(struct cli *cli, const char *path, const struct det_diagnostic *finding);
+/* The same about something else than a definition, with why the rule is there and how it is done
+ * right. */
+struct cli_remark {
+    enum det_severity severity;
+    const char *rule;
+    struct det_place place;
+    const char *text, *why, *example;
+};
+void cli_report_remark(struct cli *cli, const struct cli_remark *remark);
+/* The errors among the findings, to the error stream or as objects to the output: for commands that
+ * need a valid definition. */
+void cli_report_broken(struct cli *cli, const char *path, const struct det_diagnostics *findings);
+/* An error in a text that is no spec, to the error stream with its line, or as an object to the
+ * output. `column` counts characters, as libyaml does, or bytes. */
+struct cli_problem {
+    const char *path, *text;
+    size_t size;
+    uint32_t line, column;
+    bool column_is_characters;
+};
+void cli_report_problem(struct cli *cli, const struct cli_problem *problem, const char *format, ...)
+    DET_PRINTF(3, 4);
+/* What became of a file: "written", "kept" and so on. Its path to the output, or as talk with the
+ * word. */
+void cli_report_file(struct cli *cli, const char *path, const char *state, bool is_talk);
+/* A whole text, which ends with 0: to the file, or to the output, there as one object if the run
+ * wants JSON. Returns an exit code. */
+DET_MUST_CHECK int cli_report_text(
+    struct cli *cli, const char *path, const char *data, size_t size);
+/* "error", "warning", "info". */
+const char *cli_severity_name(enum det_severity severity);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* case_fields.c - fields of a record from a mapping: written as JSON, as the types of the fields
+ * want it, and read by the one strict reader of records. */
+#include <string.h>
+
+#include "base/buffer.h"
+#include "testing/case_internal.h"
+
+/* A mapping or sequence whose members are being written. */
+struct frame {
+    const struct cli_yaml *node;     /* the next member */
+    const struct det_record *record; /* of a mapping; NULL: not known */
+    const struct det_field *element; /* of a sequence */
+    bool is_mapping, is_first;
+};
+
+static void put_string(struct det_buffer *json, const char *text)
+{
+    det_buffer_append_char(json, '"');
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            det_buffer_format(json, "\\%c", *text);
+        else if ((unsigned char)*text < 0x20)
+            det_buffer_format(json, "\\u%04x", (unsigned)*text);
+        else
+            det_buffer_append_char(json, *text);
+    }
+    det_buffer_append_char(json, '"');
+}
+
+static bool is_literal(const char *text)
+{
+    return strcmp(text, "true") == 0 || strcmp(text, "false") == 0 ||
+           (*text && text[strspn(text, "+-.0123456789eE")] == '\0');
+}
+
+static bool is_absent(const struct cli_yaml *node, const struct det_field *field)
+{
+    return field && (field->flags & DET_FIELD_OPTIONAL) && node->kind == CLI_YAML_SCALAR &&
+           node->is_plain && (strcmp(node->text, "null") == 0 || strcmp(node->text, "~") == 0);
+}
+
+/* Text stays text where the field wants text, quoted or not. */
+static void put_scalar(
+    struct det_buffer *json, const struct cli_yaml *node, const struct det_field *field)
+{
+    bool wants_text = field && (field->kind == DET_KIND_TEXT || field->kind == DET_KIND_TIME ||
+                                field->kind == DET_KIND_BYTES || field->kind == DET_KIND_ENUM);
+
+    if (node->is_plain && !wants_text && is_literal(node->text))
+        det_buffer_append_text(json, node->text);
+    else
+        put_string(json, node->text);
+}
+
+static void put_member(struct det_buffer *json, struct frame *frames, size_t *depth)
+{
+    struct frame *top = &frames[*depth - 1];
+    const struct cli_yaml *node = top->node;
+    const struct det_field *field = top->element;
+
+    top->node = node->next;
+    if (top->is_mapping)
+        field = top->record ? det_record_field(top->record, node->key) : NULL;
+    if (is_absent(node, field))
+        return;
+    if (!top->is_first)
+        det_buffer_append_char(json, ',');
+    top->is_first = false;
+    if (top->is_mapping) {
+        put_string(json, node->key);
+        det_buffer_append_char(json, ':');
+    }
+    if (node->kind == CLI_YAML_SCALAR) {
+        put_scalar(json, node, field);
+        return;
+    }
+    frames[(*depth)++] = (struct frame){
+        .node = node->first,
+        .record = field ? det_record_of(field->record) : NULL,
+        .element = field,
+        .is_mapping = node->kind == CLI_YAML_MAPPING,
+        .is_first = true,
+    };
+    det_buffer_append_char(json, node->kind == CLI_YAML_MAPPING ? '{' : '[');
+}
+
+/* The tree is at most as deep as the YAML reader lets it be. */
+static void put_members(
+    struct det_buffer *json, const struct det_record *record, const struct cli_yaml *first)
+{
+    struct frame frames[CLI_YAML_DEPTH_MAX + 1] = {
+        { .node = first, .record = record, .is_mapping = true, .is_first = true },
+    };
+    size_t depth = 1;
+
+    det_buffer_append_char(json, '{');
+    while (depth) {
+        if (frames[depth - 1].node) {
+            put_member(json, frames, &depth);
+            continue;
+        }
+        depth--;
+        det_buffer_append_char(json, frames[depth].is_mapping ? '}' : ']');
+    }
+}
+
+/* Reads the members from `first` on; only it, when `is_alone`. */
+static int read_members(
+    struct cli_reader *reader, const struct case_fields *fields, const struct cli_yaml *first,
+    bool is_alone, struct det_error *error)
+{
+    struct cli_yaml only = *first;
+    struct det_buffer json;
+    int r;
+
+    only.next = NULL;
+    det_buffer_init(&json, reader->arena->allocator);
+    put_members(&json, fields->record, is_alone ? &only : first);
+    r = det_buffer_status(&json);
+    if (r == 0)
+        r = det_record_from_json(
+            fields->record, json.data, json.size, DET_TEXT_PARTIAL, fields->value, error);
+    det_buffer_deinit(&json);
+    return r;
+}
+
+static int unknown_field(
+    struct cli_reader *reader, const struct det_record *record, const struct cli_yaml *node)
+{
+    struct cli_yaml at = { .line = node->key_line, .column = node->key_column };
+    const char *names[DET_RECORD_FIELD_MAX];
+    size_t count = 0;
+
+    for (; count < record->field_count && count < DET_RECORD_FIELD_MAX; count++)
+        names[count] = record->fields[count].name;
+    return reader_fail_near(
+        reader, &at, node->key, names, count, "%s has no field '%s'", record->name, node->key);
+}
+
+/* What is wrong with one field, read alone. */
+static int fail_field(
+    struct cli_reader *reader, const struct case_fields *fields, const struct cli_yaml *node)
+{
+    struct det_error error = { 0 };
+    char limit[CASE_LIMIT_TEXT];
+    const char *byte;
+    int r = read_members(reader, fields, node, true, &error);
+
+    if (r == 0)
+        return 0;
+    if (r == DET_ERR_NO_MEMORY)
+        return reader_no_memory(reader, node);
+    if (r == DET_ERR_UNKNOWN_FIELD && !det_record_field(fields->record, node->key))
+        return unknown_field(reader, fields->record, node);
+    /* The byte is one of the JSON that nobody sees. */
+    byte = strstr(error.text, " at byte ");
+    return reader_fail(
+        reader, node, "%.*s%s", (int)(byte ? (size_t)(byte - error.text) : strlen(error.text)),
+        error.text, r == DET_ERR_RANGE ? case_field_limit(fields->record, error.text, limit) : "");
+}
+
+/* The error of the whole says nothing of lines: the fields that are wrong alone do. */
+static int fail_fields(
+    struct cli_reader *reader, const struct case_fields *fields, const struct cli_yaml *mapping,
+    const struct det_error *error)
+{
+    int r = 0;
+
+    for (const struct cli_yaml *node = mapping->first; node && reader_goes_on(reader, r);
+         node = node->next)
+        r = reader_both(r, fail_field(reader, fields, node));
+    return r < 0 ? r : reader_fail(reader, mapping, "%s", error->text);
+}
+
+static int note_given(
+    struct cli_reader *reader, struct case_fields *fields, const struct cli_yaml *mapping)
+{
+    fields->given = det_arena_array(reader->arena, mapping->count + 1, sizeof(void *));
+    fields->nodes = det_arena_array(reader->arena, mapping->count + 1, sizeof(void *));
+    if (!fields->given || !fields->nodes)
+        return reader_no_memory(reader, mapping);
+    for (const struct cli_yaml *node = mapping->first; node; node = node->next) {
+        fields->given[fields->count] = det_record_field(fields->record, node->key);
+        fields->nodes[fields->count++] = node;
+    }
+    return 0;
+}
+
+int case_take_fields(
+    struct cli_reader *reader, const struct det_record *record, const struct cli_yaml *mapping,
+    const struct case_fields **ret)
+{
+    struct case_fields *fields = det_arena_alloc(reader->arena, sizeof *fields);
+    struct det_error error = { 0 };
+    int r;
+
+    r = reader_want(reader, mapping, CLI_YAML_MAPPING, record->name);
+    if (r < 0)
+        return r;
+    if (!fields)
+        return reader_no_memory(reader, mapping);
+    *fields = (struct case_fields){ .record = record };
+    fields->value = det_arena_alloc(reader->arena, record->size);
+    if (!fields->value)
+        return reader_no_memory(reader, mapping);
+    *ret = fields;
+    if (!mapping->first)
+        return 0;
+    r = read_members(reader, fields, mapping->first, false, &error);
+    if (r == DET_ERR_NO_MEMORY)
+        return reader_no_memory(reader, mapping);
+    return r < 0 ? fail_fields(reader, fields, mapping, &error)
+                 : note_given(reader, fields, mapping);
+}
+
+void case_fields_apply(const struct case_fields *fields, void *value)
+{
+    for (size_t i = 0; i < fields->count; i++) {
+        const struct det_field *field = fields->given[i];
+        size_t count = field->flags & DET_FIELD_ARRAY ? field->count_max : 1;
+        size_t presence = field->flags & DET_FIELD_ARRAY      ? sizeof(uint32_t)
+                          : field->flags & DET_FIELD_OPTIONAL ? sizeof(bool)
+                                                              : 0;
+
+        if (presence)
+            memcpy(
+                (char *)value + field->presence, (char *)fields->value + field->presence, presence);
+        memcpy(
+            (char *)value + field->offset, (char *)fields->value + field->offset,
+            field->size * count);
+    }
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* play.c - opens a world for a case, carries out its steps, and closes it. */
+#include "testing/play.h"
+
+#include "base/text.h"
+#include "os/os.h"
+#include "testing/play_internal.h"
+#include "testing/transition_index.h"
+
+/* Effects that may wait for answers at once. */
+#define POOL_THREADS 32
+
+static void observe(void *context, const struct det_note *note)
+{
+    struct play *play = context;
+    size_t way = 0;
+
+    /* Answers change only while nothing is under way, so they are still what they were. */
+    if (note->event != UINT16_MAX)
+        way = cli_way_chosen(play->machine, note->from, note->event, play->guards);
+    cli_coverage_note(play->options->coverage, note, way);
+    cli_trace_step(play->options->trace, note);
+}
+
+/* The last thing that went wrong by itself may explain why an expectation is not met. */
+static void hear_trouble(void *context, const struct det_trouble *trouble)
+{
+    static const char *const sentences[][2] = {
+        [DET_TROUBLE_EFFECT_FAILED] = { "an attempt of effect", "failed" },
+        [DET_TROUBLE_EFFECT_DEAD] = { "effect", "was given up" },
+        [DET_TROUBLE_PRODUCT_REJECTED] = { "the product of effect", "was not taken" },
+        [DET_TROUBLE_TIMEOUT_REJECTED] = { "the event of timer", "was not taken" },
+        [DET_TROUBLE_EVENT_DEAD] = { "event", "became a dead letter" },
+        [DET_TROUBLE_EVENT_FAILED] = { "the deferred event", "was not taken" },
+        [DET_TROUBLE_NOT_LOADED] = { "the instance", "cannot be loaded" },
+        [DET_TROUBLE_EFFECTS_QUEUED] = { "effects wait for a thread that effect", "holds" },
+    };
+    const char *const *sentence = sentences[trouble->kind];
+    struct play *play = context;
+    char error[DET_NAME_MAX];
+
+    /* At the end of the case every call that waits is broken off, which is nobody's trouble. */
+    if (play->stage.is_closing)
+        return;
+    snprintf(
+        play->result->note, sizeof play->result->note, "%s %s %s: %s", sentence[0],
+        *trouble->name ? trouble->name : "of the state", sentence[1],
+        case_error_name(trouble->code, error));
+}
+
+static int open_play(struct play *play)
+{
+    const struct det_allocator *allocator = play->options->allocator;
+    struct det_sim_options sim = {
+        .seed = 1,
+        .steps_max = play->options->steps_max ? play->options->steps_max : PLAY_STEPS_DEFAULT,
+        .allocator = allocator,
+    };
+    struct det_runtime_options runtime = {
+        .allocator = allocator,
+        .pool_threads = POOL_THREADS,
+        .effects = { .jitter_percent = UINT32_MAX },
+        .observe = observe,
+        .trouble = hear_trouble,
+        .observer = play,
+    };
+
+    for (size_t i = 0; i < CLI_STUBS_MAX; i++)
+        play->guards[i] = true;
+    return cli_stage_open(&play->stage, &sim, &runtime);
+}
+
+/* Sends and stops answer alike. */
+static void take_result(struct play *play, int r)
+{
+    play->sent_result = r < 0 ? r : 0;
+    if (r < 0)
+        play->sent = (struct det_sent){ 0 };
+}
+
+static void send(struct play *play, const struct case_step *step)
+{
+    struct det_send_options options = { .event_id = step->id, .error = &play->sent_error };
+    int r;
+
+    play->sent_error = (struct det_error){ 0 };
+    if (step->action == CASE_STOP)
+        r = det_runtime_stop(
+            play->stage.runtime, play->machine, PLAY_INSTANCE, step->reason, &options, &play->sent);
+    else if (step->action == CASE_SEND)
+        r = det_runtime_send(
+            play->stage.runtime, play->machine, PLAY_INSTANCE, step->events[0], &options,
+            &play->sent);
+    else
+        r = det_runtime_send_all(
+            play->stage.runtime, play->machine, PLAY_INSTANCE, step->events, step->event_count,
+            &options, &play->sent);
+    take_result(play, r);
+}
+
+/* An error that nobody expects fails the step. */
+static bool check_error(struct play *play, const struct case_step *step)
+{
+    bool is_expected = step->expect && step->expect->nodes[CASE_EXPECT_ERROR];
+    char name[DET_NAME_MAX];
+
+    if (play->sent_result == 0 || is_expected)
+        return true;
+    return play_fail(
+        play, step->node, "it failed: %s: %s", case_error_name(play->sent_result, name),
+        play->sent_error.text);
+}
+
+static bool act(struct play *play, const struct case_step *step, int *r)
+{
+    switch (step->action) {
+    case CASE_NOTHING:
+        return true;
+    case CASE_SEND:
+    case CASE_SEND_ALL:
+    case CASE_STOP:
+        send(play, step);
+        *r = det_sim_settle(play->stage.sim);
+        return check_error(play, step);
+    case CASE_ADVANCE:
+        *r = det_sim_advance(play->stage.sim, step->span);
+        return true;
+    case CASE_ANSWER:
+        if (!play_answer(play, step->effect, &step->answer))
+            return play_fail(
+                play, step->node, "no call of the effect %s waits for an answer",
+                play->machine->effects[step->effect].name);
+        *r = det_sim_settle(play->stage.sim);
+        return true;
+    case CASE_LET:
+        play_set(play, step->settings);
+        return true;
+    }
+    return true;
+}
+
+/* Whether the step went well; `r` is an error of the simulation. */
+static bool play_step(struct play *play, const struct case_step *step, int *r)
+{
+    play->result->note[0] = '\0';
+    if (!act(play, step, r))
+        return false;
+    if (*r < 0)
+        return play_fail(
+            play, step->node, "the run was broken off: %s",
+            *r == DET_ERR_LIMIT ? "it does not come to rest" : det_error_text(*r));
+    return !step->expect || play_expect(play, step->expect);
+}
+
+static bool start(struct play *play, const struct case_case *one, int *r)
+{
+    struct det_send_options options = { .error = &play->sent_error };
+    char name[DET_NAME_MAX];
+
+    take_result(
+        play,
+        det_runtime_start(
+            play->stage.runtime, play->machine, PLAY_INSTANCE, one->data, &options, &play->sent));
+    *r = det_sim_settle(play->stage.sim);
+    if (play->sent_result == one->start_error)
+        return true;
+    if (play->sent_result < 0)
+        return play_fail(
+            play, one->start_node, "the start failed: %s: %s",
+            case_error_name(play->sent_result, name), play->sent_error.text);
+    return play_fail(
+        play, one->start_node, "the start should have failed: %s",
+        case_error_name(one->start_error, name));
+}
+
+static int play_steps(struct play *play, const struct case_case *one)
+{
+    int r = 0;
+
+    play->result->is_ok = start(play, one, &r);
+    for (const struct case_step *step = one->steps; step && play->result->is_ok && r == 0;
+         step = step->next) {
+        play->result->step++;
+        play->result->is_ok = play_step(play, step, &r);
+    }
+    return r;
+}
+
+int play_case(
+    const struct case_file *file, const struct case_case *one, const struct det_machine *machine,
+    const struct play_options *options, struct play_result *ret)
+{
+    struct play play = { .machine = machine, .options = options, .result = ret };
+    struct cli_stubs stubs = play_stubs(&play);
+    int r;
+
+    *ret = (struct play_result){ 0 };
+    cli_trace_run(options->trace, machine, one->name);
+    r = open_play(&play);
+    if (r == 0) {
+        det_time from = cli_stage_now(&play.stage);
+
+        play_set(&play, file->settings);
+        play_set(&play, one->settings);
+        cli_stubs_use(&stubs);
+        r = cli_stage_note(&play.stage, play_steps(&play, one));
+        ret->virtual_time = cli_stage_now(&play.stage) - from;
+    }
+    (void)cli_stage_close(&play.stage);
+    cli_stubs_use(NULL);
+    return r == DET_ERR_NO_MEMORY ? r : 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* simulated_runtime.h - a runtime in a simulated world of its own, on which `test` plays its cases
+ * and `sim` walks.
+ *
+ * Functions that stand in for those of the machine may wait in it, under its mutex; when it closes,
+ * all who wait are let go.
+ *
+ *     open --> (broken, when the simulation cannot go on) --> closing --> closed */
+#ifndef DET_TESTING_SIMULATED_RUNTIME_H
+#define DET_TESTING_SIMULATED_RUNTIME_H
+
+#include <detent/runtime.h>
+#include <detent/sim.h>
+
+struct cli_stage {
+    struct det_sim *sim;
+    struct det_world *world;
+    struct det_store *store;
+    struct det_runtime *runtime;
+    struct det_mutex *mutex; /* guards what is told by `changed` */
+    struct det_condition *changed;
+    bool is_closing;
+    bool is_broken;
+};
+
+/* The world and the store of the runtime are those of the stage. On failure close it all the same.
+ */
+DET_MUST_CHECK int cli_stage_open(
+    struct cli_stage *stage, const struct det_sim_options *sim,
+    const struct det_runtime_options *runtime);
+/* Lets go whoever waits; returns the hash of what happened, 0 when it never opened. */
+uint64_t cli_stage_close(struct cli_stage *stage);
+/* Notes an error of the simulation, which is returned: after some it cannot go on. */
+int cli_stage_note(struct cli_stage *stage, int error);
+
+det_time cli_stage_now(const struct cli_stage *stage);
+/* Under the mutex: lets time pass, unless the stage closes. */
+void cli_stage_spend(struct cli_stage *stage, det_time span);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* evolve.h - what diff, replay and migrate share: two definitions of a machine, the renames between
+ * them, and a store that has instances of it.
+ *
+ *      OLD.fsm, or the store's definition --+
+ *                                           +--> changes, hazards --> how much of it is stored
+ *      NEW.fsm -----------------------------+ */
+#ifndef DET_TRANSFER_EVOLVE_H
+#define DET_TRANSFER_EVOLVE_H
+
+#include "inspect/store_url.h"
+#include "machine/compare.h"
+
+/* The options of renames, in the order of enum det_name_kind. */
+#define EVOLVE_OPTION_STATES                                                    \
+    {                                                                           \
+        "rename-state", 0, "A=B,...", NULL, "states that have another name now" \
+    }
+#define EVOLVE_OPTION_EVENTS                                                    \
+    {                                                                           \
+        "rename-event", 0, "A=B,...", NULL, "events that have another name now" \
+    }
+#define EVOLVE_OPTION_EFFECTS                                                     \
+    {                                                                             \
+        "rename-effect", 0, "A=B,...", NULL, "effects that have another name now" \
+    }
+#define EVOLVE_OPTION_TIMERS                                                    \
+    {                                                                           \
+        "rename-timer", 0, "A=B,...", NULL, "timers that have another name now" \
+    }
+
+struct evolve_change {
+    struct evolve_change *next;
+    struct det_change it;
+};
+
+/* Something that would be stranded, and how much of it is stored. */
+struct evolve_hazard {
+    struct evolve_hazard *next;
+    struct det_hazard it;
+    uint64_t count;   /* once it was counted */
+    uint64_t stopped; /* of a state: instances that have stopped there */
+};
+
+/* How often a name is in use, by its id in the store's definition. */
+struct evolve_counts {
+    uint64_t instances, stopped;
+    uint64_t *in_state, *stopped_in_state;
+    uint64_t *of_event, *of_effect, *of_timer;
+};
+
+struct evolve {
+    struct cli *cli;
+    struct det_arena arena;
+    struct cli_store store;
+    bool has_store;
+    bool needs_pending; /* timers, effects and deferred events are counted too */
+    bool hides_renames; /* they are told in another way */
+    struct det_spec *old_spec, *new_spec, *stored_spec;
+    const struct det_machine *old, *new; /* `old` is that of the store where no file is given */
+    const struct det_machine *stored;    /* served; NULL: no store */
+    struct det_rename *renames;
+    size_t rename_count;
+    struct evolve_change *changes;
+    struct evolve_hazard *hazards;
+    size_t change_count, hazard_count;
+    uint64_t stranded; /* hazards that something stored meets; all of them without a store */
+    struct evolve_counts counts;
+};
+
+struct evolve_wish {
+    const char *old_path; /* NULL: of the store */
+    const char *new_path;
+    const char *machine; /* in the store, where it has another name; NULL: the same */
+    const char *url;
+    bool needs_store; /* else only when there is a URL */
+    bool is_writing;
+    const char *const *renames; /* four values of options, by enum det_name_kind */
+};
+
+/* Reads and opens all that is wished for. Complains, and returns an exit code. Close it in either
+ * case. */
+DET_MUST_CHECK int evolve_open(
+    struct cli *cli, const struct evolve_wish *wish, struct evolve *evolve);
+void evolve_close(struct evolve *evolve);
+
+/* The new name of an old one; the same where it was not renamed. */
+const char *evolve_rename(const struct evolve *evolve, enum det_name_kind kind, const char *name);
+
+/* Finds changes and hazards, and counts what the store has of them. */
+DET_MUST_CHECK int evolve_compare(struct evolve *evolve);
+/* Counts what the store has. */
+DET_MUST_CHECK int evolve_count(struct evolve *evolve);
+/* How many things of the store have this name; `ret_stopped` is of a state. */
+uint64_t evolve_count_of(
+    const struct evolve *evolve, enum det_hazard_kind kind, const char *name,
+    uint64_t *ret_stopped);
+
+/* Calls `each` for the id of every instance of the store's machine, stopped ones too, with no call
+ * of the store under way; stops at an exit code other than CLI_OK, and returns it. */
+typedef int evolve_each_fn(struct evolve *evolve, const struct det_store_listed *row);
+DET_MUST_CHECK int evolve_each(struct evolve *evolve, evolve_each_fn *each);
+
+/* Prints them. */
+void evolve_print_changes(struct evolve *evolve);
+void evolve_print_hazards(struct evolve *evolve);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* export_documents.c - the documents of a store as lines of its export, all of one moment, without
+ * their deltas. */
+#include <detent/documents.h>
+
+#include "transfer/export.h"
+
+struct writing {
+    struct exporter *exporter;
+    struct det_document_position position;
+    int code; /* an exit code */
+};
+
+static int write_document(void *context, const struct det_document *row)
+{
+    struct writing *writing = context;
+    struct exporter *exporter = writing->exporter;
+    struct line *line = &exporter->line;
+
+    export_begin(exporter, "document");
+    line_text(line, "of", row->kind);
+    line_text(line, "id", row->id);
+    line_text(line, "role", det_document_role_name(row->role));
+    line_number(line, "version", row->version);
+    line_number(line, "sync", writing->position.latest);
+    line_time(line, "created_at", row->created_at);
+    line_time(line, "updated_at", row->updated_at);
+    line_bytes(line, "text", row->text, row->size);
+    exporter->documents++;
+    writing->code = cli_is_stopped(exporter->store->cli) ? CLI_INTERRUPTED : export_end(exporter);
+    return writing->code == CLI_OK ? 0 : 1;
+}
+
+int export_documents(struct exporter *exporter)
+{
+    struct writing writing = { .exporter = exporter };
+    int r;
+
+    r = det_store_documents_list(
+        exporter->store->store, NULL, write_document, &writing, &writing.position);
+    if (r == DET_ERR_UNSUPPORTED)
+        return CLI_OK;
+    return r < 0 ? cli_store_complain(exporter->store, r, NULL) : writing.code;
+}

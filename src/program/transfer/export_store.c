@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* export_store.c - `detent store export`: all of a store as sealed lines. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "store/row.h"
+#include "transfer/complete_history.h"
+#include "transfer/export.h"
+
+void export_begin(struct exporter *exporter, const char *kind)
+{
+    line_open(&exporter->line, NULL, '{');
+    line_text(&exporter->line, "kind", kind);
+}
+
+static void clear_line(struct exporter *exporter)
+{
+    det_buffer_clear(&exporter->line.text);
+    exporter->line.needs_comma = false;
+}
+
+/* What could not be written sticks to the stream, and is told at the end. */
+int export_end(struct exporter *exporter)
+{
+    struct line *line = &exporter->line;
+    int r;
+
+    seal_close(&exporter->seal, line);
+    r = det_buffer_status(&line->text);
+    if (r == 0) {
+        (void)fwrite(line->text.data, 1, line->text.size, exporter->file);
+        (void)fputc('\n', exporter->file);
+    }
+    exporter->lines++;
+    clear_line(exporter);
+    return r < 0 ? cli_no_memory(exporter->store->cli) : CLI_OK;
+}
+
+static int write_head(struct exporter *exporter)
+{
+    const struct cli_store *store = exporter->store;
+
+    export_begin(exporter, "store");
+    line_number(&exporter->line, "format", EXPORT_FORMAT);
+    line_text(&exporter->line, "identity", det_store_identity(store->store));
+    line_time(&exporter->line, "exported_at", det_world_now(store->cli->world, DET_CLOCK_WALL));
+    line_text(&exporter->line, "program", det_version());
+    return export_end(exporter);
+}
+
+static int write_text(struct exporter *exporter, char *text, size_t capacity)
+{
+    const struct det_machine *machine = exporter->machine;
+    struct det_error error = { 0 };
+    int64_t size =
+        det_machine_write(machine, exporter->store->cli->allocator, text, capacity, &error);
+
+    if (size < 0)
+        return cli_store_complain(exporter->store, (int)size, &error);
+    export_begin(exporter, "definition");
+    line_text(&exporter->line, "machine", machine->name);
+    line_number(&exporter->line, "version", machine->version);
+    line_text(&exporter->line, "spec", text);
+    return export_end(exporter);
+}
+
+/* The definition that the data was read by. */
+static int write_definition(struct exporter *exporter)
+{
+    const struct det_allocator *allocator = exporter->store->cli->allocator;
+    struct det_error error = { 0 };
+    int64_t size = det_machine_write(exporter->machine, allocator, NULL, 0, &error);
+    char *text;
+    int code;
+
+    if (size < 0)
+        return cli_store_complain(exporter->store, (int)size, &error);
+    text = det_alloc(allocator, (size_t)size + 1);
+    if (!text)
+        return cli_no_memory(exporter->store->cli);
+    code = write_text(exporter, text, (size_t)size + 1);
+    det_free(allocator, text, (size_t)size + 1);
+    return code;
+}
+
+static void write_payload(struct exporter *exporter, const void *event)
+{
+    const struct det_machine *machine = exporter->machine;
+
+    line_record(
+        &exporter->line, "payload", det_machine_payload(machine, det_event_kind(event)),
+        instance_payload_of(machine, event), DET_TEXT_REVEAL);
+}
+
+static void write_attempts(struct line *line, const struct det_store_timer *row)
+{
+    if (!row->attempts && !row->is_dead)
+        return;
+    line_number(line, "attempts", row->attempts);
+    line_signed(line, "last_error", row->last_error);
+    line_text(line, "reason", row->reason);
+    line_time(line, "next", row->next);
+    line_bool(line, "dead", row->is_dead);
+}
+
+static void write_timers(struct exporter *exporter)
+{
+    struct line *line = &exporter->line;
+
+    line_open(line, "timers", '[');
+    for (const struct instance_timer *t = exporter->instance->timers; t; t = t->next) {
+        line_open(line, NULL, '{');
+        instance_timer_line(line, exporter->machine, &t->row);
+        if (t->row.value)
+            write_payload(exporter, t->row.value);
+        write_attempts(line, &t->row);
+        line_close(line, '}');
+    }
+    line_close(line, ']');
+}
+
+static void write_trace(struct line *line, const struct det_trace_context *trace)
+{
+    char text[DET_TRACEPARENT_TEXT];
+
+    if (trace)
+        line_text(line, "trace", det_trace_format(trace, text));
+}
+
+static void write_effect(struct exporter *exporter, const struct det_store_effect *row)
+{
+    const struct det_machine *machine = exporter->machine;
+    struct line *line = &exporter->line;
+
+    line_open(line, NULL, '{');
+    line_text(line, "effect", machine->effects[row->effect].name);
+    line_number(line, "sequence", row->sequence);
+    line_number(line, "index", row->index);
+    line_text(line, "from", machine->states[row->from].name);
+    line_text(line, "to", machine->states[row->to].name);
+    line_number(line, "visit", row->visit);
+    line_number(line, "asked", row->asked);
+    line_time(line, "at", row->at);
+    line_number(line, "attempts", row->attempts);
+    line_signed(line, "last_error", row->last_error);
+    line_text(line, "reason", row->reason);
+    line_time(line, "next", row->next);
+    line_bool(line, "dead", row->is_dead);
+    line_record(line, "data", det_machine_data(machine), row->data, DET_TEXT_REVEAL);
+    line_text(line, "event", machine->events[det_event_kind(row->event)].name);
+    write_payload(exporter, row->event);
+    write_trace(line, row->trace);
+    if (row->origin[0])
+        line_text(line, "origin", row->origin);
+    line_close(line, '}');
+}
+
+static void write_pending(struct exporter *exporter)
+{
+    struct line *line = &exporter->line;
+
+    write_timers(exporter);
+    line_open(line, "effects", '[');
+    for (const struct instance_effect *e = exporter->instance->effects; e; e = e->next)
+        write_effect(exporter, &e->row);
+    line_close(line, ']');
+    line_open(line, "deferred", '[');
+    for (const struct instance_deferred *d = exporter->instance->deferred; d; d = d->next) {
+        line_open(line, NULL, '{');
+        line_number(line, "sequence", d->row.sequence);
+        line_text(line, "event", exporter->machine->events[det_event_kind(d->row.event)].name);
+        write_payload(exporter, d->row.event);
+        line_close(line, '}');
+    }
+    line_close(line, ']');
+}
+
+/* What it began with, if that and the first event are kept. */
+static int write_start(struct exporter *exporter)
+{
+    const struct cli_store *store = exporter->store;
+    const struct det_record *record = det_machine_data(exporter->machine);
+    struct det_store_start start = { .data = det_alloc_zero(store->cli->allocator, record->size) };
+    struct line *line = &exporter->line;
+    int r;
+
+    if (!start.data)
+        return DET_ERR_NO_MEMORY;
+    r = store->ops->start(store->store, exporter->instance->loaded.instance, &start);
+    if (r == 0) {
+        line_open(line, "start", '{');
+        line_number(line, "version", start.version);
+        line_text(line, "state", exporter->machine->states[start.state].name);
+        line_time(line, "at", start.at);
+        line_record(line, "data", record, start.data, DET_TEXT_REVEAL);
+        line_close(line, '}');
+    }
+    det_free(store->cli->allocator, start.data, record->size);
+    return r == DET_ERR_NOT_FOUND ? 0 : r;
+}
+
+static int write_head_of(struct exporter *exporter)
+{
+    const struct instance *instance = exporter->instance;
+    const struct det_store_head *head = &instance->loaded.head;
+    struct line *line = &exporter->line;
+    int r;
+
+    export_begin(exporter, "instance");
+    line_text(line, "id", instance->id);
+    line_text(line, "state", instance_state(instance));
+    line_bool(line, "stopped", head->is_stopped);
+    line_text(line, "reason", instance->loaded.reason[0] ? instance->loaded.reason : NULL);
+    line_number(line, "sequence", head->sequence);
+    line_number(line, "visit", head->visit);
+    line_number(line, "transitions", head->transition_count);
+    line_time(line, "started_at", head->started_at);
+    line_time(line, "moved_at", head->last_transition_at);
+    line_open(line, "history", '[');
+    for (size_t i = 0; i < instance->loaded.history_count; i++)
+        line_text(line, NULL, exporter->machine->states[instance->loaded.history[i]].name);
+    line_close(line, ']');
+    line_record(
+        line, "data", det_machine_data(exporter->machine), instance->loaded.data, DET_TEXT_REVEAL);
+    write_pending(exporter);
+    line_number(line, "first", exporter->first);
+    line_number(line, "moves", exporter->moves);
+    r = write_start(exporter);
+    if (r == 0 && export_end(exporter) != CLI_OK)
+        r = DET_ERR_NO_MEMORY;
+    return r;
+}
+
+/* What its id was used for, while the store remembers that. */
+static int write_request(struct exporter *exporter, const struct det_store_event *row)
+{
+    const struct det_machine *machine = exporter->machine;
+    const struct cli_store *store = exporter->store;
+    struct det_store_answer answer;
+    int r;
+
+    if (!row->event_id)
+        return 0;
+    r = store->ops->answer(
+        store->store, exporter->instance->loaded.instance, row->event_id, &answer);
+    if (r < 0)
+        return r == DET_ERR_NOT_FOUND || r == DET_ERR_VERSION ? 0 : r;
+    if (!answer.request)
+        return 0;
+    line_number(&exporter->line, "request", answer.request);
+    line_text(
+        &exporter->line, "request_event",
+        answer.event < machine->event_count ? machine->events[answer.event].name : NULL);
+    return 0;
+}
+
+static int write_event(void *context, const struct det_store_event *row)
+{
+    struct exporter *exporter = context;
+    const struct det_machine *machine = exporter->machine;
+    struct line *line = &exporter->line;
+    int r;
+
+    export_begin(exporter, "event");
+    line_number(line, "sequence", row->sequence);
+    line_number(line, "visit", row->visit);
+    line_text(line, "from", machine->states[row->from].name);
+    line_text(line, "to", machine->states[row->to].name);
+    line_text(line, "event", row->event == UINT16_MAX ? NULL : machine->events[row->event].name);
+    line_text(line, "outcome", det_row_outcome_name(row->outcome));
+    line_number(line, "choice", row->choice);
+    line_bool(line, "timeout", row->is_timeout);
+    line_time(line, "at", row->at);
+    line_text(line, "event_id", row->event_id);
+    line_text(line, "cause", row->cause);
+    if (row->value)
+        write_payload(exporter, row->value);
+    write_trace(line, row->trace);
+    r = write_request(exporter, row);
+    if (r < 0)
+        return r;
+    exporter->events++;
+    return export_end(exporter) == CLI_OK ? 0 : DET_ERR_NO_MEMORY;
+}
+
+static int see_first(void *context, const struct det_store_event *row)
+{
+    struct exporter *exporter = context;
+
+    if (!exporter->first)
+        exporter->first = row->sequence;
+    exporter->moves += row->outcome == DET_GOTO;
+    /* Where all events are kept, all changes of the state are among them. */
+    return row->sequence == 1 ? 1 : 0;
+}
+
+/* 0 or an error; DET_ERR_BUSY: events are missing. */
+static int write_all_of(struct exporter *exporter)
+{
+    const struct det_store_loaded *loaded = &exporter->instance->loaded;
+    struct whole whole = { .loaded = loaded, .visit = see_first, .context = exporter };
+    int r;
+
+    exporter->first = exporter->moves = 0;
+    r = whole_events(exporter->store, &whole);
+    if (exporter->first == 1)
+        exporter->moves = loaded->head.transition_count;
+    if (r >= 0)
+        r = write_head_of(exporter);
+    if (r < 0 || !exporter->first)
+        return r;
+    whole.first = exporter->first;
+    whole.visit = write_event;
+    return whole_events(exporter->store, &whole);
+}
+
+/* Where an instance begins, so that it can be written again, or left out. */
+struct mark {
+    off_t offset; /* -1: what is written cannot be taken back */
+    struct seal seal;
+    uint64_t lines, events;
+};
+
+/* What is appended is not where the stream thinks it is: behind what others have written. */
+static off_t offset_of(FILE *file)
+{
+    int flags = fcntl(fileno(file), F_GETFL);
+
+    return flags >= 0 && !(flags & O_APPEND) ? ftello(file) : -1;
+}
+
+static bool go_back(struct exporter *exporter, const struct mark *mark)
+{
+    clear_line(exporter);
+    if (exporter->lines == mark->lines)
+        return true;
+    exporter->seal = mark->seal;
+    exporter->lines = mark->lines;
+    exporter->events = mark->events;
+    return mark->offset >= 0 && fflush(exporter->file) == 0 &&
+           fseeko(exporter->file, mark->offset, SEEK_SET) == 0 &&
+           ftruncate(fileno(exporter->file), mark->offset) == 0;
+}
+
+static int write_once(struct exporter *exporter, struct det_machine *machine, const char *id)
+{
+    struct instance instance;
+    int r = instance_load(exporter->store, machine, id, &instance);
+
+    if (r < 0)
+        return r;
+    exporter->instance = &instance;
+    r = write_all_of(exporter);
+    instance_close(&instance);
+    return r;
+}
+
+/* What was printed cannot be taken back. */
+static int complain_of_half(const struct exporter *exporter, const char *id, int r)
+{
+    cli_complain(
+        exporter->store->cli, "%s '%s': %s; export it to a file%s", exporter->machine->name, id,
+        r == DET_ERR_BUSY ? "events are missing, since old ones were deleted meanwhile"
+                          : "it is damaged, and a part of it is written already",
+        r == DET_ERR_BUSY ? ", or again" : ", which leaves it out");
+    return CLI_FAILURE;
+}
+
+/* The others are of more use with a word about this one than not at all. */
+static int leave_out(struct exporter *exporter, const char *id, int r)
+{
+    exporter->damaged++;
+    cli_progress_end(exporter->store->cli);
+    if (r == DET_ERR_BUSY)
+        cli_complain(
+            exporter->store->cli,
+            "%s '%s': events are missing, whenever it is read; 'detent store verify' says whether "
+            "it is damaged",
+            exporter->machine->name, id);
+    else
+        (void)instance_complain(exporter->store, exporter->machine->name, id, r);
+    return CLI_OK;
+}
+
+/* What is deleted meanwhile is found out when some of it is written already. */
+static int write_until_whole(struct exporter *exporter, struct det_machine *machine, const char *id)
+{
+    const struct mark mark = { offset_of(exporter->file), exporter->seal, exporter->lines,
+                               exporter->events };
+    int r = DET_ERR_BUSY;
+
+    for (int i = 0; r == DET_ERR_BUSY && i < WHOLE_TRIES; i++) {
+        r = write_once(exporter, machine, id);
+        if (r == 0)
+            exporter->instances++;
+        if (r != DET_ERR_BUSY && r != DET_ERR_CORRUPT && r != DET_ERR_VERSION)
+            return r < 0 ? instance_complain(exporter->store, machine->name, id, r) : CLI_OK;
+        if (!go_back(exporter, &mark))
+            return complain_of_half(exporter, id, r);
+    }
+    return leave_out(exporter, id, r);
+}
+
+static int write_instance(void *context, struct det_machine *machine, const char *id)
+{
+    struct exporter *exporter = context;
+    int code;
+
+    if (exporter->total)
+        cli_progress(
+            exporter->store->cli, "exporting", exporter->instances + exporter->damaged + 1,
+            exporter->total);
+    code = write_until_whole(exporter, machine, id);
+    if (code == CLI_OK && ferror(exporter->file))
+        code = CLI_FAILURE;
+    return code;
+}
+
+static int write_machine(void *context, struct det_machine *machine)
+{
+    static const struct det_store_query all = { 0 };
+    struct exporter *exporter = context;
+    int code;
+
+    exporter->machine = machine;
+    code = write_definition(exporter);
+    if (code != CLI_OK)
+        return code;
+    return cli_store_instances(exporter->store, machine, &all, write_instance, exporter);
+}
+
+static int write_end(struct exporter *exporter)
+{
+    export_begin(exporter, "end");
+    line_number(&exporter->line, "instances", exporter->instances);
+    line_number(&exporter->line, "events", exporter->events);
+    line_number(&exporter->line, "jobs", exporter->jobs);
+    line_number(&exporter->line, "schedules", exporter->schedules);
+    line_number(&exporter->line, "documents", exporter->documents);
+    line_number(&exporter->line, "damaged", exporter->damaged);
+    return export_end(exporter);
+}
+
+static int count_row(void *context, const struct det_store_listed *row)
+{
+    (void)row;
+    (*(uint64_t *)context)++;
+    return 0;
+}
+
+static int count_machine(void *context, struct det_machine *machine)
+{
+    struct exporter *exporter = context;
+    const struct cli_store *store = exporter->store;
+    int r;
+
+    r = store->ops->list(
+        store->store, machine, &(struct det_store_query){ .ids_only = true }, count_row,
+        &exporter->total);
+    return r < 0 ? cli_store_complain(exporter->store, r, NULL) : CLI_OK;
+}
+
+static int write_store(struct exporter *exporter)
+{
+    int code = CLI_OK;
+
+    if (exporter->store->cli->err_is_terminal)
+        code = cli_store_each(exporter->store, count_machine, exporter);
+    if (code != CLI_OK)
+        return code;
+    line_init(&exporter->line, exporter->store->cli->allocator);
+    code = write_head(exporter);
+    if (code == CLI_OK)
+        code = cli_store_each(exporter->store, write_machine, exporter);
+    if (code == CLI_OK)
+        code = export_jobs(exporter);
+    if (code == CLI_OK)
+        code = export_documents(exporter);
+    if (code == CLI_OK)
+        code = write_end(exporter);
+    cli_progress_end(exporter->store->cli);
+    line_deinit(&exporter->line);
+    return code;
+}
+
+/* It is on the disk afterwards, so that the store may go. */
+static int sync_file(const char *path)
+{
+    struct det_world *world = det_world_real();
+    char folder[DET_PATH_MAX];
+    struct det_file *file;
+    int r;
+
+    r = det_file_open(world, path, DET_FILE_WRITE, &file);
+    if (r < 0)
+        return r;
+    r = det_file_sync(world, file);
+    det_file_close(world, file);
+    if (r == 0)
+        r = det_file_folder(path, folder);
+    return r < 0 ? r : det_folder_sync(world, folder);
+}
+
+/* A new file that nobody else may read, whatever the umask; NULL: errno. */
+static FILE *open_private(const char *path)
+{
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+
+    if (descriptor >= 0 && !file)
+        (void)close(descriptor);
+    return file;
+}
+
+/* Nothing that is there is overwritten, and what was broken off does not look whole. */
+static int write_file(struct exporter *exporter, const char *path)
+{
+    struct cli *cli = exporter->store->cli;
+    bool is_lost;
+    int code;
+
+    exporter->file = open_private(path);
+    if (!exporter->file) {
+        code = errno == EEXIST ? CLI_CONFLICT : CLI_FAILURE;
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+        cli_complain(cli, "%s: cannot be made: %s", path, strerror(errno));
+        return code;
+    }
+    code = write_store(exporter);
+    is_lost = fflush(exporter->file) != 0 || ferror(exporter->file) != 0;
+    is_lost = fclose(exporter->file) != 0 || is_lost;
+    if (code == CLI_OK && (is_lost || sync_file(path) < 0)) {
+        cli_complain(cli, "%s: cannot be written; is the disk full?", path);
+        code = CLI_FAILURE;
+    }
+    if (code != CLI_OK)
+        (void)remove(path);
+    return code;
+}
+
+int store_export(struct cli_store *store, const char *path)
+{
+    struct exporter exporter = { .store = store };
+    struct cli *cli = store->cli;
+    int code;
+
+    if (path && strcmp(path, "-") != 0) {
+        code = write_file(&exporter, path);
+    } else {
+        exporter.file = cli->out;
+        code = write_store(&exporter);
+    }
+    if (code != CLI_OK)
+        return code;
+    cli_say(
+        cli, "%llu instance%s and %llu event%s exported\n", STORE_COUNT(exporter.instances),
+        STORE_COUNT(exporter.events));
+    if (exporter.jobs + exporter.schedules)
+        cli_say(
+            cli, "%llu job%s and %llu schedule%s exported\n", STORE_COUNT(exporter.jobs),
+            STORE_COUNT(exporter.schedules));
+    if (exporter.documents)
+        cli_say(cli, "%llu document%s exported\n", STORE_COUNT(exporter.documents));
+    if (!exporter.damaged)
+        return CLI_OK;
+    cli_complain(
+        cli, "%llu instance%s left out, since %s; all others are in the export",
+        (unsigned long long)exporter.damaged, exporter.damaged == 1 ? " was" : "s were",
+        exporter.damaged == 1 ? "it cannot be read" : "they cannot be read");
+    return CLI_FAILURE;
+}

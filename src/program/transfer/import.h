@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* import.h - instances of an export on their way into a store.
+ *
+ *     instance(line) -> new, or known in part --> event(line) ... --> finish -+
+ *                    -> there already: its events are passed over             |
+ *                                                                             v
+ *     a group of instances, written together: each as it was before its first event, then the
+ *     events, in batches; with the last one, and only then, what is pending
+ *
+ * Writing is by commits of the store's own. Those of different instances go in one call, since each
+ * call waits for the disk once; those of one instance follow each other. */
+#ifndef DET_TRANSFER_IMPORT_H
+#define DET_TRANSFER_IMPORT_H
+
+#include "base/buffer.h"
+#include "inspect/store_url.h"
+#include "json/json_object.h"
+
+/* Instances in a group, and events that wait in all of it. */
+#define IMPORT_GROUP_MAX  256
+#define IMPORT_EVENTS_MAX 4096
+
+/* An event, and the answer to its id, if it has one. */
+struct import_event {
+    struct det_store_event row;
+    struct det_store_answer answer;
+};
+
+/* An instance that is not written completely. */
+struct incoming {
+    struct det_machine *machine;
+    struct det_arena arena;        /* of the instance */
+    struct det_arena events_arena; /* of the events that wait */
+    const char *id;
+    struct det_store_instance *handle;
+    bool is_there; /* in the store: the handle is one */
+    /* As it will be. */
+    struct det_store_head head;
+    const char *reason;
+    void *data;
+    struct det_store_start start; /* data NULL: it is not known */
+    uint16_t history[DET_HISTORY_MAX];
+    size_t history_count;
+    struct det_store_timer_change *timers;
+    struct det_store_effect_change *effects;
+    struct det_store_deferred_change *deferred;
+    size_t timer_count, effect_count, deferred_count;
+    uint64_t first; /* event; 0: none */
+    uint64_t moves; /* how many of the events are gotos */
+    /* As it is so far. */
+    struct det_store_head at;
+    bool is_passed;            /* it is there already */
+    struct det_buffer events;  /* struct det_store_event, those that wait */
+    struct det_buffer answers; /* struct det_store_answer of each: what its id is answered with */
+    size_t written;            /* of them */
+    uint64_t seen;             /* the sequence of the last one */
+};
+
+struct import {
+    struct cli_store *store;
+    char origin[DET_ORIGIN_SIZE]; /* the store that was exported; "": it says none */
+    struct det_machine *machine;  /* of the next instances */
+    struct incoming *group[IMPORT_GROUP_MAX];
+    size_t group_count;
+    size_t waiting;           /* events in the group */
+    struct incoming *current; /* whose events are coming: the last of the group; NULL: none */
+    uint64_t instances, events, passed; /* counts of what is in the store */
+    uint64_t jobs, schedules, passed_jobs;
+    uint64_t documents, passed_documents;
+    char wrong[DET_ERROR_TEXT_MAX]; /* what is wrong with the line */
+};
+
+void import_init(struct import *import, struct cli_store *store);
+void import_deinit(struct import *import);
+/* The first line, which says which store was exported. */
+void import_head(struct import *import, struct members *members);
+/* The line of an instance, or of an event of it: 0; DET_ERR_MALFORMED and `wrong` says why;
+ * DET_ERR_EXISTS when another instance is in the way; or an error of the store. */
+DET_MUST_CHECK int import_instance(struct import *import, struct det_view line);
+DET_MUST_CHECK int import_event(struct import *import, struct det_view line);
+/* The instance is complete: all its events must have come. */
+DET_MUST_CHECK int import_finish(struct import *import);
+/* Writes what waits. */
+DET_MUST_CHECK int import_flush(struct import *import);
+
+/* import_jobs.c: the same of a job and a schedule, into a store that keeps them. */
+DET_MUST_CHECK int import_job(struct import *import, struct members *members);
+DET_MUST_CHECK int import_schedule(struct import *import, struct members *members);
+/* import_documents.c: of a document. */
+DET_MUST_CHECK int import_document(struct import *import, struct members *members);
+
+/* import_read.c: lines into structs; 0, DET_ERR_MALFORMED or DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int import_read_instance(
+    struct import *import, struct incoming *incoming, struct det_view line);
+DET_MUST_CHECK int import_read_event(
+    struct import *import, struct incoming *incoming, struct det_view line,
+    struct import_event *ret);
+
+/* Imports the file at `path`. Complains, and returns an exit code. */
+DET_MUST_CHECK int store_import(struct cli_store *store, const char *path);
+/* Only whether the file is whole and sound; needs no store. */
+DET_MUST_CHECK int store_import_judge(struct cli_store *store, const char *path);
+
+#endif

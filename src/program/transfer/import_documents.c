@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* import_documents.c - documents of an export on their way into a store, each by itself: what is
+ * there already is left alone. */
+#include <stdio.h>
+#include <string.h>
+
+#include "store/document.h"
+#include "transfer/import_internal.h"
+
+int import_document(struct import *import, struct members *members)
+{
+    const struct cli_store *store = import->store;
+    struct det_document row = {
+        .kind = members_text(members, "of"),
+        .id = members_text(members, "id"),
+        .version = members_number(members, "version"),
+        .created_at = members_time(members, "created_at"),
+        .updated_at = members_time(members, "updated_at"),
+        .text = members_text(members, "text"),
+    };
+    uint64_t floor = members_number(members, "sync");
+    bool is_new = false;
+    int r;
+
+    row.size = strlen(row.text);
+    if (det_document_role_find(members_text(members, "role"), &row.role) < 0)
+        members_fail(members, "role");
+    if (members->has_failed || members->wrong[0])
+        return import_refuse(import, members);
+    r = store->ops->documents->restore(store->store, &row, floor, &is_new);
+    return import_settle(import, r, is_new, &import->documents, &import->passed_documents);
+}

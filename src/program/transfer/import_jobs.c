@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* import_jobs.c - jobs and schedules of an export on their way into a store, each by itself: what
+ * is there already is left alone. */
+#include <stdio.h>
+#include <string.h>
+
+#include "store/jobs.h"
+#include "transfer/import_internal.h"
+
+int import_refuse(struct import *import, struct members *members)
+{
+    if (members->has_failed)
+        return DET_ERR_NO_MEMORY;
+    snprintf(
+        import->wrong, sizeof import->wrong, "'%s' is missing, or not what it should be",
+        members->wrong);
+    return DET_ERR_MALFORMED;
+}
+
+static int digit_of(char c)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *at = c ? strchr(digits, c) : NULL;
+
+    return at ? (int)(at - digits) : -1;
+}
+
+/* Two hexadecimal digits a byte. */
+static const void *read_body(struct members *members, size_t *ret_size)
+{
+    const char *text = members_text(members, "body");
+    size_t size = strlen(text) / 2;
+    unsigned char *body = det_arena_alloc(members->arena, size + 1);
+
+    if (!body) {
+        members->has_failed = true;
+        return NULL;
+    }
+    for (size_t i = 0; i < size; i++) {
+        int high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
+
+        if (high < 0 || low < 0) {
+            members_fail(members, "body");
+            return NULL;
+        }
+        body[i] = (unsigned char)(high * 16 + low);
+    }
+    if (text[2 * size])
+        members_fail(members, "body");
+    *ret_size = size;
+    return body;
+}
+
+static det_time time_of(struct members *members, const char *key)
+{
+    return members_find(members, key) ? members_time(members, key) : 0;
+}
+
+static uint32_t count_of(struct members *members, const char *key)
+{
+    uint64_t count = members_number(members, key);
+
+    if (count > UINT32_MAX)
+        members_fail(members, key);
+    return (uint32_t)count;
+}
+
+int import_settle(struct import *import, int r, bool is_new, uint64_t *count, uint64_t *passed)
+{
+    if (r == DET_ERR_INVALID) {
+        snprintf(import->wrong, sizeof import->wrong, "it does not fit itself");
+        return DET_ERR_MALFORMED;
+    }
+    if (r == 0 && is_new)
+        ++*count;
+    else if (r == 0)
+        ++*passed;
+    return r;
+}
+
+int import_job(struct import *import, struct members *members)
+{
+    const struct cli_store *store = import->store;
+    struct det_job_row row = {
+        .queue = members_text(members, "queue"),
+        .id = members_text(members, "id"),
+        .task = members_text(members, "task"),
+        .due_at = time_of(members, "due_at"),
+        .attempts = count_of(members, "attempts"),
+        .lost = count_of(members, "lost"),
+        .submitted_at = members_time(members, "submitted_at"),
+        .ended_at = time_of(members, "ended_at"),
+        .reason = members_text_or_null(members, "reason"),
+    };
+    bool is_new = false;
+    int r;
+
+    row.body = read_body(members, &row.body_size);
+    if (det_jobs_state_find(members_text(members, "state"), &row.state) < 0)
+        members_fail(members, "state");
+    if (members->has_failed || members->wrong[0])
+        return import_refuse(import, members);
+    r = store->ops->jobs->restore(store->store, &row, &is_new);
+    return import_settle(import, r, is_new, &import->jobs, &import->passed_jobs);
+}
+
+int import_schedule(struct import *import, struct members *members)
+{
+    const struct cli_store *store = import->store;
+    const struct det_job_firing firing = {
+        .name = members_text(members, "name"),
+        .next_at = members_time(members, "next_at"),
+        .last_at = time_of(members, "last_at"),
+    };
+    int r;
+
+    if (members->has_failed || members->wrong[0])
+        return import_refuse(import, members);
+    r = store->ops->jobs->fire(store->store, &firing);
+    return import_settle(
+        import, r == DET_ERR_CONFLICT ? 0 : r, r == 0, &import->schedules, &import->passed_jobs);
+}

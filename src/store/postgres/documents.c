@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* postgres/documents.c - documents on PostgreSQL, which several processes share.
+ *
+ *     read the sync id, then what is there -> decide -> nothing is different: done
+ *                  ^                              |
+ *                  |                              v
+ *                  +--- somebody was faster --- write all, if the sync id is still that one
+ *
+ * The statement that writes moves store.sync on, and so holds the lock of that row until it is
+ * committed: sync ids are given in the order of the commits and without gaps, and who has seen one
+ * can see all that are lower. Every change of a document moves it, so that what was decided on is
+ * still there when it has not moved. A write whose outcome is not known is not tried again. */
+#include <string.h>
+
+#include "os/os.h"
+#include "store/document.h"
+#include "store/postgres/batch.h"
+
+/* The arrays of both statements. */
+#define READ_COLUMNS  3
+#define WRITE_COLUMNS 14
+
+struct saving {
+    struct det_document_stage stage;
+    uint64_t latest;
+    struct postgres_column columns[WRITE_COLUMNS];
+    struct postgres_parameters parameters;
+    struct postgres_failure failure;
+};
+
+static struct det_chain_bytes bytes_of(const char *text)
+{
+    return (struct det_chain_bytes){ text, strlen(text) };
+}
+
+static void put_texts(struct postgres_column *columns, const struct det_document_cell *cell)
+{
+    det_postgres_column_bytes(&columns[0], bytes_of(cell->id));
+    det_postgres_column_bytes(&columns[1], bytes_of(cell->kind));
+    det_postgres_column_bytes(&columns[2], bytes_of(det_document_role_name(cell->role)));
+}
+
+/* The arrays become parameters; `types` has a letter for each: t for texts, n for numbers. */
+static int complete(struct saving *saving, const char *types)
+{
+    struct det_chain_bytes array;
+    int length, r = 0;
+
+    for (size_t i = 0; r == 0 && types[i]; i++) {
+        const char *data = NULL;
+
+        r = det_postgres_column_complete(
+            &saving->columns[i], types[i] == 't' ? POSTGRES_TEXTS : POSTGRES_NUMBERS, &data,
+            &length);
+        if (r < 0)
+            break;
+        array = (struct det_chain_bytes){ data, (size_t)length };
+        det_postgres_add_bytes(&saving->parameters, array);
+    }
+    return r;
+}
+
+static void clear(struct saving *saving)
+{
+    for (size_t i = 0; i < WRITE_COLUMNS; i++)
+        det_postgres_column_clear(&saving->columns[i]);
+    saving->parameters.count = 0;
+}
+
+/* Reading. */
+
+static void send_read(struct postgres_exchange *exchange, void *context)
+{
+    const struct saving *saving = context;
+
+    det_postgres_ask(exchange, POSTGRES_DOCUMENT_SYNC, NULL);
+    det_postgres_ask(exchange, POSTGRES_DOCUMENT_READ, &saving->parameters);
+}
+
+static int take_read(struct postgres_exchange *exchange, void *context)
+{
+    struct saving *saving = context;
+    const PGresult *sync = exchange->results[0], *rows = exchange->results[1];
+    int r = 0;
+
+    if (PQntuples(sync) != 1)
+        return det_postgres_exchange_doubt(exchange);
+    saving->latest = (uint64_t)det_postgres_number(sync, 0, 0);
+    for (int i = 0; r == 0 && i < PQntuples(rows); i++) {
+        uint64_t number = (uint64_t)det_postgres_number(rows, i, 0);
+        struct det_chain_bytes text = det_postgres_bytes(rows, i, 4);
+        const struct det_document row = {
+            .sync = (uint64_t)det_postgres_number(rows, i, 1),
+            .version = (uint64_t)det_postgres_number(rows, i, 2),
+            .created_at = det_postgres_number(rows, i, 3),
+            .text = text.data ? text.data : "",
+            .size = text.size,
+        };
+
+        if (number - 1 >= saving->stage.cell_count)
+            return det_postgres_exchange_doubt(exchange);
+        if (!det_postgres_bool(rows, i, 5))
+            return DET_ERR_CORRUPT;
+        r = det_document_stage_fill(&saving->stage, saving->stage.cells[number - 1], &row);
+    }
+    return r;
+}
+
+static int read_cells(struct postgres_store *store, struct saving *saving)
+{
+    const struct postgres_job job = { send_read, take_read, saving, true, 0 };
+    int r;
+
+    clear(saving);
+    for (size_t i = 0; i < saving->stage.cell_count; i++)
+        put_texts(saving->columns, saving->stage.cells[i]);
+    r = complete(saving, "ttt");
+    return r < 0 ? r : det_postgres_run(store, &job, &saving->failure);
+}
+
+/* Writing. */
+
+static void put_cell(struct postgres_column *columns, const struct det_document_cell *cell)
+{
+    struct det_chain_bytes text = { cell->is_there ? cell->text : "", cell->size };
+
+    put_texts(columns, cell);
+    det_postgres_column_number(&columns[3], (int64_t)cell->sync);
+    det_postgres_column_number(&columns[4], (int64_t)cell->version);
+    det_postgres_column_number(&columns[5], cell->created_at);
+    det_postgres_column_bytes(&columns[6], text);
+    det_postgres_column_number(&columns[7], cell->updated_at);
+}
+
+static void put_change(struct postgres_column *columns, const struct det_document_changed *changed)
+{
+    put_texts(columns, changed->cell);
+    det_postgres_column_bytes(&columns[3], bytes_of(det_document_change_name(changed->change)));
+    det_postgres_column_number(&columns[4], (int64_t)changed->version);
+    det_postgres_column_bytes(
+        &columns[5], (struct det_chain_bytes){ changed->text, changed->size });
+}
+
+static void send_write(struct postgres_exchange *exchange, void *context)
+{
+    const struct saving *saving = context;
+
+    det_postgres_ask(exchange, POSTGRES_DOCUMENT_WRITE, &saving->parameters);
+}
+
+static int take_write(struct postgres_exchange *exchange, void *context)
+{
+    (void)context;
+    return PQntuples(exchange->results[0]) == 1 ? 0 : DET_ERR_BUSY;
+}
+
+/* DET_ERR_BUSY: somebody was faster. */
+static int write_cells(struct postgres_store *store, struct saving *saving)
+{
+    const struct det_document_stage *stage = &saving->stage;
+    const struct postgres_job job = { send_write, take_write, saving, false, 0 };
+    int r;
+
+    clear(saving);
+    det_postgres_add_number(&saving->parameters, (int64_t)saving->latest);
+    det_postgres_add_number(&saving->parameters, (int64_t)stage->change_count);
+    for (size_t i = 0; i < stage->cell_count; i++) {
+        if (stage->cells[i]->is_changed)
+            put_cell(saving->columns, stage->cells[i]);
+    }
+    for (size_t i = 0; i < stage->change_count; i++)
+        put_change(saving->columns + 8, &stage->changes[i]);
+    r = complete(saving, "tttnnntnttttnt");
+    det_postgres_add_number(&saving->parameters, (int64_t)stage->base);
+    return r < 0 ? r : det_postgres_run(store, &job, &saving->failure);
+}
+
+/* Saving. */
+
+static int explain(const struct saving *saving, int r, struct det_error *reterr)
+{
+    const char *text = saving->failure.text[0] ? saving->failure.text : det_error_text(r);
+
+    return det_error_set(reterr, r, "documents cannot be saved: %s", text);
+}
+
+/* Reads, decides and writes once. */
+static int try_save(
+    struct postgres_store *store, struct saving *saving, struct det_document_saved *ret,
+    struct det_error *reterr)
+{
+    int r;
+
+    r = read_cells(store, saving);
+    if (r < 0)
+        return explain(saving, r, reterr);
+    /* Times are the server's: 0 is now. */
+    r = det_document_stage_judge(&saving->stage, saving->latest, 0, reterr);
+    if (r < 0)
+        return r;
+    if (saving->stage.change_count)
+        r = write_cells(store, saving);
+    if (r < 0)
+        return explain(saving, r, reterr);
+    det_document_stage_answer(&saving->stage, ret);
+    return 0;
+}
+
+static int postgres_save(
+    struct det_store *base, const struct det_document_save *saves, size_t count,
+    struct det_document_saved *ret, struct det_error *reterr)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    det_time deadline = det_world_now(base->world, DET_CLOCK_MONOTONIC) + store->timeout;
+    struct saving saving = { 0 };
+    int r;
+
+    for (size_t i = 0; i < WRITE_COLUMNS; i++)
+        det_buffer_init(&saving.columns[i].bytes, base->allocator);
+    do {
+        r = det_document_stage_open(&saving.stage, base->allocator, saves, count, reterr);
+        if (r == 0 && store->is_read_only)
+            r = det_error_set(
+                reterr, DET_ERR_READ_ONLY,
+                "documents cannot be saved: it is open for reading only");
+        if (r == 0 && count)
+            r = try_save(store, &saving, ret, reterr);
+        det_document_stage_close(&saving.stage);
+    } while (r == DET_ERR_BUSY && det_world_now(base->world, DET_CLOCK_MONOTONIC) < deadline);
+    for (size_t i = 0; i < WRITE_COLUMNS; i++)
+        det_buffer_deinit(&saving.columns[i].bytes);
+    return r;
+}
+
+static int postgres_restore(
+    struct det_store *base, const struct det_document *document, uint64_t floor, bool *ret_is_new)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    det_time deadline = det_world_now(base->world, DET_CLOCK_MONOTONIC) + store->timeout;
+    struct saving saving = { 0 };
+    int r;
+
+    if (store->is_read_only)
+        return DET_ERR_READ_ONLY;
+    for (size_t i = 0; i < WRITE_COLUMNS; i++)
+        det_buffer_init(&saving.columns[i].bytes, base->allocator);
+    do {
+        r = det_document_stage_open_restored(&saving.stage, base->allocator, document, floor);
+        if (r == 0)
+            r = try_save(store, &saving, NULL, NULL);
+        *ret_is_new = r == 0 && det_document_stage_is_new(&saving.stage);
+        det_document_stage_close(&saving.stage);
+    } while (r == DET_ERR_BUSY && det_world_now(base->world, DET_CLOCK_MONOTONIC) < deadline);
+    for (size_t i = 0; i < WRITE_COLUMNS; i++)
+        det_buffer_deinit(&saving.columns[i].bytes);
+    return r;
+}
+
+/* Compacting. */
+
+struct compacting {
+    enum postgres_statement_id statement;
+    struct postgres_parameters parameters;
+    int64_t number; /* the answer */
+};
+
+static void send_compact(struct postgres_exchange *exchange, void *context)
+{
+    const struct compacting *compacting = context;
+
+    det_postgres_ask(exchange, compacting->statement, &compacting->parameters);
+}
+
+static int take_compact(struct postgres_exchange *exchange, void *context)
+{
+    if (PQntuples(exchange->results[0]) != 1)
+        return det_postgres_exchange_doubt(exchange);
+    ((struct compacting *)context)->number = det_postgres_number(exchange->results[0], 0, 0);
+    return 0;
+}
+
+static int64_t bounded(uint64_t number)
+{
+    return number < INT64_MAX ? (int64_t)number : INT64_MAX;
+}
+
+static int postgres_compact(
+    struct det_store *base, const struct det_document_keep *keep, uint64_t *ret)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    struct compacting old = { .statement = POSTGRES_DELTA_OLD };
+    struct compacting drop = { .statement = POSTGRES_DELTA_DROP };
+    const struct postgres_job ask = { send_compact, take_compact, &old, true, 0 };
+    const struct postgres_job job = { send_compact, take_compact, &drop, true, 0 };
+    int r;
+
+    *ret = 0;
+    if (store->is_read_only)
+        return DET_ERR_READ_ONLY;
+    det_postgres_add_number(&old.parameters, keep->since);
+    det_postgres_add_number(&old.parameters, bounded(keep->count_max));
+    det_postgres_add_number(&old.parameters, bounded(keep->bytes_max));
+    r = det_postgres_run(store, &ask, NULL);
+    if (r < 0 || old.number <= 0)
+        return r;
+    det_postgres_add_number(&drop.parameters, old.number);
+    det_postgres_add_number(&drop.parameters, DET_DELTAS_DROPPED_AT_ONCE);
+    /* Where two do this at once, each finds less than there is. */
+    do {
+        r = det_postgres_run(store, &job, NULL);
+        *ret += r == 0 ? (uint64_t)drop.number : 0;
+    } while (r == 0 && drop.number > 0);
+    return r;
+}
+
+const struct det_document_ops det_postgres_documents = {
+    .save = postgres_save,
+    .list = det_postgres_documents_list,
+    .deltas = det_postgres_documents_deltas,
+    .position = det_postgres_documents_position,
+    .compact = postgres_compact,
+    .restore = postgres_restore,
+};

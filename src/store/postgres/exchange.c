@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* postgres/exchange.c - a pipeline: statements, one Sync, and their answers.
+ *
+ *     Parse? Bind Execute  Parse? Bind Execute ... Sync          --> all in one go
+ *     <-- ParseComplete? rows CommandComplete ... ReadyForQuery      the commit is before this one
+ *
+ * All statements up to the Sync are one transaction, which the Sync commits. What is known when the
+ * answers stop is in `judge`: it is the whole knowledge of this driver about lost connections. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/text.h"
+#include "os/os.h"
+#include "store/postgres/postgres.h"
+
+/* Every parameter is binary. */
+#define ONES_8  1, 1, 1, 1, 1, 1, 1, 1
+#define ONES_64 ONES_8, ONES_8, ONES_8, ONES_8, ONES_8, ONES_8, ONES_8, ONES_8
+static const int binary[] = { ONES_64, ONES_64, ONES_64, ONES_64 };
+
+void det_postgres_exchange_init(
+    struct postgres_exchange *exchange, struct postgres_connection *connection)
+{
+    memset(exchange, 0, sizeof *exchange);
+    exchange->connection = connection;
+}
+
+void det_postgres_exchange_deinit(struct postgres_exchange *exchange)
+{
+    for (unsigned i = 0; i < exchange->result_count; i++)
+        PQclear(exchange->results[i]);
+    exchange->result_count = 0;
+}
+
+static bool is_prepared(const struct postgres_connection *connection, unsigned slot)
+{
+    return connection->prepared[slot / 8] >> (slot % 8) & 1;
+}
+
+static void keep_prepared(struct postgres_connection *connection, unsigned slot)
+{
+    connection->prepared[slot / 8] |= (uint8_t)(1u << (slot % 8));
+}
+
+static bool prepare(
+    struct postgres_exchange *exchange, const struct postgres_statement *statement,
+    const char *name)
+{
+    if (is_prepared(exchange->connection, statement->slot))
+        return true;
+    for (unsigned i = 0; i < exchange->slot_count; i++) {
+        if (exchange->slots[i] == statement->slot)
+            return true;
+    }
+    if (!PQsendPrepare(exchange->connection->pq, name, statement->text, 0, NULL))
+        return false;
+    exchange->slots[exchange->slot_count++] = statement->slot;
+    exchange->silent |= (uint64_t)1 << exchange->expected++;
+    return true;
+}
+
+static void send_one(
+    struct postgres_exchange *exchange, const struct postgres_statement *statement,
+    const struct postgres_values *values)
+{
+    PGconn *pq = exchange->connection->pq;
+    bool ok;
+
+    det_assert(exchange->expected + 2 <= POSTGRES_RESULTS_MAX);
+    det_assert(values->count <= (int)(sizeof binary / sizeof binary[0]));
+    if (exchange->is_broken)
+        return;
+    if (exchange->connection->store->url.is_pooled || statement->slot == UINT_MAX) {
+        ok = PQsendQueryParams(
+            pq, statement->text, values->count, NULL, values->values, values->lengths, binary, 1);
+    } else {
+        char name[16];
+
+        snprintf(name, sizeof name, "d%u", statement->slot);
+        ok = prepare(exchange, statement, name) &&
+             PQsendQueryPrepared(
+                 pq, name, values->count, values->values, values->lengths, binary, 1);
+    }
+    exchange->expected++;
+    exchange->is_broken = !ok;
+}
+
+/* Through a pooler, each transaction says what a session would have said. */
+static void send_prologue(struct postgres_exchange *exchange)
+{
+    const struct postgres_store *store = exchange->connection->store;
+    const char *const value = store->url.timeout_ms;
+    const int length = (int)strlen(value);
+    const struct postgres_values values = { 1, &value, &length };
+
+    exchange->silent |= (uint64_t)1 << exchange->expected;
+    send_one(exchange, &store->statements[POSTGRES_PROLOGUE], &values);
+}
+
+void det_postgres_exchange_send(
+    struct postgres_exchange *exchange, const struct postgres_statement *statement,
+    const struct postgres_values *values)
+{
+    static const struct postgres_values none;
+    const struct postgres_store *store = exchange->connection->store;
+    bool is_first = exchange->expected == 0 && store->url.is_pooled &&
+                    PQtransactionStatus(exchange->connection->pq) == PQTRANS_IDLE;
+    /* What kind of transaction it is must be said before anything else. */
+    bool is_begin = statement == &store->statements[POSTGRES_BEGIN_READING] ||
+                    statement == &store->statements[POSTGRES_BEGIN_WRITING];
+
+    if (is_first && !is_begin)
+        send_prologue(exchange);
+    send_one(exchange, statement, values ? values : &none);
+    if (is_first && is_begin)
+        send_prologue(exchange);
+}
+
+/* Until libpq has an answer that it can give without waiting. `is_flushed` is also set when it is
+ * not known: while it is not, the Sync is still here. */
+static int await(struct postgres_connection *connection, bool *is_flushed, det_time deadline)
+{
+    PGconn *pq = connection->pq;
+    int r;
+
+    for (;;) {
+        if (!*is_flushed) {
+            r = PQflush(pq);
+            if (r < 0)
+                return DET_ERR_IO;
+            *is_flushed = r == 0;
+        }
+        if (!PQisBusy(pq))
+            return 0;
+        r = det_postgres_wait(connection, !*is_flushed, deadline);
+        if (r < 0)
+            return r;
+        if (!PQconsumeInput(pq)) {
+            /* It sends what is left before it reads, and does not say which of the two failed: so
+             * the Sync may have gone out. */
+            *is_flushed = true;
+            return DET_ERR_IO;
+        }
+    }
+}
+
+/* "permission denied for schema detent" does not say to whom. */
+static void name_user(struct postgres_exchange *exchange)
+{
+    struct postgres_failure *failure = &exchange->failure;
+    size_t used = strlen(failure->text);
+
+    if (strcmp(failure->sqlstate, "42501") == 0)
+        snprintf(
+            failure->text + used, sizeof failure->text - used, "; user %s has no right to that",
+            PQuser(exchange->connection->pq));
+}
+
+/* The first error counts: what follows it is its consequence. */
+static void note_error(struct postgres_exchange *exchange, const PGresult *result)
+{
+    const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+
+    if (exchange->failure.action != POSTGRES_DONE || !sqlstate)
+        return;
+    det_postgres_failure_of(sqlstate, &exchange->failure);
+    if (message)
+        det_postgres_url_scrub(
+            &exchange->connection->store->url, message, exchange->failure.text,
+            sizeof exchange->failure.text);
+    name_user(exchange);
+}
+
+/* All values are asked for in binary form, and the server says how many rows there were. */
+static bool is_whole(PGresult *result)
+{
+    char count[16];
+    int i = 0;
+
+    if (PQresultStatus(result) != PGRES_TUPLES_OK)
+        return true;
+    snprintf(count, sizeof count, "%d", PQntuples(result));
+    while (i < PQnfields(result) && PQfformat(result, i) == 1)
+        i++;
+    return i == PQnfields(result) && strcmp(PQcmdTuples(result), count) == 0;
+}
+
+static void note_result(struct postgres_exchange *exchange, PGresult *result)
+{
+    bool is_silent;
+
+    if (exchange->completed == exchange->expected || !is_whole(result)) {
+        exchange->is_rubbish = true;
+        PQclear(result);
+        return;
+    }
+    is_silent = exchange->silent >> exchange->completed & 1;
+    exchange->completed++;
+    /* What is prepared stays so, whatever becomes of the transaction. */
+    if (is_silent && exchange->prepared_count < exchange->slot_count)
+        keep_prepared(exchange->connection, exchange->slots[exchange->prepared_count++]);
+    if (is_silent)
+        PQclear(result);
+    else
+        exchange->results[exchange->result_count++] = result;
+}
+
+/* Takes answers until that of the Sync: 1; 0: there is none any more; or an error of waiting, which
+ * may be that it must stop. A NULL ends the answers to one statement; two of them, all. */
+static int collect(struct postgres_exchange *exchange, bool *is_flushed, det_time deadline)
+{
+    PGconn *pq = exchange->connection->pq;
+    bool was_null = false;
+    int r;
+
+    for (;;) {
+        PGresult *result;
+        ExecStatusType status;
+
+        r = await(exchange->connection, is_flushed, deadline);
+        /* Of one that is not lost, libpq would wait for more itself, and without an end. */
+        if (r < 0 && PQstatus(pq) != CONNECTION_BAD)
+            return r;
+        result = PQgetResult(pq);
+        if (!result) {
+            if (PQstatus(pq) == CONNECTION_BAD || was_null)
+                return 0;
+            was_null = true;
+            continue;
+        }
+        was_null = false;
+        status = PQresultStatus(result);
+        if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
+            note_result(exchange, result);
+            continue;
+        }
+        if (status != PGRES_PIPELINE_ABORTED && status != PGRES_PIPELINE_SYNC)
+            note_error(exchange, result);
+        PQclear(result);
+        if (status == PGRES_PIPELINE_SYNC)
+            return 1;
+    }
+}
+
+static void fail(
+    struct postgres_exchange *exchange, enum postgres_action action, int result, const char *text)
+{
+    exchange->failure = (struct postgres_failure){ .action = action, .result = result };
+    (void)det_text_copy(exchange->failure.text, sizeof exchange->failure.text, text);
+}
+
+/* The connection is lost, or we wait no more. If not all was handed over, the Sync was not, and the
+ * server has undone what it had begun. If the server itself said why before the last statement was
+ * complete, it did not come to the Sync either. Otherwise nobody knows. */
+static void judge(struct postgres_exchange *exchange, int r, bool is_flushed)
+{
+    bool is_over = exchange->failure.action != POSTGRES_DONE &&
+                   exchange->failure.action != POSTGRES_UNKNOWN &&
+                   exchange->completed < exchange->expected;
+    const char *why = PQerrorMessage(exchange->connection->pq);
+    char said[POSTGRES_TEXT_MAX];
+    int result = r == DET_ERR_TIMEOUT || r == DET_ERR_CANCELLED ? r : DET_ERR_IO;
+
+    if (is_over) {
+        exchange->failure.action = POSTGRES_RECONNECT;
+        return;
+    }
+    if (r < 0 && r != DET_ERR_IO)
+        why = r == DET_ERR_TIMEOUT ? "the server did not answer in time" : det_error_text(r);
+    det_postgres_url_scrub(&exchange->connection->store->url, why, said, sizeof said);
+    fail(exchange, is_flushed ? POSTGRES_UNKNOWN : POSTGRES_RECONNECT, result, said);
+}
+
+int det_postgres_exchange_doubt(struct postgres_exchange *exchange)
+{
+    fail(exchange, POSTGRES_UNKNOWN, DET_ERR_IO, "the answer of the server makes no sense");
+    det_postgres_disconnect(exchange->connection);
+    return DET_ERR_IO;
+}
+
+void det_postgres_exchange_finish(struct postgres_exchange *exchange, det_time deadline)
+{
+    bool is_flushed = false;
+    int r;
+
+    if (exchange->is_broken || !PQpipelineSync(exchange->connection->pq)) {
+        fail(exchange, POSTGRES_RECONNECT, DET_ERR_IO, "libpq takes no more statements");
+        det_postgres_disconnect(exchange->connection);
+        return;
+    }
+    r = collect(exchange, &is_flushed, deadline);
+    if (r == 1) {
+        bool is_done = exchange->failure.action == POSTGRES_DONE;
+
+        if (exchange->is_rubbish || (is_done && exchange->completed != exchange->expected))
+            (void)det_postgres_exchange_doubt(exchange);
+        else if (exchange->failure.action == POSTGRES_RECONNECT)
+            det_postgres_disconnect(exchange->connection);
+        return;
+    }
+    judge(exchange, r, is_flushed);
+    det_postgres_disconnect(exchange->connection);
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* postgres/keep.c - keeping a store: pruning, which machines there are, and a check of everything.
+ *
+ * The check walks the heads and the events side by side, both in the order of the keys, in one
+ * transaction that sees one moment, and holds no more than a page of each. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "os/os.h"
+#include "store/document.h"
+#include "store/postgres/postgres.h"
+#include "store/row.h"
+
+#define PAGE_ROWS 512
+
+struct pruning {
+    int64_t key;
+    uint64_t sequence, ret;
+    det_time answers_before;
+};
+
+static void send_pruning(struct postgres_exchange *exchange, void *context)
+{
+    const struct pruning *pruning = context;
+    struct postgres_parameters events = { 0 }, answers = { 0 };
+
+    det_postgres_add_number(&events, pruning->key);
+    det_postgres_add_number(&events, (int64_t)pruning->sequence);
+    det_postgres_add_number(&answers, pruning->key);
+    det_postgres_add_number(&answers, pruning->answers_before);
+    det_postgres_ask(exchange, POSTGRES_PRUNE_EVENTS, &events);
+    det_postgres_ask(exchange, POSTGRES_PRUNE_ANSWERS, &answers);
+}
+
+static int take_pruning(struct postgres_exchange *exchange, void *context)
+{
+    struct pruning *pruning = context;
+
+    pruning->ret = (uint64_t)det_postgres_number(exchange->results[0], 0, 0);
+    return 0;
+}
+
+int det_postgres_prune(
+    struct det_store *base, struct det_store_instance *instance, uint64_t sequence,
+    det_time answers_before, uint64_t *ret)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    struct pruning pruning = { postgres_instance_of(instance)->key, sequence, 0, answers_before };
+    const struct postgres_job job = { send_pruning, take_pruning, &pruning, true, 0 };
+    int r;
+
+    if (store->is_read_only)
+        return DET_ERR_READ_ONLY;
+    if (sequence > INT64_MAX)
+        pruning.sequence = INT64_MAX;
+    r = det_postgres_run(store, &job, NULL);
+    if (r == 0)
+        *ret = pruning.ret;
+    return r;
+}
+
+static void send_machines(struct postgres_exchange *exchange, void *context)
+{
+    (void)context;
+    det_postgres_ask(exchange, POSTGRES_MACHINES, NULL);
+}
+
+static int take_machines(struct postgres_exchange *exchange, void *context)
+{
+    *(PGresult **)context = exchange->results[0];
+    exchange->results[0] = NULL;
+    return 0;
+}
+
+int det_postgres_machines(
+    struct det_store *store,
+    int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
+    void *context)
+{
+    PGresult *rows = NULL;
+    const struct postgres_job job = { send_machines, take_machines, &rows, true, 0 };
+    int r;
+
+    r = det_postgres_run(postgres_store_of(store), &job, NULL);
+    for (int i = 0; r == 0 && i < PQntuples(rows); i++)
+        r = !det_postgres_bool(rows, i, 3)
+                ? DET_ERR_CORRUPT
+                : visit(
+                      context, det_postgres_text(rows, i, 0),
+                      (uint32_t)det_postgres_number(rows, i, 1), det_postgres_text(rows, i, 2));
+    PQclear(rows);
+    return r;
+}
+
+struct checking {
+    struct postgres_session session;
+    int (*visit)(void *context, const struct det_store_finding *row);
+    void (*progress)(void *context, uint64_t done, uint64_t total);
+    void *context;
+    PGresult *heads, *events;
+    int event; /* the next row of `events` */
+    int64_t last_key;
+    int64_t event_key, event_sequence; /* of the last event that was read */
+    uint64_t done, total;
+};
+
+/* Columns of CHECK_HEADS, and where the snapshot's begin. */
+enum { OF_HEAD = 3, OF_SNAPSHOT = 16, HAS_SNAPSHOT = 15, HEAD_CHECKSUM = 14, MOVED = 11 };
+/* And those of the start. */
+enum { OF_START = 30 };
+
+static int find(struct checking *checking, int row, uint64_t sequence, const char *text)
+{
+    const struct det_store_finding finding = {
+        .machine = row < 0 ? NULL : det_postgres_text(checking->heads, row, 1),
+        .id = row < 0 ? NULL : det_postgres_text(checking->heads, row, 2),
+        .sequence = sequence,
+        .text = text,
+    };
+
+    return checking->visit(checking->context, &finding);
+}
+
+struct det_chain_head det_postgres_head_read(const PGresult *rows, int row, int first)
+{
+    struct det_chain_head head = {
+        .machine = det_postgres_text(rows, row, 1),
+        .id = det_postgres_text(rows, row, 2),
+        .version = (uint64_t)det_postgres_number(rows, row, first),
+        .state = det_postgres_text(rows, row, first + 1),
+        .sequence = (uint64_t)det_postgres_number(rows, row, first + 2),
+        .visit = (uint64_t)det_postgres_number(rows, row, first + 3),
+        .transitions = (uint64_t)det_postgres_number(rows, row, first + 4),
+        .started_at = det_postgres_number(rows, row, first + 5),
+        .moved_at = det_postgres_number(rows, row, first + 6),
+        .is_stopped = det_postgres_bool(rows, row, first + 7),
+        .reason = det_postgres_text(rows, row, first + 8),
+        .data = det_postgres_bytes(rows, row, first + 9),
+    };
+    struct det_chain_bytes hash = det_postgres_bytes(rows, row, first + 10);
+
+    if (hash.data && hash.size == sizeof head.hash.bytes)
+        memcpy(head.hash.bytes, hash.data, sizeof head.hash.bytes);
+    return head;
+}
+
+static int check_head(struct checking *checking, int row, const struct det_chain_head *head)
+{
+    if (det_chain_head_checksum(head) ==
+        (uint64_t)det_postgres_number(checking->heads, row, HEAD_CHECKSUM))
+        return 0;
+    return find(checking, row, 0, "the head is damaged: its checksum does not match");
+}
+
+static int check_snapshot(struct checking *checking, int row, struct det_chain_head *ret)
+{
+    const PGresult *rows = checking->heads;
+
+    *ret = det_postgres_head_read(rows, row, OF_SNAPSHOT);
+    if (det_chain_snapshot_checksum(
+            ret, det_postgres_text(rows, row, OF_SNAPSHOT + 12),
+            det_postgres_number(rows, row, OF_SNAPSHOT + 13)) ==
+        (uint64_t)det_postgres_number(rows, row, OF_SNAPSHOT + MOVED))
+        return 0;
+    ret->sequence = 0;
+    return find(checking, row, 0, "the snapshot is damaged: its checksum does not match");
+}
+
+static int next_events(struct checking *checking)
+{
+    struct postgres_parameters parameters = { 0 };
+
+    checking->event = 0;
+    det_postgres_add_number(&parameters, checking->event_key);
+    det_postgres_add_number(&parameters, checking->event_sequence);
+    det_postgres_add_number(&parameters, checking->last_key);
+    det_postgres_add_number(&parameters, PAGE_ROWS);
+    return det_postgres_session_ask(
+        &checking->session, POSTGRES_CHECK_EVENTS, &parameters, &checking->events);
+}
+
+/* The next event of an instance: 1; 0: there is none. Those without an instance are passed by. */
+static int next_event(struct checking *checking, int64_t key)
+{
+    int r;
+
+    for (;;) {
+        if (!checking->events || checking->event == PQntuples(checking->events)) {
+            if (checking->events && PQntuples(checking->events) < PAGE_ROWS)
+                return 0;
+            r = next_events(checking);
+            if (r < 0)
+                return r;
+            if (PQntuples(checking->events) == 0)
+                return 0;
+        }
+        if (det_postgres_number(checking->events, checking->event, 0) > key)
+            return 0;
+        checking->event_key = det_postgres_number(checking->events, checking->event, 0);
+        checking->event_sequence = det_postgres_number(checking->events, checking->event, 1);
+        checking->event++;
+        if (checking->event_key == key)
+            return 1;
+    }
+}
+
+static struct det_chain_event read_event(
+    const struct checking *checking, const struct det_chain_head *head)
+{
+    const PGresult *rows = checking->events;
+    int row = checking->event - 1;
+
+    return (struct det_chain_event){
+        .machine = head->machine,
+        .id = head->id,
+        .sequence = (uint64_t)det_postgres_number(rows, row, 1),
+        .version = (uint64_t)det_postgres_number(rows, row, 2),
+        .visit = (uint64_t)det_postgres_number(rows, row, 3),
+        .from = det_postgres_text(rows, row, 4),
+        .to = det_postgres_text(rows, row, 5),
+        .event = det_postgres_text(rows, row, 6),
+        .outcome = det_postgres_text(rows, row, 7),
+        .choice = (uint64_t)det_postgres_number(rows, row, 8),
+        .is_timeout = det_postgres_bool(rows, row, 9),
+        .at = det_postgres_number(rows, row, 10),
+        .event_id = det_postgres_text(rows, row, 11),
+        .cause = det_postgres_text(rows, row, 12),
+        .payload = det_postgres_bytes(rows, row, 13),
+    };
+}
+
+/* How far the chain of an instance was followed. */
+struct chain {
+    struct det_chain_hash hash;
+    uint64_t sequence;
+    bool is_begun;
+    bool is_known; /* the hash is that of this sequence */
+};
+
+static int check_link(
+    struct checking *checking, int row, const struct det_chain_head *head, struct chain *chain)
+{
+    struct det_chain_event event = read_event(checking, head);
+    struct det_chain_bytes stored = det_postgres_bytes(checking->events, checking->event - 1, 14);
+    struct det_chain_hash hash;
+    int r = 0;
+
+    if (chain->is_known && event.sequence != chain->sequence + 1) {
+        r = find(checking, row, event.sequence, "events before this one are missing");
+    } else if (chain->is_known) {
+        hash = det_chain_next(&chain->hash, &event);
+        if (stored.size != sizeof hash.bytes || memcmp(hash.bytes, stored.data, stored.size) != 0)
+            r = find(
+                checking, row, event.sequence,
+                event.sequence == 1
+                    ? "the event, or the start before it, was changed: its hash does not match"
+                    : "the event, or the one before it, was changed: its hash does not match");
+    }
+    /* From here on it is followed by what is stored, so that one damage is told once. */
+    chain->is_known = stored.size == sizeof chain->hash.bytes;
+    if (chain->is_known)
+        memcpy(chain->hash.bytes, stored.data, stored.size);
+    chain->sequence = event.sequence;
+    return r;
+}
+
+static struct det_chain_hash start_hash(
+    const struct checking *checking, int row, const struct det_chain_head *head)
+{
+    const PGresult *rows = checking->heads;
+    struct det_chain_start start = { head->machine, head->id, .at = head->started_at };
+
+    if (det_postgres_text(rows, row, OF_START + 1)) {
+        start.version = (uint64_t)det_postgres_number(rows, row, OF_START);
+        start.state = det_postgres_text(rows, row, OF_START + 1);
+        start.data = det_postgres_bytes(rows, row, OF_START + 2);
+        start.at = det_postgres_number(rows, row, OF_START + 3);
+    }
+    return det_chain_start(&start);
+}
+
+/* What the chain begins with: the start, or the snapshot where the events before it are gone. The
+ * last one must be the head's. */
+static int check_chain(
+    struct checking *checking, int row, const struct det_chain_head *head,
+    const struct det_chain_head *snapshot)
+{
+    int64_t key = det_postgres_number(checking->heads, row, 0);
+    uint64_t covered = snapshot ? snapshot->sequence : 0;
+    struct chain chain = { 0 };
+    int r;
+
+    while ((r = next_event(checking, key)) == 1) {
+        uint64_t first = chain.is_begun ? 0 : (uint64_t)checking->event_sequence;
+
+        if (first == 1)
+            chain.hash = start_hash(checking, row, head);
+        else if (first > 1 && first == covered + 1)
+            chain = (struct chain){ .hash = snapshot->hash, .sequence = covered };
+        chain.is_known = chain.is_begun ? chain.is_known : first == 1 || first == covered + 1;
+        if (first > covered + 1) {
+            r = find(
+                checking, row, first,
+                "events before this one are missing, and no snapshot covers them");
+            if (r != 0)
+                return r;
+        }
+        chain.is_begun = true;
+        r = check_link(checking, row, head, &chain);
+        if (r != 0)
+            return r;
+    }
+    if (r < 0)
+        return r;
+    if ((chain.is_begun ? chain.sequence : covered) != head->sequence)
+        return find(checking, row, head->sequence, "events up to the head are missing");
+    if (!chain.is_begun && head->sequence == 0)
+        chain = (struct chain){ .hash = start_hash(checking, row, head), .is_begun = true };
+    if (chain.is_begun && memcmp(chain.hash.bytes, head->hash.bytes, sizeof head->hash.bytes) != 0)
+        return find(
+            checking, row, head->sequence,
+            head->sequence ? "the hash of the head is not that of the last event"
+                           : "the hash of the head is not that of its start");
+    return 0;
+}
+
+static int check_instance(struct checking *checking, int row)
+{
+    struct det_chain_head head = det_postgres_head_read(checking->heads, row, OF_HEAD), snapshot;
+    bool has_snapshot = det_postgres_bool(checking->heads, row, HAS_SNAPSHOT);
+    int r;
+
+    r = check_head(checking, row, &head);
+    if (r == 0 && has_snapshot)
+        r = check_snapshot(checking, row, &snapshot);
+    if (r == 0)
+        r = check_chain(checking, row, &head, has_snapshot && snapshot.sequence ? &snapshot : NULL);
+    checking->done++;
+    return r;
+}
+
+static int check_page(struct checking *checking, int *ret_count)
+{
+    struct postgres_parameters parameters = { 0 };
+    int r;
+
+    det_postgres_add_number(&parameters, checking->last_key);
+    det_postgres_add_number(&parameters, PAGE_ROWS);
+    r = det_postgres_session_ask(
+        &checking->session, POSTGRES_CHECK_HEADS, &parameters, &checking->heads);
+    if (r < 0)
+        return r;
+    *ret_count = PQntuples(checking->heads);
+    if (*ret_count == 0)
+        return 0;
+    checking->last_key = det_postgres_number(checking->heads, *ret_count - 1, 0);
+    /* A page of events that ended with the last page of heads is read again, from there. */
+    PQclear(checking->events);
+    checking->events = NULL;
+    for (int i = 0; r == 0 && i < *ret_count; i++)
+        r = check_instance(checking, i);
+    if (checking->progress)
+        checking->progress(checking->context, checking->done, checking->total);
+    return r;
+}
+
+static int check_orphans(struct checking *checking)
+{
+    PGresult *rows = NULL;
+    char text[128];
+    int r;
+
+    r = det_postgres_session_ask(&checking->session, POSTGRES_CHECK_ORPHANS, NULL, &rows);
+    for (int i = 0; r == 0 && i < PQntuples(rows); i++) {
+        int64_t count = det_postgres_number(rows, i, 1);
+
+        snprintf(
+            text, sizeof text, "%lld row%s of the table %s %s to no instance", (long long)count,
+            det_plural((uint64_t)count), det_postgres_text(rows, i, 0),
+            count == 1 ? "belongs" : "belong");
+        r = find(checking, -1, 0, text);
+    }
+    PQclear(rows);
+    return r;
+}
+
+/* Rows that have a checksum of their own. */
+static int check_rows(struct checking *checking)
+{
+    PGresult *rows = NULL;
+    char text[512];
+    int r;
+
+    r = det_postgres_session_ask(&checking->session, POSTGRES_CHECK_ROWS, NULL, &rows);
+    for (int i = 0; r == 0 && i < PQntuples(rows); i++) {
+        const struct det_store_finding finding = {
+            .machine = det_postgres_text(rows, i, 1),
+            .id = det_postgres_text(rows, i, 2),
+            .text = text,
+        };
+
+        snprintf(
+            text, sizeof text, "the %s \"%s\" does not match its checksum",
+            det_postgres_text(rows, i, 0), det_postgres_text(rows, i, 3));
+        r = checking->visit(checking->context, &finding);
+    }
+    PQclear(rows);
+    return r;
+}
+
+static int check_all(struct checking *checking)
+{
+    PGresult *count = NULL;
+    int r, rows = 1;
+
+    r = det_postgres_session_ask(&checking->session, POSTGRES_BEGIN_READING, NULL, NULL);
+    if (r == 0)
+        r = det_postgres_session_ask(&checking->session, POSTGRES_SCAN, NULL, NULL);
+    if (r == 0)
+        r = det_postgres_session_ask(&checking->session, POSTGRES_CHECK_COUNT, NULL, &count);
+    if (r == 0)
+        checking->total = (uint64_t)det_postgres_number(count, 0, 0);
+    PQclear(count);
+    while (r == 0 && rows > 0)
+        r = check_page(checking, &rows);
+    if (r == 0)
+        r = check_rows(checking);
+    if (r == 0)
+        r = check_orphans(checking);
+    if (r == 0)
+        r = det_postgres_session_ask(&checking->session, POSTGRES_END_READING, NULL, NULL);
+    PQclear(checking->heads);
+    PQclear(checking->events);
+    return r;
+}
+
+int det_postgres_check(
+    struct det_store *base, int (*visit)(void *context, const struct det_store_finding *row),
+    void (*progress)(void *context, uint64_t done, uint64_t total), void *context)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    struct checking checking = { .visit = visit,
+                                 .progress = progress,
+                                 .context = context,
+                                 .last_key = INT64_MIN,
+                                 .event_key = INT64_MIN };
+    int r;
+
+    r = det_postgres_session_open(&checking.session, store);
+    if (r < 0)
+        return r;
+    r = check_all(&checking);
+    det_postgres_session_close(&checking.session);
+    return r != 0 ? r : det_documents_check(base, visit, context);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* postgres/lease.c - leases by name and locks of instances: one statement for each verb, which
+ * answers how it stands afterwards whether it changed anything or not. The server's clock decides.
+ *
+ * An acquisition whose outcome is not known is not tried again: it would find itself in its own
+ * way, and could not know that it is itself. It lapses like that of a holder who died. */
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/text.h"
+#include "store/postgres/postgres.h"
+
+/* How often somebody else may be first in a moment. */
+#define ATTEMPTS_MAX 5
+
+struct leasing {
+    const struct det_machine *machine; /* NULL: a lease by name */
+    const struct det_store_lease_change *change;
+    struct det_store_lease *ret;
+};
+
+static enum postgres_statement_id statement_of(const struct leasing *leasing)
+{
+    bool is_lock = leasing->machine != NULL;
+
+    switch (leasing->change->verb) {
+    case DET_LEASE_ACQUIRE:
+        return is_lock ? POSTGRES_LOCK_ACQUIRE : POSTGRES_LEASE_ACQUIRE;
+    case DET_LEASE_RENEW:
+        return is_lock ? POSTGRES_LOCK_RENEW : POSTGRES_LEASE_RENEW;
+    case DET_LEASE_RELEASE:
+        return is_lock ? POSTGRES_LOCK_RELEASE : POSTGRES_LEASE_RELEASE;
+    case DET_LEASE_LOOK:
+        break;
+    }
+    return is_lock ? POSTGRES_LOCK_LOOK : POSTGRES_LEASE_LOOK;
+}
+
+static void send_leasing(struct postgres_exchange *exchange, void *context)
+{
+    const struct leasing *leasing = context;
+    const struct det_store_lease_change *change = leasing->change;
+    struct postgres_parameters parameters = { 0 };
+
+    if (leasing->machine)
+        det_postgres_add_text(&parameters, leasing->machine->name);
+    det_postgres_add_text(&parameters, change->name);
+    switch (change->verb) {
+    case DET_LEASE_ACQUIRE:
+        det_postgres_add_text(&parameters, change->owner);
+        det_postgres_add_number(&parameters, change->span);
+        break;
+    case DET_LEASE_RENEW:
+        det_postgres_add_number(&parameters, (int64_t)change->token);
+        det_postgres_add_number(&parameters, change->span);
+        break;
+    case DET_LEASE_RELEASE:
+        det_postgres_add_number(&parameters, (int64_t)change->token);
+        det_postgres_add_text(&parameters, exchange->connection->store->channel);
+        break;
+    case DET_LEASE_LOOK:
+        break;
+    }
+    det_postgres_ask(exchange, statement_of(leasing), &parameters);
+    /* A node that begins leaves no more rows than it finds of nodes that live. */
+    if (!leasing->machine && change->verb == DET_LEASE_ACQUIRE &&
+        strncmp(change->name, "node/", strlen("node/")) == 0)
+        det_postgres_ask(exchange, POSTGRES_LEASE_FORGET_NODES, NULL);
+}
+
+static int verdict(const struct leasing *leasing, bool is_changed)
+{
+    if (is_changed)
+        return 0;
+    return leasing->change->verb == DET_LEASE_ACQUIRE ? DET_ERR_LOCKED : DET_ERR_LOCK_LOST;
+}
+
+static int take_leasing(struct postgres_exchange *exchange, void *context)
+{
+    const struct leasing *leasing = context;
+    const PGresult *row = exchange->results[0];
+    det_time now;
+
+    *leasing->ret = (struct det_store_lease){ 0 };
+    if (PQntuples(row) == 0) {
+        if (leasing->machine)
+            return DET_ERR_NOT_FOUND;
+        /* There never was one; or somebody was first, whom this statement did not see yet. */
+        return leasing->change->verb == DET_LEASE_ACQUIRE
+                   ? DET_ERR_BUSY
+                   : verdict(leasing, leasing->change->verb == DET_LEASE_LOOK);
+    }
+    now = det_postgres_number(row, 0, 5);
+    det_postgres_clock(exchange->connection->store, now);
+    leasing->ret->token = (uint64_t)det_postgres_number(row, 0, 1);
+    leasing->ret->expires_at = det_postgres_number(row, 0, 3);
+    leasing->ret->sequence = leasing->machine ? (uint64_t)det_postgres_number(row, 0, 4) : 0;
+    if (leasing->ret->expires_at > now && det_postgres_text(row, 0, 2))
+        (void)det_text_copy(
+            leasing->ret->owner, sizeof leasing->ret->owner, det_postgres_text(row, 0, 2));
+    return verdict(leasing, det_postgres_bool(row, 0, 0));
+}
+
+/* A statement that waited for another one finds the lock taken, but still sees it as it was before
+ * that: so who has it is asked for. DET_ERR_BUSY: nobody any more. */
+static int find_holder(struct postgres_store *store, const struct leasing *leasing)
+{
+    const struct det_store_lease_change look = { .verb = DET_LEASE_LOOK,
+                                                 .name = leasing->change->name };
+    struct leasing looking = { leasing->machine, &look, leasing->ret };
+    const struct postgres_job job = { send_leasing, take_leasing, &looking, true, 0 };
+    int r;
+
+    r = det_postgres_run(store, &job, NULL);
+    if (r < 0)
+        return r;
+    return leasing->ret->owner[0] ? DET_ERR_LOCKED : DET_ERR_BUSY;
+}
+
+static int run(struct postgres_store *store, struct leasing *leasing)
+{
+    const struct det_store_lease_change *change = leasing->change;
+    const struct postgres_job job = { send_leasing, take_leasing, leasing,
+                                      change->verb != DET_LEASE_ACQUIRE, 0 };
+    int r = DET_ERR_BUSY;
+
+    det_assert(change->verb != DET_LEASE_ACQUIRE || strlen(change->owner) <= DET_OWNER_MAX);
+    if (store->is_read_only && change->verb != DET_LEASE_LOOK)
+        return DET_ERR_READ_ONLY;
+    /* The one who was first is seen the next time. */
+    for (int i = 0; r == DET_ERR_BUSY && i < ATTEMPTS_MAX; i++) {
+        r = det_postgres_run(store, &job, NULL);
+        if (r == DET_ERR_LOCKED && !leasing->ret->owner[0])
+            r = find_holder(store, leasing);
+    }
+    return r;
+}
+
+static void send_nodes(struct postgres_exchange *exchange, void *context)
+{
+    struct postgres_parameters parameters = { 0 };
+
+    (void)context;
+    det_postgres_add_text(&parameters, exchange->connection->store->store.owner);
+    det_postgres_ask(exchange, POSTGRES_RENAME_NODES, &parameters);
+}
+
+static int take_nodes(struct postgres_exchange *exchange, void *context)
+{
+    *(uint64_t *)context = (uint64_t)det_postgres_number(exchange->results[0], 0, 0);
+    return 0;
+}
+
+/* NOLINTNEXTLINE(readability-non-const-parameter): written by take_nodes() */
+int det_postgres_nodes(struct det_store *store, uint64_t *ret)
+{
+    const struct postgres_job job = { send_nodes, take_nodes, ret, true, 0 };
+
+    return det_postgres_run(postgres_store_of(store), &job, NULL);
+}
+
+int det_postgres_lease(
+    struct det_store *store, const struct det_store_lease_change *change,
+    struct det_store_lease *ret)
+{
+    struct leasing leasing = { NULL, change, ret };
+
+    return run(postgres_store_of(store), &leasing);
+}
+
+int det_postgres_lock(
+    struct det_store *store, const struct det_machine *machine,
+    const struct det_store_lease_change *change, struct det_store_lease *ret)
+{
+    struct leasing leasing = { machine, change, ret };
+
+    return run(postgres_store_of(store), &leasing);
+}

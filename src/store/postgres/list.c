@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* postgres/list.c - going through many rows: events of an instance, instances of a machine, what is
+ * due; and taking over what others have left.
+ *
+ * Pages are read whole, and visited when the connection is free again: no transaction stays open
+ * while user code runs. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "os/os.h"
+#include "store/log.h"
+#include "store/postgres/postgres.h"
+#include "store/row.h"
+
+#define PAGE_ROWS 1024
+/* Between two looks for event ids that may be forgotten. */
+#define FORGET_INTERVAL DET_MINUTE
+
+/* A statement whose one result is taken along. */
+struct page {
+    enum postgres_statement_id id;
+    struct postgres_parameters parameters;
+    PGresult *result;
+};
+
+static void send_page(struct postgres_exchange *exchange, void *context)
+{
+    const struct page *page = context;
+
+    det_postgres_ask(exchange, page->id, &page->parameters);
+}
+
+static int take_page(struct postgres_exchange *exchange, void *context)
+{
+    struct page *page = context;
+
+    page->result = exchange->results[0];
+    exchange->results[0] = NULL;
+    return 0;
+}
+
+static int read_page(struct postgres_store *store, struct page *page)
+{
+    const struct postgres_job job = { send_page, take_page, page, true, 0 };
+
+    page->result = NULL;
+    return det_postgres_run(store, &job, NULL);
+}
+
+/* A name of the event, as it is today. */
+static const char *name_of(
+    const struct postgres_store *store, const struct det_machine *machine, enum det_name_kind kind,
+    const PGresult *rows, int place[2])
+{
+    return det_postgres_renamed(
+        store, machine->name, kind, det_postgres_number(rows, place[0], 12),
+        det_postgres_text(rows, place[0], place[1]));
+}
+
+static int read_event(
+    const struct postgres_store *store, const struct det_machine *machine, const PGresult *rows,
+    int row, void *value, struct det_store_event *ret)
+{
+    int r, outcome = det_row_outcome_find(det_postgres_text(rows, row, 5));
+
+    *ret = (struct det_store_event){
+        .sequence = (uint64_t)det_postgres_number(rows, row, 0),
+        .visit = (uint64_t)det_postgres_number(rows, row, 1),
+        .outcome = (uint16_t)outcome,
+        .choice = (uint16_t)det_postgres_number(rows, row, 6),
+        .is_timeout = det_postgres_bool(rows, row, 7),
+        .at = det_postgres_number(rows, row, 8),
+        .event_id = det_postgres_text(rows, row, 9),
+        .cause = det_postgres_text(rows, row, 10),
+    };
+    if (outcome < 0)
+        return DET_ERR_VERSION;
+    r = det_row_state_find(
+        machine, name_of(store, machine, DET_NAME_STATE, rows, (int[]){ row, 2 }), &ret->from);
+    if (r == 0)
+        r = det_row_state_find(
+            machine, name_of(store, machine, DET_NAME_STATE, rows, (int[]){ row, 3 }), &ret->to);
+    if (r == 0)
+        r = det_row_event_find(
+            machine, name_of(store, machine, DET_NAME_EVENT, rows, (int[]){ row, 4 }), &ret->event);
+    if (r == 0 && ret->event != UINT16_MAX) {
+        r = det_row_payload_decode(
+            &store->store, machine, ret->event, det_postgres_bytes(rows, row, 11), value);
+        ret->value = value;
+    }
+    return r;
+}
+
+int det_postgres_events(
+    struct det_store *base, struct det_store_instance *handle, uint64_t after,
+    int (*visit)(void *context, const struct det_store_event *row), void *context)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    const struct postgres_instance *instance = postgres_instance_of(handle);
+    const struct det_machine *machine = instance->machine;
+    struct det_trace_context trace;
+    struct det_store_event event;
+    void *value = det_alloc_zero(base->allocator, machine->event_size);
+    int r, count = PAGE_ROWS;
+
+    r = value ? 0 : DET_ERR_NO_MEMORY;
+    while (r == 0 && count == PAGE_ROWS) {
+        struct page page = { .id = POSTGRES_EVENTS_AFTER };
+
+        det_postgres_add_number(&page.parameters, instance->key);
+        det_postgres_add_number(&page.parameters, (int64_t)after);
+        det_postgres_add_number(&page.parameters, PAGE_ROWS);
+        r = read_page(store, &page);
+        count = r == 0 ? PQntuples(page.result) : 0;
+        for (int i = 0; r == 0 && i < count; i++) {
+            r = read_event(store, machine, page.result, i, value, &event);
+            if (det_trace_context_read(det_postgres_bytes(page.result, i, 13), &trace))
+                event.trace = &trace;
+            if (r == 0)
+                r = visit(context, &event);
+            after = event.sequence;
+        }
+        PQclear(page.result);
+    }
+    if (value)
+        det_free(base->allocator, value, machine->event_size);
+    return r;
+}
+
+static void ask_list(
+    struct page *page, const struct det_machine *machine, const struct det_store_query *query,
+    const char *after, size_t limit)
+{
+    page->id = query->has_dead ? POSTGRES_LIST_DEAD : POSTGRES_LIST;
+    det_postgres_add_text(&page->parameters, machine->name);
+    det_postgres_add_text(&page->parameters, after);
+    det_postgres_add_text(
+        &page->parameters, query->has_state ? machine->states[query->state].name : NULL);
+    det_postgres_add_number(&page->parameters, query->moved_before);
+    det_postgres_add_number(&page->parameters, query->stopped);
+    det_postgres_add_number(&page->parameters, (int64_t)limit);
+    det_postgres_add_number(&page->parameters, query->is_locked);
+}
+
+/* `machine` NULL: the state is not told. */
+static int give_listed(
+    const struct det_machine *machine, const PGresult *rows, int row,
+    int (*visit)(void *context, const struct det_store_listed *row), void *context)
+{
+    struct det_store_listed listed = {
+        .id = det_postgres_text(rows, row, 0),
+        .is_stopped = det_postgres_bool(rows, row, 2),
+        .sequence = (uint64_t)det_postgres_number(rows, row, 3),
+        .started_at = det_postgres_number(rows, row, 4),
+        .moved_at = det_postgres_number(rows, row, 5),
+    };
+    uint16_t state = 0;
+    int r = 0;
+
+    if (machine)
+        r = det_row_state_find(machine, det_postgres_text(rows, row, 1), &state);
+    if (r < 0)
+        return r;
+    listed.state = state;
+    return visit(context, &listed);
+}
+
+int det_postgres_list(
+    struct det_store *base, const struct det_machine *machine, const struct det_store_query *query,
+    int (*visit)(void *context, const struct det_store_listed *row), void *context)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    size_t left = query->limit ? query->limit : SIZE_MAX, wanted;
+    char after[DET_ID_MAX + 1] = "";
+    int r = 0, count;
+
+    if (query->after)
+        strncpy(after, query->after, DET_ID_MAX);
+    do {
+        struct page page = { 0 };
+
+        wanted = left < PAGE_ROWS ? left : PAGE_ROWS;
+        ask_list(&page, machine, query, after, wanted);
+        r = read_page(store, &page);
+        count = r == 0 ? PQntuples(page.result) : 0;
+        for (int i = 0; r == 0 && i < count; i++)
+            r = give_listed(query->ids_only ? NULL : machine, page.result, i, visit, context);
+        if (count > 0)
+            strncpy(after, det_postgres_text(page.result, count - 1, 0), DET_ID_MAX);
+        left -= (size_t)count;
+        PQclear(page.result);
+    } while (r == 0 && left > 0 && (size_t)count == wanted);
+    return r;
+}
+
+/* One more than is wanted tells when to look again. */
+int det_postgres_due(
+    struct det_store *base, const struct det_machine *machine,
+    const struct det_store_due_query *query,
+    int (*visit)(void *context, const struct det_store_due *row), void *context, det_time *ret_next)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    struct page page = { .id = store->is_read_only ? POSTGRES_DUE_OF_ALL : POSTGRES_DUE };
+    det_time next = DET_NEVER;
+    int r;
+
+    det_postgres_add_text(&page.parameters, machine->name);
+    det_postgres_add_number(
+        &page.parameters, query->limit < INT64_MAX ? (int64_t)query->limit + 1 : INT64_MAX);
+    det_postgres_add_number(&page.parameters, query->from ? query->from : INT64_MIN);
+    det_postgres_add_number(&page.parameters, (int64_t)query->kind);
+    if (!store->is_read_only)
+        det_postgres_add_text(&page.parameters, store->store.owner);
+    r = read_page(store, &page);
+    for (int i = 0; r == 0 && i < PQntuples(page.result); i++) {
+        struct det_store_due due = {
+            .id = det_postgres_text(page.result, i, 0),
+            .due = det_postgres_number(page.result, i, 1),
+            .is_timer = det_postgres_bool(page.result, i, 2),
+        };
+
+        if (due.due > query->before || (size_t)i >= query->limit) {
+            next = due.due;
+            break;
+        }
+        r = visit(context, &due);
+    }
+    PQclear(page.result);
+    if (r == 0)
+        *ret_next = next;
+    return r;
+}
+
+struct adoption {
+    const struct det_machine *machine;
+    enum postgres_statement_id id;
+    size_t limit;
+    det_time forget_before; /* 0: not now */
+    size_t taken;
+};
+
+static void send_adoption(struct postgres_exchange *exchange, void *context)
+{
+    const struct adoption *adoption = context;
+    struct postgres_parameters parameters = { 0 }, forget = { 0 };
+
+    det_postgres_add_text(&parameters, adoption->machine->name);
+    det_postgres_add_text(&parameters, exchange->connection->store->store.owner);
+    det_postgres_add_number(&parameters, (int64_t)adoption->limit);
+    det_postgres_ask(exchange, adoption->id, &parameters);
+    if (adoption->forget_before) {
+        det_postgres_add_number(&forget, adoption->forget_before);
+        det_postgres_ask(exchange, POSTGRES_FORGET_ANSWERS, &forget);
+    }
+}
+
+static int take_adoption(struct postgres_exchange *exchange, void *context)
+{
+    struct adoption *adoption = context;
+
+    adoption->taken = (size_t)det_postgres_number(exchange->results[0], 0, 0);
+    return 0;
+}
+
+/* Whoever sweeps also forgets event ids whose time is over. */
+static det_time forget_before(struct postgres_store *store)
+{
+    det_time now = det_postgres_now(&store->store), before = 0;
+
+    det_mutex_lock(store->store.world, store->mutex);
+    if (now - store->swept_at >= FORGET_INTERVAL) {
+        store->swept_at = now;
+        before = now - store->store.event_ids_span;
+    }
+    det_mutex_unlock(store->store.world, store->mutex);
+    return before;
+}
+
+/* Timers first, since they are late already; effects with what is left of the limit. What was taken
+ * over when nobody knows whether it was is ours, and found by `due`. */
+int det_postgres_adopt(
+    struct det_store *base, const struct det_machine *machine, size_t limit, size_t *ret)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    struct adoption adoption = { machine, POSTGRES_ADOPT_TIMERS, limit, 0, 0 };
+    const struct postgres_job job = { send_adoption, take_adoption, &adoption, true, 0 };
+    size_t taken;
+    int r;
+
+    if (store->is_read_only)
+        return DET_ERR_READ_ONLY;
+    adoption.forget_before = forget_before(store);
+    r = det_postgres_run(store, &job, NULL);
+    taken = adoption.taken;
+    if (r == 0 && taken < limit) {
+        adoption = (struct adoption){ machine, POSTGRES_ADOPT_EFFECTS, limit - taken, 0, 0 };
+        r = det_postgres_run(store, &job, NULL);
+        taken += adoption.taken;
+    }
+    if (r == 0)
+        *ret = taken;
+    return r;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* postgres/pool.c - connections, and jobs on them, with what is tried again.
+ *
+ *     take -> connect? -> send, finish -> done --------------------------> give, return
+ *                ^                     -> nothing happened, may help ---> give, wait, again
+ *                |                     -> unknown: only if it is repeatable      |
+ *                +---------------------------------------------------------------+
+ *
+ * A job is tried again until the time that one statement may take is over. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "os/os.h"
+#include "store/postgres/postgres.h"
+
+#define BACKOFF_FIRST (5 * DET_MILLISECOND)
+#define BACKOFF_MAX   (500 * DET_MILLISECOND)
+/* One that goes through a whole table may take longer than others. */
+#define SESSION_SPAN (10 * DET_MINUTE)
+
+/* One that is connected if there is one. */
+static struct postgres_connection *find_free(struct postgres_store *store)
+{
+    struct postgres_connection *found = NULL;
+
+    for (unsigned i = 0; i < store->connection_count; i++) {
+        struct postgres_connection *connection = &store->connections[i];
+
+        if (!connection->is_taken && (!found || (connection->pq && !found->pq)))
+            found = connection;
+    }
+    return found;
+}
+
+struct postgres_connection *det_postgres_take(struct postgres_store *store)
+{
+    struct det_world *world = store->store.world;
+    struct postgres_connection *connection = NULL;
+    uint64_t ticket;
+
+    det_mutex_lock(world, store->mutex);
+    ticket = store->tickets++;
+    while (ticket != store->turn || !(connection = find_free(store)))
+        (void)det_condition_wait(world, store->freed, store->mutex, DET_NEVER);
+    connection->is_taken = true;
+    store->turn++;
+    if (store->turn != store->tickets)
+        det_condition_broadcast(world, store->freed);
+    det_mutex_unlock(world, store->mutex);
+    return connection;
+}
+
+void det_postgres_give(struct postgres_connection *connection)
+{
+    struct postgres_store *store = connection->store;
+    struct det_world *world = store->store.world;
+
+    det_mutex_lock(world, store->mutex);
+    det_assert(connection->is_taken);
+    connection->is_taken = false;
+    if (store->turn != store->tickets)
+        det_condition_broadcast(world, store->freed);
+    det_mutex_unlock(world, store->mutex);
+}
+
+/* A server that went away while nothing was asked is seen here, before anything is sent to it: then
+ * there is something to read, and in the end of it an end. */
+static void look(struct postgres_connection *connection)
+{
+    while (connection->pq && det_postgres_wait(connection, false, 0) == 0) {
+        if (!PQconsumeInput(connection->pq))
+            det_postgres_disconnect(connection);
+    }
+}
+
+static void note_away(struct postgres_store *store, const char *why)
+{
+    det_mutex_lock(store->store.world, store->mutex);
+    snprintf(store->away, sizeof store->away, "%s", why);
+    det_mutex_unlock(store->store.world, store->mutex);
+    atomic_store(&store->is_away, true);
+}
+
+static int ready(
+    struct postgres_connection *connection, det_time deadline, struct postgres_failure *ret)
+{
+    struct det_error error = { 0 };
+    int r;
+
+    if (det_postgres_is_cancelled(connection->store)) {
+        *ret = (struct postgres_failure){ .action = POSTGRES_FATAL, .result = DET_ERR_CLOSED };
+        snprintf(ret->text, sizeof ret->text, "detent is shutting down; retry later");
+        return DET_ERR_CLOSED;
+    }
+    look(connection);
+    if (connection->pq)
+        return 0;
+    r = det_postgres_connect(connection, deadline, &error);
+    if (r == DET_ERR_CANCELLED)
+        r = DET_ERR_CLOSED;
+    if (r < 0) {
+        *ret = (struct postgres_failure){ .action = POSTGRES_RECONNECT, .result = r };
+        if (r != DET_ERR_IO && r != DET_ERR_TIMEOUT && r != DET_ERR_BUSY)
+            ret->action = POSTGRES_FATAL;
+        memcpy(ret->text, error.text, sizeof ret->text - 1);
+        if (r == DET_ERR_IO || r == DET_ERR_TIMEOUT)
+            note_away(connection->store, ret->text);
+    }
+    return r;
+}
+
+static int try(
+    struct postgres_store *store, const struct postgres_job *job, struct postgres_failure *ret)
+{
+    struct det_world *world = store->store.world;
+    struct postgres_connection *connection = det_postgres_take(store);
+    det_time deadline = det_world_now(world, DET_CLOCK_MONOTONIC) + store->timeout;
+    struct postgres_exchange exchange;
+    int r;
+
+    r = ready(connection, deadline, ret);
+    if (r == 0) {
+        det_postgres_exchange_init(&exchange, connection);
+        job->send(&exchange, job->context);
+        /* A little more than the server takes for itself, so that its word comes first. */
+        det_postgres_exchange_finish(&exchange, deadline + store->timeout / 4);
+        if (exchange.failure.action == POSTGRES_DONE && job->take)
+            r = job->take(&exchange, job->context);
+        if (exchange.failure.action == POSTGRES_DONE)
+            atomic_store(&store->is_away, false);
+        *ret = exchange.failure;
+        det_postgres_exchange_deinit(&exchange);
+    }
+    det_postgres_give(connection);
+    return r;
+}
+
+/* Full jitter on top of half of the delay, so that many who lost the server do not come at once. */
+static det_time pause(struct postgres_store *store, unsigned attempt)
+{
+    det_time delay = BACKOFF_FIRST << (attempt < 7 ? attempt : 7);
+
+    if (delay > BACKOFF_MAX)
+        delay = BACKOFF_MAX;
+    return delay / 2 +
+           (det_time)(det_world_random_u64(store->store.world) % (uint64_t)(delay / 2 + 1));
+}
+
+static bool is_worth_it(const struct postgres_job *job, const struct postgres_failure *failure)
+{
+    switch (failure->action) {
+    case POSTGRES_RETRY:
+    case POSTGRES_RECONNECT:
+        return true;
+    case POSTGRES_UNKNOWN:
+        return job->is_repeatable;
+    case POSTGRES_DONE:
+    case POSTGRES_FATAL:
+        return false;
+    }
+    return false;
+}
+
+/* The next attempt is later, unless it is cancelled. */
+static void wait_for_next(struct postgres_store *store, unsigned attempt)
+{
+    struct det_world *world = store->store.world;
+    det_time until = det_world_now(world, DET_CLOCK_MONOTONIC) + pause(store, attempt);
+    int r = 0;
+
+    det_mutex_lock(world, store->mutex);
+    while (r == 0 && !det_postgres_is_cancelled(store)) {
+        det_time limit = atomic_load(&store->wait_limit);
+
+        r = det_condition_wait(world, store->limited, store->mutex, until < limit ? until : limit);
+    }
+    det_mutex_unlock(world, store->mutex);
+}
+
+/* The result of a failure after an attempt whose outcome is not known: not one that says that
+ * nothing happened. */
+static int result_in_doubt(int result)
+{
+    if (result == DET_ERR_CLOSED)
+        return DET_ERR_CANCELLED;
+    return result == DET_ERR_NO_SPACE || result == DET_ERR_READ_ONLY || result == DET_ERR_LIMIT ||
+                   result == DET_ERR_NO_MEMORY
+               ? DET_ERR_IO
+               : result;
+}
+
+int det_postgres_run(
+    struct postgres_store *store, const struct postgres_job *job, struct postgres_failure *retfail)
+{
+    struct det_world *world = store->store.world;
+    det_time deadline = det_world_now(world, DET_CLOCK_MONOTONIC) + store->timeout;
+    struct postgres_failure failure = { 0 };
+    bool is_in_doubt = false;
+    int r;
+
+    for (unsigned attempt = 0;; attempt++) {
+        r = try(store, job, &failure);
+        is_in_doubt = is_in_doubt || failure.action == POSTGRES_UNKNOWN;
+        if (failure.action == POSTGRES_DONE || !is_worth_it(job, &failure))
+            break;
+        if (det_world_now(world, DET_CLOCK_MONOTONIC) >= deadline ||
+            attempt + 1 == job->attempts_max)
+            break;
+        wait_for_next(store, attempt);
+    }
+    if (is_in_doubt && failure.action != POSTGRES_DONE)
+        failure.result = result_in_doubt(failure.result);
+    if (retfail)
+        *retfail = failure;
+    return failure.action == POSTGRES_DONE ? r : failure.result;
+}
+
+int det_postgres_session_open(struct postgres_session *session, struct postgres_store *store)
+{
+    det_time now = det_world_now(store->store.world, DET_CLOCK_MONOTONIC);
+    int r;
+
+    *session = (struct postgres_session){ .store = store, .span = SESSION_SPAN };
+    session->connection = det_postgres_take(store);
+    r = ready(session->connection, now + store->timeout, &session->failure);
+    if (r < 0)
+        det_postgres_give(session->connection);
+    return r;
+}
+
+/* What was begun and not ended ends with the connection. */
+void det_postgres_session_close(struct postgres_session *session)
+{
+    struct postgres_connection *connection = session->connection;
+
+    if (connection->pq && PQtransactionStatus(connection->pq) != PQTRANS_IDLE)
+        det_postgres_disconnect(connection);
+    det_postgres_give(connection);
+}
+
+int det_postgres_session_run(struct postgres_session *session, const struct postgres_job *job)
+{
+    struct det_world *world = session->store->store.world;
+    struct postgres_exchange exchange;
+    int r = 0;
+
+    if (!session->connection->pq)
+        return DET_ERR_IO;
+    det_postgres_exchange_init(&exchange, session->connection);
+    job->send(&exchange, job->context);
+    det_postgres_exchange_finish(
+        &exchange, det_world_now(world, DET_CLOCK_MONOTONIC) + session->span);
+    session->failure = exchange.failure;
+    if (exchange.failure.action != POSTGRES_DONE)
+        r = exchange.failure.result;
+    else if (job->take)
+        r = job->take(&exchange, job->context);
+    det_postgres_exchange_deinit(&exchange);
+    return r;
+}
+
+struct question {
+    const struct postgres_statement *statement;
+    const struct postgres_values *values;
+    PGresult **ret;
+};
+
+static void send_question(struct postgres_exchange *exchange, void *context)
+{
+    const struct question *question = context;
+
+    det_postgres_exchange_send(exchange, question->statement, question->values);
+}
+
+static int take_answer(struct postgres_exchange *exchange, void *context)
+{
+    const struct question *question = context;
+
+    if (!question->ret)
+        return 0;
+    PQclear(*question->ret);
+    *question->ret = exchange->results[0];
+    exchange->results[0] = NULL;
+    return 0;
+}
+
+int det_postgres_session_send(
+    struct postgres_session *session, enum postgres_statement_id id,
+    const struct postgres_values *values, PGresult **ret)
+{
+    struct question question = { &session->store->statements[id], values, ret };
+
+    return det_postgres_session_run(
+        session, &(struct postgres_job){ send_question, take_answer, &question, false, 1 });
+}
+
+int det_postgres_session_ask(
+    struct postgres_session *session, enum postgres_statement_id id,
+    const struct postgres_parameters *parameters, PGresult **ret)
+{
+    struct postgres_values values = { 0 };
+
+    if (parameters)
+        values =
+            (struct postgres_values){ parameters->count, parameters->values, parameters->lengths };
+    return det_postgres_session_send(session, id, &values, ret);
+}

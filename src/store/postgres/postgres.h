@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* postgres.h - the store on PostgreSQL, as its files share it. Tables: docs/formats/sql_schema.md.
+ *
+ *     commits of many threads -- group -- a writer: one statement for all, with arrays
+ *     everything else --------------------- a job: some statements in one pipeline
+ *                                            |
+ *                                         a connection of the pool, libpq in pipeline mode
+ *
+ * A connection:
+ *
+ *     closed --connect, check--> free --take--> taken --give--> free
+ *       ^                                         |
+ *       +------------- lost, or not as it should be
+ *
+ * Invariants
+ *   1. A transaction ends with the Sync at the end of its pipeline, and never before: so what is
+ *      cut off before the Sync was handed over did not happen, and what was not answered after it
+ *      is unknown. An unknown commit is never sent again.
+ *   2. Every connection was checked before its first use: that the server syncs, that it is the
+ *      same store, and that the last commit which was answered is still there. If it is not, the
+ *      server has gone back in time, and nothing is committed any more (`is_poisoned`).
+ *   3. Locks on instances are taken in the order of their keys, those on other rows after that of
+ *      their instance; whoever takes rows out of this order skips those that are locked.
+ *   4. Texts of statements are constants but for the schema, whose name is checked when opening.
+ *      Everything else is a parameter. */
+#ifndef DET_STORE_POSTGRES_POSTGRES_H
+#define DET_STORE_POSTGRES_POSTGRES_H
+
+#include <libpq-fe.h>
+#include <stdatomic.h>
+
+#include <detent/driver/store.h>
+
+#include "base/buffer.h"
+#include "store/chain.h"
+#include "store/group.h"
+
+#define POSTGRES_SCHEMA      7  /* the version of the tables */
+#define POSTGRES_NAME_MAX    63 /* bytes of a name in PostgreSQL */
+#define POSTGRES_RESULTS_MAX 40 /* statements in one pipeline */
+#define POSTGRES_OPTIONS_MAX 64 /* of a connection */
+#define POSTGRES_TEXT_MAX    240
+
+/* Nanoseconds since 1970 by the server's clock, exact: it counts microseconds. */
+#define POSTGRES_CLOCK "((extract(epoch FROM clock_timestamp()) * 1000000)::int8 * 1000)"
+
+/* Statements of their own, see postgres/statements.def. */
+enum postgres_statement_id {
+#define DET_POSTGRES_STATEMENT(name, text) POSTGRES_##name,
+#include "store/postgres/statements.def"
+#undef DET_POSTGRES_STATEMENT
+    POSTGRES_STATEMENT_COUNT
+};
+/* And the statements of commits, which are put together from parts; see postgres/parts.c. */
+#define POSTGRES_PART_COUNT    8
+#define POSTGRES_VARIANT_COUNT (1u << POSTGRES_PART_COUNT)
+/* A number for each statement that a connection may have prepared. */
+#define POSTGRES_SLOT_COUNT (POSTGRES_STATEMENT_COUNT + POSTGRES_VARIANT_COUNT)
+
+struct postgres_statement {
+    char *text;       /* NULL: not put together yet */
+    unsigned slot;    /* UINT_MAX: never prepared */
+    uint8_t *columns; /* commits: which column is which parameter */
+    size_t column_count;
+};
+
+/* What a URL says. */
+struct postgres_url {
+    char schema[POSTGRES_NAME_MAX + 1];
+    bool is_pooled;
+    PQconninfoOption *given;
+    const char *keywords[POSTGRES_OPTIONS_MAX], *values[POSTGRES_OPTIONS_MAX];
+    char options[512], timeout_seconds[24], timeout_ms[24];
+};
+
+/* What became of a pipeline. */
+enum postgres_action {
+    POSTGRES_DONE,
+    POSTGRES_RETRY,
+    POSTGRES_RECONNECT,
+    POSTGRES_UNKNOWN,
+    POSTGRES_FATAL,
+};
+struct postgres_failure {
+    enum postgres_action action;
+    int result;                   /* for the caller, when it ends there */
+    char sqlstate[6];             /* "": none */
+    char text[POSTGRES_TEXT_MAX]; /* for people */
+};
+
+struct postgres_connection {
+    struct postgres_store *store;
+    PGconn *pq; /* NULL: closed */
+    struct det_poller *poller;
+    unsigned watched;
+    const atomic_bool *stop_wanted; /* NULL, or waiting ends when it is set */
+    bool is_taken;
+    uint8_t prepared[(POSTGRES_SLOT_COUNT + 7) / 8];
+};
+
+struct postgres_batch;
+struct postgres_listener;
+struct postgres_renames;
+struct postgres_store;
+
+/* A transaction of several exchanges, on one connection. */
+struct postgres_session {
+    struct postgres_store *store;
+    struct postgres_connection *connection;
+    struct postgres_failure failure; /* of the last one */
+    det_time span;                   /* that one may take; long unless it is set after opening */
+};
+
+struct postgres_store {
+    struct det_store store;
+    struct postgres_url url;
+    bool is_read_only;
+    det_time timeout;
+    char channel[48];
+    struct det_group *group, *job_group; /* the second one: of those who put jobs */
+    struct postgres_batch *batches;      /* one for each writer */
+    unsigned writer_count;
+    struct postgres_listener *listener; /* NULL: nobody listens */
+    struct postgres_statement statements[POSTGRES_STATEMENT_COUNT];
+
+    struct det_mutex *mutex; /* for what follows */
+    struct det_condition *freed;
+    uint64_t tickets, turn; /* connections are given in the order of asking */
+    struct postgres_connection *connections;
+    unsigned connection_count;
+    struct postgres_statement variants[POSTGRES_VARIANT_COUNT];
+    int64_t next_key, last_key; /* keys of instances that are ours to give */
+    int64_t witness_key;        /* the last commit that was answered; 0: none */
+    uint64_t witness_sequence;
+    det_time swept_at;            /* when old event ids were deleted the last time */
+    char away[POSTGRES_TEXT_MAX]; /* why there is no connection; see `is_away` */
+    struct {
+        uint64_t final; /* up to here nothing comes any more */
+        uint64_t seen;  /* nor up to here, when `writers` are done */
+        char *writers;  /* names of transactions, separated by one space; NULL: none are known */
+    } log;
+
+    struct det_condition *limited; /* `wait_limit` was set */
+    bool is_queueing;              /* `place` is in use */
+    struct det_condition *place_freed;
+    struct postgres_session place;            /* in the queue of an instance */
+    _Atomic det_time wait_limit;              /* monotonic: no wait ends later; see `cancel` */
+    _Atomic det_time offset;                  /* from the boot clock to the server's */
+    _Atomic det_time told;                    /* the last time that `now` has said */
+    struct postgres_renames *_Atomic renames; /* NULL: there are none */
+    atomic_bool is_poisoned;
+    atomic_bool is_away; /* the last connection could not be made, and nothing has come since */
+};
+
+/* The handle of an instance: what the next commit on it must know. Data and reason are as stored.
+ */
+struct postgres_instance {
+    const struct det_machine *machine;
+    int64_t key;
+    uint64_t sequence;
+    det_time started_at;
+    struct det_chain_hash hash;
+    char *data;
+    const char *reason; /* NULL: none */
+    char *reason_room;  /* NULL, or DET_REASON_MAX + 1 bytes */
+    size_t data_size, data_capacity;
+    char id[DET_ID_MAX + 1];
+};
+
+static inline struct postgres_store *postgres_store_of(struct det_store *store)
+{
+    return (struct postgres_store *)(void *)store;
+}
+
+static inline struct postgres_instance *postgres_instance_of(struct det_store_instance *instance)
+{
+    return (struct postgres_instance *)(void *)instance;
+}
+
+/* postgres/url.c */
+/* DET_ERR_INVALID, with a text in which there is no password. */
+DET_MUST_CHECK int det_postgres_url_init(
+    struct postgres_url *url, const char *rest, const struct det_store_options *options,
+    struct det_error *reterr);
+void det_postgres_url_deinit(struct postgres_url *url);
+/* What libpq says, in one line, without the password. */
+void det_postgres_url_scrub(
+    const struct postgres_url *url, const char *text, char *target, size_t capacity);
+
+/* postgres/error.c */
+/* The line of sqlstate.def for a code. */
+void det_postgres_failure_of(const char *sqlstate, struct postgres_failure *ret);
+
+/* postgres/exchange.c: some statements, and what came of them. */
+struct postgres_exchange {
+    struct postgres_connection *connection;
+    struct postgres_failure failure;
+    unsigned expected;                    /* answers that must come before the Sync's */
+    unsigned completed;                   /* that came, and are good */
+    uint64_t silent;                      /* a bit for each that is not a result: of a prepare */
+    unsigned slots[POSTGRES_RESULTS_MAX]; /* that were prepared in it */
+    unsigned slot_count, prepared_count;
+    PGresult *results[POSTGRES_RESULTS_MAX]; /* of the statements, in their order */
+    unsigned result_count;
+    bool is_broken;  /* libpq took no more; nothing was sent whole */
+    bool is_rubbish; /* an answer cannot be one to what was sent */
+};
+struct postgres_values {
+    int count;
+    const char *const *values;
+    const int *lengths;
+};
+void det_postgres_exchange_init(
+    struct postgres_exchange *exchange, struct postgres_connection *connection);
+void det_postgres_exchange_deinit(struct postgres_exchange *exchange);
+/* Puts a statement into the pipeline; `values` may be NULL. */
+void det_postgres_exchange_send(
+    struct postgres_exchange *exchange, const struct postgres_statement *statement,
+    const struct postgres_values *values);
+/* Ends the pipeline and waits; fills failure, and the results if that is DONE. */
+void det_postgres_exchange_finish(struct postgres_exchange *exchange, det_time deadline);
+/* The answers make no sense: whoever gave them is not believed in anything. The connection is
+ * dropped, and what became of what was sent is unknown. Returns the result for that. */
+int det_postgres_exchange_doubt(struct postgres_exchange *exchange);
+
+/* postgres/connection.c */
+/* Connects and checks; `reterr` may be NULL. DET_ERR_IO, DET_ERR_TIMEOUT: another try may help. */
+DET_MUST_CHECK int det_postgres_connect(
+    struct postgres_connection *connection, det_time deadline, struct det_error *reterr);
+void det_postgres_disconnect(struct postgres_connection *connection);
+/* Waits until it can be read, and, if that is wanted, written; or poller_wake(). */
+DET_MUST_CHECK int det_postgres_wait(
+    struct postgres_connection *connection, bool is_writing, det_time deadline);
+/* Whether calls wait for the server no more; see `cancel`. */
+bool det_postgres_is_cancelled(const struct postgres_store *store);
+/* The op of that name. */
+void det_postgres_cancel(struct det_store *base, det_time at);
+/* A sample of the server's clock, which came just now. */
+void det_postgres_clock(struct postgres_store *store, det_time server);
+det_time det_postgres_now(struct det_store *base);
+
+/* postgres/pool.c: jobs on whichever connection is free. */
+struct postgres_job {
+    void (*send)(struct postgres_exchange *exchange, void *context);
+    int (*take)(struct postgres_exchange *exchange, void *context); /* NULL: nothing to read */
+    void *context;
+    bool is_repeatable;    /* may be sent again when it is not known whether it happened */
+    unsigned attempts_max; /* 0: as often as there is time for */
+};
+/* DET_ERR_IO when it is not known whether it happened. `retfail` (may be NULL) is why it failed. */
+DET_MUST_CHECK int det_postgres_run(
+    struct postgres_store *store, const struct postgres_job *job, struct postgres_failure *retfail);
+struct postgres_connection *det_postgres_take(struct postgres_store *store);
+void det_postgres_give(struct postgres_connection *connection);
+
+/* postgres/value.c: parameters and results, all of them binary. */
+#define POSTGRES_PARAMETERS_MAX 20
+struct postgres_parameters {
+    int count;
+    const char *values[POSTGRES_PARAMETERS_MAX];
+    int lengths[POSTGRES_PARAMETERS_MAX];
+    unsigned char numbers[POSTGRES_PARAMETERS_MAX][8];
+};
+void det_postgres_add_number(struct postgres_parameters *parameters, int64_t number);
+void det_postgres_add_text(struct postgres_parameters *parameters, const char *text);
+void det_postgres_add_bytes(struct postgres_parameters *parameters, struct det_chain_bytes bytes);
+/* Sends a statement with them. */
+void det_postgres_ask(
+    struct postgres_exchange *exchange, enum postgres_statement_id id,
+    const struct postgres_parameters *parameters);
+/* The same, for a statement whose tables are made in the same transaction. */
+void det_postgres_ask_once(
+    struct postgres_exchange *exchange, enum postgres_statement_id id,
+    const struct postgres_parameters *parameters);
+/* Whether the answer has these columns of numbers, and nothing else. */
+bool det_postgres_has_numbers(const PGresult *result, int columns);
+/* 0 for NULL, and for what is no number. */
+int64_t det_postgres_number(const PGresult *result, int row, int column);
+bool det_postgres_bool(const PGresult *result, int row, int column);
+/* NULL for NULL. */
+const char *det_postgres_text(const PGresult *result, int row, int column);
+struct det_chain_bytes det_postgres_bytes(const PGresult *result, int row, int column);
+
+/* postgres/pool.c */
+DET_MUST_CHECK int det_postgres_session_open(
+    struct postgres_session *session, struct postgres_store *store);
+void det_postgres_session_close(struct postgres_session *session);
+/* One exchange, once; whether it may be sent again does not count. */
+DET_MUST_CHECK int det_postgres_session_run(
+    struct postgres_session *session, const struct postgres_job *job);
+/* `ret` (NULL: not wanted) is cleared and replaced. */
+DET_MUST_CHECK int det_postgres_session_ask(
+    struct postgres_session *session, enum postgres_statement_id id,
+    const struct postgres_parameters *parameters, PGresult **ret);
+DET_MUST_CHECK int det_postgres_session_send(
+    struct postgres_session *session, enum postgres_statement_id id,
+    const struct postgres_values *values, PGresult **ret);
+
+/* postgres/schema.c */
+/* Creates, verifies, and reads which store it is. */
+DET_MUST_CHECK int det_postgres_schema_open(
+    struct postgres_store *store, bool must_exist, const char *identity, struct det_error *reterr);
+/* The text of a statement, with the schema before each name that begins with '@'; NULL: no memory.
+ */
+char *det_postgres_qualify(const struct postgres_store *store, const char *text);
+/* Sends a statement that is made for once; DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int det_postgres_send_once(struct postgres_exchange *exchange, const char *text);
+
+/* postgres/upgrade.c: from an older schema to ours. `judge` has the answer to POSTGRES_COLUMNS as
+ * it is then; what it refuses with an error stays as it was. It fails also when somebody else was
+ * first. */
+DET_MUST_CHECK int det_postgres_upgrade(
+    struct postgres_store *store, int64_t schema, int (*judge)(void *context, const PGresult *rows),
+    void *context, struct postgres_failure *retfail);
+
+/* postgres.c: 32 hexadecimal digits. */
+void det_postgres_random(struct postgres_store *store, char target[33]);
+
+/* postgres/parts.c */
+/* The statement of a commit with these parts; NULL: no memory. */
+const struct postgres_statement *det_postgres_variant(struct postgres_store *store, unsigned bits);
+void det_postgres_variants_close(struct postgres_store *store);
+
+/* postgres/serve.c */
+struct postgres_definition {
+    const struct det_machine *machine;
+    char *spec; /* "": only a builder can make it */
+    size_t size;
+    char fingerprint[33];
+};
+DET_MUST_CHECK int det_postgres_definition_open(
+    const struct postgres_store *store, const struct det_machine *machine,
+    struct postgres_definition *ret);
+void det_postgres_definition_close(
+    const struct postgres_store *store, struct postgres_definition *definition);
+/* Machine, version and fingerprint. */
+void det_postgres_definition_add(
+    struct postgres_parameters *parameters, const struct postgres_definition *definition);
+/* Whether the machine has all of these, which USED_NAMES found. */
+DET_MUST_CHECK int det_postgres_definition_fits(
+    const struct det_machine *machine, const PGresult *names, struct det_error *reterr);
+
+/* postgres/keep.c */
+/* A head or a snapshot, whose columns stand in the same order from `first` on; machine and id are
+ * the second and the third column. */
+struct det_chain_head det_postgres_head_read(const PGresult *rows, int row, int first);
+
+/* postgres/migrate.c */
+/* Reads the renames there are. */
+DET_MUST_CHECK int det_postgres_renames_read(
+    struct postgres_store *store, struct postgres_failure *retfail);
+void det_postgres_renames_close(struct postgres_store *store);
+/* What an event with this position calls so has this name today. */
+const char *det_postgres_renamed(
+    const struct postgres_store *store, const char *machine, enum det_name_kind kind,
+    int64_t position, const char *name);
+/* Takes an answer to RENAME_LIST. */
+DET_MUST_CHECK int det_postgres_renames_publish(struct postgres_store *store, PGresult *rows_take);
+
+/* postgres/queue.c */
+int det_postgres_queue(
+    struct det_store *base, struct det_store_instance *handle, struct det_store_place **ret);
+void det_postgres_leave_queue(struct det_store *base, struct det_store_place *place);
+
+/* postgres/count.c */
+int det_postgres_count(
+    struct det_store *base, int (*visit)(void *context, const struct det_store_counted *row),
+    void *context, uint64_t *ret_bytes);
+
+/* postgres/log.c */
+void det_postgres_log_close(struct postgres_store *store);
+int det_postgres_log(
+    struct det_store *base, const struct det_store_log_query *query,
+    int (*visit)(void *context, const struct det_store_logged *row), void *context,
+    uint64_t *ret_next);
+
+/* postgres/instance.c */
+struct postgres_instance *det_postgres_instance_open(
+    struct postgres_store *store, const struct det_machine *machine, const char *id);
+DET_MUST_CHECK int det_postgres_instance_reserve(
+    struct postgres_store *store, struct postgres_instance *instance, size_t data_size,
+    bool has_reason);
+/* There is room for them. */
+void det_postgres_instance_keep(
+    struct postgres_instance *instance, struct det_chain_bytes data, const char *reason);
+void det_postgres_instance_close(struct postgres_store *store, struct postgres_instance *instance);
+
+/* The operations of the store; the contract of each is in driver/store.h. */
+int det_postgres_batches_open(struct postgres_store *store);
+void det_postgres_batches_close(struct postgres_store *store);
+int det_postgres_commit(
+    struct det_store *base, struct det_store_commit *const *commits, size_t count);
+int det_postgres_serve(
+    struct det_store *base, const struct det_machine *machine, struct det_error *reterr);
+int det_postgres_load(
+    struct det_store *store, const struct det_machine *machine, const char *id,
+    const struct det_store_rows *rows, struct det_store_loaded *ret);
+void det_postgres_release(struct det_store *store, struct det_store_instance *instance);
+int det_postgres_answer(
+    struct det_store *store, struct det_store_instance *instance, const char *event_id,
+    struct det_store_answer *ret);
+int det_postgres_events(
+    struct det_store *base, struct det_store_instance *handle, uint64_t after,
+    int (*visit)(void *context, const struct det_store_event *row), void *context);
+int det_postgres_list(
+    struct det_store *base, const struct det_machine *machine, const struct det_store_query *query,
+    int (*visit)(void *context, const struct det_store_listed *row), void *context);
+int det_postgres_due(
+    struct det_store *base, const struct det_machine *machine,
+    const struct det_store_due_query *query,
+    int (*visit)(void *context, const struct det_store_due *row), void *context,
+    det_time *ret_next);
+int det_postgres_nodes(struct det_store *store, uint64_t *ret);
+int det_postgres_adopt(
+    struct det_store *base, const struct det_machine *machine, size_t limit, size_t *ret);
+int det_postgres_lease(
+    struct det_store *store, const struct det_store_lease_change *change,
+    struct det_store_lease *ret);
+int det_postgres_lock(
+    struct det_store *store, const struct det_machine *machine,
+    const struct det_store_lease_change *change, struct det_store_lease *ret);
+int det_postgres_start(
+    struct det_store *store, struct det_store_instance *instance, struct det_store_start *ret);
+int det_postgres_snapshot(
+    struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret);
+int det_postgres_prune(
+    struct det_store *base, struct det_store_instance *instance, uint64_t sequence,
+    det_time answers_before, uint64_t *ret);
+void det_postgres_listen(struct det_store *base, void (*wake)(void *context), void *context);
+void det_postgres_listen_close(struct postgres_store *store);
+/* postgres/jobs_put.c: of `job_group` */
+det_group_write_fn det_postgres_jobs_write;
+DET_MUST_CHECK int det_postgres_jobs_open(struct postgres_store *store);
+int det_postgres_check(
+    struct det_store *base, int (*visit)(void *context, const struct det_store_finding *row),
+    void (*progress)(void *context, uint64_t done, uint64_t total), void *context);
+int det_postgres_machines(
+    struct det_store *store,
+    int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
+    void *context);
+
+int det_postgres_migrate(
+    struct det_store *base, const struct det_machine *machine, const struct det_rename *renames,
+    size_t count, uint64_t *ret, struct det_error *reterr);
+
+/* postgres/jobs.c */
+extern const struct det_job_ops det_postgres_jobs;
+
+/* postgres/documents.c, postgres/documents_look.c */
+int det_postgres_documents_list(
+    struct det_store *base, const struct det_document_query *query,
+    int (*visit)(void *context, const struct det_document *document), void *context,
+    struct det_document_position *ret);
+int det_postgres_documents_deltas(
+    struct det_store *base, const struct det_document_query *query,
+    int (*visit)(void *context, const struct det_delta *delta), void *context,
+    struct det_document_position *ret);
+int det_postgres_documents_position(struct det_store *base, struct det_document_position *ret);
+extern const struct det_document_ops det_postgres_documents;
+
+#endif

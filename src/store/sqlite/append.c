@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* sqlite/append.c - the rows of events, many in one statement where a batch has many.
+ *
+ * A statement costs SQLite as much to begin and end as a third of a row; so the events of a batch
+ * wait until there are SQLITE_ROWS of them. What is left at the end goes one by one. */
+#include "store/sqlite/sqlite.h"
+
+void det_sqlite_append_init(struct sqlite_store *store)
+{
+    det_buffer_init(&store->append.bytes, store->store.allocator);
+    store->writer.appended = store->append.bound;
+}
+
+void det_sqlite_append_deinit(struct sqlite_store *store)
+{
+    det_buffer_deinit(&store->append.bytes);
+}
+
+static void bind_row(struct sqlite_call *call, const struct sqlite_row *row)
+{
+    det_sqlite_number(call, row->position);
+    det_sqlite_number(call, row->instance);
+    det_sqlite_number(call, (int64_t)row->sequence);
+    det_sqlite_number(call, row->previous);
+    det_sqlite_number(call, (int64_t)row->version);
+    det_sqlite_number(call, (int64_t)row->visit);
+    det_sqlite_name(call, row->from);
+    det_sqlite_name(call, row->to);
+    det_sqlite_name(call, row->event);
+    det_sqlite_name(call, row->outcome);
+    det_sqlite_number(call, row->choice);
+    det_sqlite_number(call, row->is_timeout);
+    det_sqlite_number(call, row->at);
+    det_sqlite_text(call, row->event_id);
+    det_sqlite_text(call, row->cause);
+    det_sqlite_bytes(call, row->payload);
+    det_sqlite_bytes(call, det_sqlite_hash_bytes(&row->hash));
+    det_sqlite_bytes(call, det_trace_context_bytes(row->trace));
+}
+
+static int insert_one(struct sqlite_store *store, const struct sqlite_row *row)
+{
+    struct sqlite_call call;
+
+    det_sqlite_call(&store->writer, STATEMENT_EVENT_INSERT, &call);
+    bind_row(&call, row);
+    return det_sqlite_run(&call);
+}
+
+static const struct sqlite_row *waiting_at(struct sqlite_append *append, size_t index)
+{
+    struct sqlite_row *row = &append->rows[index];
+
+    if (row->payload.data)
+        row->payload.data = det_buffer_text(&append->bytes) + append->offsets[index];
+    return row;
+}
+
+static void clear(struct sqlite_append *append)
+{
+    append->count = 0;
+    det_buffer_clear(&append->bytes);
+}
+
+static int insert_many(struct sqlite_store *store)
+{
+    struct sqlite_append *append = &store->append;
+    struct sqlite_call call;
+    int r;
+
+    det_sqlite_call(&store->writer, STATEMENT_EVENT_INSERT_MANY, &call);
+    for (size_t i = 0; i < SQLITE_ROWS; i++)
+        bind_row(&call, waiting_at(append, i));
+    r = det_sqlite_run(&call);
+    clear(append);
+    return r;
+}
+
+void det_sqlite_append_begin(struct sqlite_store *store, bool is_many)
+{
+    clear(&store->append);
+    store->append.is_on = is_many;
+}
+
+int det_sqlite_append(struct sqlite_store *store, const struct sqlite_row *row)
+{
+    struct sqlite_append *append = &store->append;
+
+    if (!append->is_on)
+        return insert_one(store, row);
+    append->rows[append->count] = *row;
+    append->offsets[append->count++] = append->bytes.size;
+    det_buffer_append(&append->bytes, row->payload.data, row->payload.size);
+    if (det_buffer_status(&append->bytes) < 0)
+        return det_buffer_status(&append->bytes);
+    return append->count < SQLITE_ROWS ? 0 : insert_many(store);
+}
+
+int det_sqlite_append_end(struct sqlite_store *store)
+{
+    struct sqlite_append *append = &store->append;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < append->count; i++)
+        r = insert_one(store, waiting_at(append, i));
+    clear(append);
+    return r;
+}

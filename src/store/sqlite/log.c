@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* sqlite/log.c - the log: events and starts, each by their positions, merged.
+ *
+ * There is one writer, and positions are given in the order of commits: whatever a transaction sees
+ * is complete up to the last position in it. So a walk may see another moment with each page.
+ *
+ *     forward    ... starts at 7, event 7, starts at 8 ...
+ *     backward   ... starts at 8, event 7, starts at 7 ...
+ *
+ * Invariants
+ *   1. `event_at` and `start_at`, `start_key` are the last rows looked at of each table: the next
+ *      page goes on behind them, also between rows that share a position.
+ *   2. A page ends when it is full or has looked at PAGE_LOOKS rows, so that no transaction is
+ *      long: the write-ahead log grows as long as one lasts. */
+#include "store/log.h"
+#include "base/memory.h"
+#include "os/os.h"
+#include "store/sqlite/sqlite.h"
+
+#define PAGE_LOOKS 10000
+
+/* Columns of the statements. */
+enum {
+    OF_POSITION,
+    OF_INSTANCE,
+    OF_MACHINE,
+    OF_ID,
+    OF_SEQUENCE,
+    OF_VISIT,
+    OF_VERSION,
+    OF_FROM,
+    OF_TO,
+    OF_EVENT,
+    OF_OUTCOME,
+    OF_CHOICE,
+    OF_TIMEOUT,
+    OF_AT,
+    OF_EVENT_ID,
+    OF_CAUSE,
+    OF_PAYLOAD,
+    OF_TRACE,
+};
+
+struct source {
+    struct sqlite_call call;
+    bool is_start, has_row;
+    int64_t position;
+};
+
+struct reading {
+    struct sqlite_store *store;
+    struct det_log_walk walk;
+    bool is_backward;
+    int64_t event_at, start_at, start_key;
+    struct sqlite_page page;
+};
+
+static int source_next(struct source *source)
+{
+    int r;
+
+    r = det_sqlite_step(&source->call);
+    source->has_row = r > 0;
+    if (r > 0)
+        source->position = det_sqlite_get_number(&source->call, OF_POSITION);
+    return r < 0 ? r : 0;
+}
+
+static int source_open(
+    struct source *source, struct sqlite_connection *reader, const struct reading *reading)
+{
+    static const enum sqlite_statement statements[2][2] = {
+        { STATEMENT_LOG_EVENTS, STATEMENT_LOG_EVENTS_BACK },
+        { STATEMENT_LOG_STARTS, STATEMENT_LOG_STARTS_BACK },
+    };
+
+    det_sqlite_call(reader, statements[source->is_start][reading->is_backward], &source->call);
+    det_sqlite_number(&source->call, source->is_start ? reading->start_at : reading->event_at);
+    if (source->is_start)
+        det_sqlite_number(&source->call, reading->start_key);
+    return source_next(source);
+}
+
+/* The one whose row comes next; at one position starts come before the event. */
+static struct source *choose(
+    const struct reading *reading, struct source *events, struct source *starts)
+{
+    bool is_start_lower = starts->position <= events->position;
+
+    if (!events->has_row || !starts->has_row)
+        return starts->has_row ? starts : events;
+    return is_start_lower != reading->is_backward ? starts : events;
+}
+
+static void rename_row(const struct sqlite_store *store, struct det_store_logged *row)
+{
+    const struct det_renames *renames = store->renames;
+    int64_t position = (int64_t)row->position;
+
+    if (!row->machine)
+        return;
+    row->from = det_renames_apply(renames, row->machine, DET_NAME_STATE, position, row->from);
+    row->to = det_renames_apply(renames, row->machine, DET_NAME_STATE, position, row->to);
+    row->event = det_renames_apply(renames, row->machine, DET_NAME_EVENT, position, row->event);
+}
+
+/* Texts and bytes are the statement's. */
+static struct det_store_logged read_row(struct source *source)
+{
+    struct sqlite_call *call = &source->call;
+    struct det_chain_bytes payload = det_sqlite_get_bytes(call, OF_PAYLOAD);
+
+    return (struct det_store_logged){
+        .position = (uint64_t)source->position,
+        .machine = det_sqlite_get_text(call, OF_MACHINE, true),
+        .id = det_sqlite_get_text(call, OF_ID, true),
+        .is_start = source->is_start,
+        .sequence = (uint64_t)det_sqlite_get_number(call, OF_SEQUENCE),
+        .visit = (uint64_t)det_sqlite_get_number(call, OF_VISIT),
+        .version = (uint32_t)det_sqlite_get_number(call, OF_VERSION),
+        .from = det_sqlite_get_text(call, OF_FROM, true),
+        .to = det_sqlite_get_text(call, OF_TO, false),
+        .event = det_sqlite_get_text(call, OF_EVENT, true),
+        .outcome = det_sqlite_get_text(call, OF_OUTCOME, false),
+        .choice = (uint16_t)det_sqlite_get_number(call, OF_CHOICE),
+        .is_timeout = det_sqlite_get_number(call, OF_TIMEOUT) != 0,
+        .at = det_sqlite_get_number(call, OF_AT),
+        .event_id = det_sqlite_get_text(call, OF_EVENT_ID, true),
+        .cause = det_sqlite_get_text(call, OF_CAUSE, true),
+        .payload = payload.data,
+        .payload_size = payload.size,
+    };
+}
+
+/* Copies a row into the page; 1: that is full now. */
+static int keep_row(struct reading *reading, struct source *source, struct det_store_logged row)
+{
+    const char **texts[] = { &row.machine, &row.id,      &row.from,     &row.to,
+                             &row.event,   &row.outcome, &row.event_id, &row.cause };
+    struct det_trace_context trace;
+    int r = 0;
+
+    if (det_trace_context_read(det_sqlite_get_bytes(&source->call, OF_TRACE), &trace))
+        r = det_sqlite_page_keep_trace(&reading->page, &trace, &row.trace);
+    for (size_t i = 0; r == 0 && i < sizeof texts / sizeof *texts; i++)
+        r = det_sqlite_page_keep(&reading->page, texts[i]);
+    if (r == 0 && row.payload) {
+        row.payload = det_arena_copy_n(&reading->page.texts, row.payload, row.payload_size);
+        r = row.payload ? 0 : DET_ERR_NO_MEMORY;
+    }
+    return r < 0 ? r : det_sqlite_page_add(&reading->page, &row);
+}
+
+static int take_row(struct reading *reading, struct source *source)
+{
+    struct det_store_logged row = read_row(source);
+    int r = 0;
+
+    rename_row(reading->store, &row);
+    if (source->call.code != SQLITE_OK)
+        return det_sqlite_error(source->call.code);
+    if (det_log_look(&reading->walk, &row))
+        r = keep_row(reading, source, row);
+    if (!source->is_start)
+        reading->event_at = source->position;
+    if (source->is_start) {
+        reading->start_at = source->position;
+        reading->start_key = det_sqlite_get_number(&source->call, OF_INSTANCE);
+    }
+    return r;
+}
+
+/* 1: there may be more; 0: that was all that is wanted, or all there is. */
+static int read_merged(struct reading *reading, struct source *events, struct source *starts)
+{
+    struct source *source;
+    size_t looks = 0;
+    int r, full = 0;
+
+    while (!full && (source = choose(reading, events, starts))->has_row) {
+        if (det_log_ends(&reading->walk, (uint64_t)source->position))
+            return 0;
+        full = take_row(reading, source);
+        if (full < 0)
+            return full;
+        r = source_next(source);
+        if (r < 0)
+            return r;
+        full = full || ++looks == PAGE_LOOKS;
+    }
+    if (!full && reading->is_backward)
+        reading->walk.next = 0;
+    return full;
+}
+
+static int read_page(struct reading *reading)
+{
+    struct source events = { .is_start = false }, starts = { .is_start = true };
+    struct sqlite_connection *reader;
+    int r;
+
+    det_sqlite_page_clear(&reading->page);
+    r = det_sqlite_reader(reading->store, &reader);
+    if (r < 0)
+        return r;
+    r = det_sqlite_renames_refresh(reading->store, reader);
+    if (r == 0)
+        r = source_open(&events, reader, reading);
+    if (r == 0)
+        r = source_open(&starts, reader, reading);
+    if (r == 0)
+        r = read_merged(reading, &events, &starts);
+    det_sqlite_end(&events.call);
+    det_sqlite_end(&starts.call);
+    det_sqlite_reader_end(reading->store, reader);
+    return r;
+}
+
+static void begin(struct reading *reading, const struct det_store_log_query *query)
+{
+    bool is_from_end = query->is_backward && !query->after;
+    int64_t at = is_from_end || query->after > INT64_MAX ? INT64_MAX : (int64_t)query->after;
+
+    det_rows_log_begin(&reading->walk, query);
+    reading->is_backward = query->is_backward;
+    reading->event_at = reading->start_at = at;
+    reading->start_key = query->is_backward && at < INT64_MAX ? INT64_MIN : INT64_MAX;
+}
+
+/* What could be read before an error is shown before it is told. */
+int det_sqlite_log(
+    struct det_store *base, const struct det_store_log_query *query,
+    int (*visit)(void *context, const struct det_store_logged *row), void *context,
+    uint64_t *ret_next)
+{
+    struct reading reading = { .store = sqlite_store_of(base) };
+    const struct det_store_logged *row;
+    int r, more;
+
+    begin(&reading, query);
+    det_sqlite_page_init(&reading.page, base->allocator, sizeof *row);
+    do {
+        row = NULL;
+        more = read_page(&reading);
+        r = 0;
+        while (r == 0 && (row = det_sqlite_page_next(&reading.page, row)))
+            r = visit(context, row);
+    } while (r == 0 && more > 0);
+    det_sqlite_page_deinit(&reading.page);
+    if (r == 0 && more < 0)
+        r = more;
+    if (r == 0)
+        *ret_next = reading.walk.next;
+    return r;
+}
