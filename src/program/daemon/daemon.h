@@ -8,25 +8,34 @@
  *        | drain                                    ^      | once more: force
  *        +------------> draining -------------------+
  *
- * up.c           the command: opens, turns the loop, closes, exit code task_selection.c    which of
- * the tasks of the file, by the names given add_tasks.c       groups, slots and tasks of the file
- * to the supervisor of tasks configured_tasks.c     the tasks of the file, also those that have
- * ended or wait to be added process_guard.c     the record of what was started, and its end when we
- * are killed idle.c     what is said and done when nothing happens any more signal_watch.c
- * SIGINT, SIGTERM, SIGHUP, SIGCHLD by a descriptor on the loop stop_deadline.c  the thread that
- * takes SIGINT and SIGTERM, and ends a stop that takes too long notices.c     events of the bus as
- * notes between the lines output_queue.c    what is printed, without waiting for who reads it
- * line_buffer.c     the newest lines, for `logs` task_log_files.c the files that tasks have for
- * their output line_followers.c    those who read lines and events, at their own pace task_waits.c
- * those who wait for tasks to start or to end task_json.c      tasks, slots, groups and ends as
- * objects verbs.c     what can be asked over the socket task_orders.c    restart, stop, drain
- * submit_requests.c    jobs machines.c  machines: their store, their runtime, what they tell
- * machine_requests.c       what can be asked of the machines over the socket durable_slots.c
- * slots whose queue is in the store job_requests.c      what can be asked of these over the socket
- * slot_requests.c     what runs and waits in the slots store_watch.c     whether the store can be
- * reached telemetry.c   metrics and traces workers.c   workers: their supervisor, what it tells
- * worker_requests.c  what can be asked of them over the socket posted_requests.c   verbs that the
- * HTTP API asks for; it is in api.h
+ *     daemon.c            opens the parts, turns the loop, closes them, exit code
+ *     task_selection.c    which tasks of the file run, by the names given
+ *     add_tasks.c         groups, slots and tasks of the file to the supervisor of tasks
+ *     configured_tasks.c  the tasks of the file, also those that have ended or wait to be added
+ *     process_guard.c     the record of started processes, and their end when we are killed
+ *     idle.c              what is said and done when nothing happens any more
+ *     signal_watch.c      SIGINT, SIGTERM, SIGHUP, SIGCHLD by a descriptor on the loop
+ *     stop_deadline.c     the thread that takes SIGINT and SIGTERM, and ends a stop that hangs
+ *     notices.c           events of the bus as notes between the lines
+ *     output_queue.c      what is printed, without waiting for its reader
+ *     line_buffer.c       the newest lines, for `logs`
+ *     task_log_files.c    the files that tasks have for their output
+ *     line_followers.c    readers of lines and events, at their own pace
+ *     task_waits.c        calls that wait for tasks to start or to end
+ *     task_json.c         tasks, slots, groups and ends as objects
+ *     verbs.c             what can be asked over the socket
+ *     task_orders.c       restart, stop, drain
+ *     submit_requests.c   jobs
+ *     machines.c          machines: their store, their runtime, their notices
+ *     machine_requests.c  requests to machines over the socket
+ *     durable_slots.c     slots whose queue is in the store
+ *     job_requests.c      requests to durable slots over the socket
+ *     slot_requests.c     what runs and waits in the slots
+ *     store_watch.c       whether the store can be reached
+ *     telemetry.c         metrics and traces
+ *     workers.c           workers: their supervisor, their notices
+ *     worker_requests.c   requests to workers over the socket
+ *     posted_requests.c   requests of the HTTP API, which fills struct up_front
  *
  * Everything is for the loop's thread, which is the one of main(); machines have threads of their
  * own, which post to the loop what is to be told. */
