@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* order.c - gives an order, waits for it if that is wanted, and tells what came of it. */
+/* task_order.c - gives an order, waits for it if that is wanted, and tells what came of it. */
 #include "client/task_order.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* spec.c - specs from files. */
+/* spec_file.c - specs from files. */
 #include <string.h>
 
 #include "terminal/input.h"

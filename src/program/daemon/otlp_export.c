@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* otlp.c - the thread that sends spans, by libcurl.
+/* otlp_export.c - the thread that sends spans, by libcurl.
  *
  * Redirects are not followed, only http and https are spoken, and certificates are checked, as for
  * effects. */

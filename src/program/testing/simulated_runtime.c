@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* stage.c - opens and closes a simulated world with its runtime. */
+/* simulated_runtime.c - opens and closes a simulated world with its runtime. */
 #include "testing/simulated_runtime.h"
 
 #include "os/os.h"

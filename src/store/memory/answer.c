@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/answer.c - the event ids that an instance of the memory store remembers: a list in the
+/* answer.c - the event ids that an instance of the memory store remembers: a list in the
  * order of their coming, and a map. */
 #include <string.h>
 

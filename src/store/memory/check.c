@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/check.c - looks through a memory store for what its invariants exclude. There is no disk
+/* check.c - looks through a memory store for what its invariants exclude. There is no disk
  * that could have damaged it: a finding is a fault of the program. */
 #include <string.h>
 

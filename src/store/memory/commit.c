@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/commit.c - the commit of the memory store: check, reserve, apply. */
+/* commit.c - the commit of the memory store: check, reserve, apply. */
 #include <string.h>
 
 #include "base/assert.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/count.c - how much there is in memory: a look at every instance, which others change
+/* count.c - how much there is in memory: a look at every instance, which others change
  * meanwhile. How many bytes that takes only the allocator knows. */
 #include "store/count.h"
 #include "base/memory.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/documents.c - documents in the memory store: gone with the process, and so for tests and
+/* documents.c - documents in the memory store: gone with the process, and so for tests and
  * for what need not outlive it.
  *
  *     ids:      each id with its documents, in the order of kinds and roles; by name, and in an

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/documents.h - documents of the memory store, as the files of them share them. */
+/* documents.h - documents of the memory store, as the files of them share them. */
 #ifndef DET_STORE_MEMORY_DOCUMENTS_H
 #define DET_STORE_MEMORY_DOCUMENTS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/documents_look.c - lists the documents of the memory store and their deltas, and drops old
+/* documents_look.c - lists the documents of the memory store and their deltas, and drops old
  * deltas. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/documents_test.c - documents without memory; what they do with it is in
+/* documents_test.c - documents without memory; what they do with it is in
  * tests/conform/document_cases.c. */
 #include "lib/test.h"
 

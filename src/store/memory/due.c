@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/due.c - what is due in the memory store: a look at every instance of a machine, which
+/* due.c - what is due in the memory store: a look at every instance of a machine, which
  * keeps the first ones in a heap with the last of them on top. Runtimes ask once for a machine, so
  * there is no index that every commit would have to keep. */
 #include <stdlib.h>

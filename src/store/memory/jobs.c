@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/jobs.c - jobs and schedules in the memory store: gone with the process, and so for tests
+/* jobs.c - jobs and schedules in the memory store: gone with the process, and so for tests
  * and for what need not outlive it.
  *
  *     jobs:    a list in the order of their keys; the same by key, and by queue and id

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/jobs.h - a job of the memory store, as the files of its jobs share it. All of this is
+/* jobs.h - a job of the memory store, as the files of its jobs share it. All of this is
  * called under the store's mutex, but the operations at the end. */
 #ifndef DET_STORE_MEMORY_JOBS_H
 #define DET_STORE_MEMORY_JOBS_H

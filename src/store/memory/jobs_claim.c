@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/jobs_claim.c - claims in the memory store: ends, renewals and new claims of one queue,
+/* jobs_claim.c - claims in the memory store: ends, renewals and new claims of one queue,
  * under the store's mutex. */
 #include "os/os.h"
 #include "store/memory/jobs.h"

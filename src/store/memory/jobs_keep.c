@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/jobs_keep.c - what is done by hand to the jobs of a memory store: trying again and
+/* jobs_keep.c - what is done by hand to the jobs of a memory store: trying again and
  * cancelling, forgetting those that have ended, and bringing in those of another store. */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/jobs_test.c - jobs without memory; what they do with it is in tests/conform/job_cases.c.
+/* jobs_test.c - jobs without memory; what they do with it is in tests/conform/job_cases.c.
  */
 #include "lib/test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/keep_test.c - leases, locks, snapshots, pruning and the check of the memory store, as far
+/* keep_test.c - leases, locks, snapshots, pruning and the check of the memory store, as far
  * as they are its own: the contract is tests/conform. */
 #include "store/memory/memory.h"
 #include "store/pad_test.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/lease.c - leases by name and the locks of instances in the memory store: the same thing,
+/* lease.c - leases by name and the locks of instances in the memory store: the same thing,
  * kept in two places. lease.h has the rules. */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/list.c - the instances of a machine in the memory store, in the order of their ids.
+/* list.c - the instances of a machine in the memory store, in the order of their ids.
  *
  *     ordered:  a c f k m | d b      new ones are put at the end; who lists next sorts them and
  *               sorted      new      merges them into the rest

@@ -3,7 +3,7 @@
 
 /* test: threads */
 
-/* memory/look_test.c - lists and what is due in the memory store: the order, the pages, and looking
+/* look_test.c - lists and what is due in the memory store: the order, the pages, and looking
  * while others write. */
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/rows.c - the last events of an instance in the memory store: a ring that grows up to the
+/* rows.c - the last events of an instance in the memory store: a ring that grows up to the
  * number of events kept, and then forgets the oldest with each new one. */
 #include <string.h>
 

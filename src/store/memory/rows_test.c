@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/rows_test.c - the ring of the last events, with all that an event may carry. */
+/* rows_test.c - the ring of the last events, with all that an event may carry. */
 #include "store/pad_test.h"
 
 /* Payloads of both sizes, ids and causes, in turn, so that a place in the ring holds each of them.

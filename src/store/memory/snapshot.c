@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory/snapshot.c - snapshots in the memory store, and the events that may go behind them. */
+/* snapshot.c - snapshots in the memory store, and the events that may go behind them. */
 #include <string.h>
 
 #include "base/assert.h"

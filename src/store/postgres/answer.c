@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/answer.c - what is remembered of an instance beside its head: the answers to events that
+/* answer.c - what is remembered of an instance beside its head: the answers to events that
  * had an id, and what it began with. */
 #include "store/postgres/postgres.h"
 #include "store/row.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/batch.h - commits on their way to one statement.
+/* batch.h - commits on their way to one statement.
  *
  *     commit --stage--> staged: hashes, checksum, encoded data --fill--> columns --send--> results
  *                       |                                                                    |

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/checksum.h - the checksums of rows as expressions, since many rows are made of other
+/* checksum.h - the checksums of rows as expressions, since many rows are made of other
  * rows: the first 8 bytes of SHA-256 over the row as a text. docs/formats/sql_schema.md has the
  * columns. `from` is the alias of what has them, with its dot; `tried` is that of what attempts
  * have left. A time that is the clock's must be one value: not an expression that is evaluated

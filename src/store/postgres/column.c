@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/column.c - arrays in PostgreSQL's binary form:
+/* column.c - arrays in PostgreSQL's binary form:
  *
  *     dimensions (1), whether there are NULLs, type of the elements, count, first index (1)
  *     then each element: length, bytes; the length of NULL is -1

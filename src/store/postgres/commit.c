@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/commit.c - a batch from its commits to their results.
+/* commit.c - a batch from its commits to their results.
  *
  *     all are plain --> the plain statement --> went through: done
  *                                           --> did not -----+

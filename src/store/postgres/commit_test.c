@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/commit_test.c - commits on PostgreSQL: what is written is loaded, each condition decides
+/* commit_test.c - commits on PostgreSQL: what is written is loaded, each condition decides
  * for its own commit, and a batch is as good as its commits one after the other. */
 /* test: sanitized */
 #include "store/postgres/postgres_test.h"

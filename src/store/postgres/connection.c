@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/connection.c - one connection: how it is made, checked, waited for; and the server's
+/* connection.c - one connection: how it is made, checked, waited for; and the server's
  * clock as it is known from what comes through it. */
 #include <string.h>
 

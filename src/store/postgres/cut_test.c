@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/cut_test.c - every operation of the driver, while the way to the server ends after so
+/* cut_test.c - every operation of the driver, while the way to the server ends after so
  * many bytes of its answers, and there is no other.
  *
  *   1. What is read is what is there, or it is refused in time, as something that did not answer.

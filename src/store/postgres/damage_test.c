@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/damage_test.c - rows that somebody else has changed: who meets them is told, and who
+/* damage_test.c - rows that somebody else has changed: who meets them is told, and who
  * does not goes on. */
 #include "store/postgres/postgres_test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/documents.c - documents on PostgreSQL, which several processes share.
+/* documents.c - documents on PostgreSQL, which several processes share.
  *
  *     read the sync id, then what is there -> decide -> nothing is different: done
  *                  ^                              |

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/documents_look.c - lists the documents and their deltas on PostgreSQL: the position and
+/* documents_look.c - lists the documents and their deltas on PostgreSQL: the position and
  * the rows in one transaction, so that they are of one moment. */
 #include "store/document.h"
 #include "store/postgres/postgres.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/exchange.c - a pipeline: statements, one Sync, and their answers.
+/* exchange.c - a pipeline: statements, one Sync, and their answers.
  *
  *     Parse? Bind Execute  Parse? Bind Execute ... Sync          --> all in one go
  *     <-- ParseComplete? rows CommandComplete ... ReadyForQuery      the commit is before this one

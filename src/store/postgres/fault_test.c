@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/fault_test.c - what a commit does when the server refuses, goes away, or comes back
+/* fault_test.c - what a commit does when the server refuses, goes away, or comes back
  * otherwise. Every code of the server is raised by the server itself: a trigger on the events
  * raises it as often as a sequence says, since sequences are not rolled back. */
 /* test: threads */

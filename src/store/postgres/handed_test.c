@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/handed_test.c - what was handed over by the reading side of libpq: PQconsumeInput()
+/* handed_test.c - what was handed over by the reading side of libpq: PQconsumeInput()
  * sends what is left before it reads. This program stands before three functions of libpq: from the
  * end of the commit on nothing can be read; the one that flushes says that something is left, and
  * the one that reads finds the connection cut when all has gone out. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/jobs.c - jobs and schedules on PostgreSQL, which several processes share: rows, lists,
+/* jobs.c - jobs and schedules on PostgreSQL, which several processes share: rows, lists,
  * what is done by hand, and firings.
  *
  *     postgres/jobs_put.c     puts of several threads, in one statement

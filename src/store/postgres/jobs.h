@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/jobs.h - what the files of the jobs of the PostgreSQL store share. */
+/* jobs.h - what the files of the jobs of the PostgreSQL store share. */
 #ifndef DET_STORE_POSTGRES_JOBS_H
 #define DET_STORE_POSTGRES_JOBS_H
 

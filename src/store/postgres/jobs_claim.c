@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/jobs_claim.c - ends, renewals and claims of a queue on PostgreSQL, which several
+/* jobs_claim.c - ends, renewals and claims of a queue on PostgreSQL, which several
  * processes share.
  *
  *     lock of the queue | ends | renewals | put back what is due | take the first

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/jobs_put.c - jobs are put on PostgreSQL through a group commit: whoever comes while a
+/* jobs_put.c - jobs are put on PostgreSQL through a group commit: whoever comes while a
  * statement is on its way is in the next one.
  *
  *     put --> group of puts --> leader: arrays of all --> wake who waits, insert --> results

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/jobs_test.c - jobs that several processes put into one queue of PostgreSQL at once, and
+/* jobs_test.c - jobs that several processes put into one queue of PostgreSQL at once, and
  * how the server finds those to claim. */
 /* test: threads */
 #include "store/postgres/postgres_test.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/keep.c - keeping a store: pruning, which machines there are, and a check of everything.
+/* keep.c - keeping a store: pruning, which machines there are, and a check of everything.
  *
  * The check walks the heads and the events side by side, both in the order of the keys, in one
  * transaction that sees one moment, and holds no more than a page of each. */

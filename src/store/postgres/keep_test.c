@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/keep_test.c - keeping a store: what a check finds, what pruning deletes and keeps, which
+/* keep_test.c - keeping a store: what a check finds, what pruning deletes and keeps, which
  * machines there are. */
 #include "store/postgres/postgres_test.h"
 

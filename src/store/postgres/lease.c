@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/lease.c - leases by name and locks of instances: one statement for each verb, which
+/* lease.c - leases by name and locks of instances: one statement for each verb, which
  * answers how it stands afterwards whether it changed anything or not. The server's clock decides.
  *
  * An acquisition whose outcome is not known is not tried again: it would find itself in its own

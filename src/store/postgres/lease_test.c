@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/lease_test.c - leases, locks and fences, and whose timers and effects are whose: two
+/* lease_test.c - leases, locks and fences, and whose timers and effects are whose: two
  * openings of one store are two nodes. Time passes by moving what is stored, not by waiting. */
 #include "store/postgres/postgres_test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/list.c - going through many rows: events of an instance, instances of a machine, what is
+/* list.c - going through many rows: events of an instance, instances of a machine, what is
  * due; and taking over what others have left.
  *
  * Pages are read whole, and visited when the connection is free again: no transaction stays open

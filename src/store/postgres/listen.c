@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/listen.c - a thread with a connection of its own that waits for notifications, and wakes
+/* listen.c - a thread with a connection of its own that waits for notifications, and wakes
  * the runtime, and who waits for a queue of jobs. Nothing depends on it: it only makes a poll come
  * sooner. There is one while somebody listens.
  *

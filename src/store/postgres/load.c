@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/load.c - reading an instance: its head and what belongs to it, in one transaction that
+/* load.c - reading an instance: its head and what belongs to it, in one transaction that
  * sees one moment; and its snapshot.
  *
  * The history is that of the events that are kept, or that of those behind the snapshot followed by

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/log.c - the log: events and starts by their positions, of which some may still come.
+/* log.c - the log: events and starts by their positions, of which some may still come.
  *
  *     positions   5  6  7  8  9 10 11        8: its transaction is under way, or was rolled back
  *                 x  x  x  .  x  x  .        the reader stops at 7, or, if 8 is final, at 10

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/log_test.c - the log while transactions are under way: nobody reads behind one that may
+/* log_test.c - the log while transactions are under way: nobody reads behind one that may
  * still come, and nobody waits for one that does not. */
 #include "store/postgres/postgres_test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/migrate_test.c - the suite of migrating, over a schema of a server. */
+/* migrate_test.c - the suite of migrating, over a schema of a server. */
 /* test: sanitized */
 #include "lib/postgres.h"
 #include "store/migrate_cases.h"

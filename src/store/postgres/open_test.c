@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/open_test.c - opening a store on PostgreSQL: what is made, what is checked, what is
+/* open_test.c - opening a store on PostgreSQL: what is made, what is checked, what is
  * refused, and in which words. */
 /* test: threads */
 #include "store/postgres/postgres_test.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/parts.c - the statement that writes a batch of commits, put together from the parts that
+/* parts.c - the statement that writes a batch of commits, put together from the parts that
  * the batch needs.
  *
  *     c   locks the heads in the order of their keys, and judges: fence, lock, sequence

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/pending_test.c - what is pending for an instance on PostgreSQL: timers, effects and
+/* pending_test.c - what is pending for an instance on PostgreSQL: timers, effects and
  * deferred events, as commits change them. */
 #include "store/postgres/postgres_test.h"
 

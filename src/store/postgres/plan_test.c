@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/plan_test.c - what a get, a send, a list and a history ask of the server goes by
+/* plan_test.c - what a get, a send, a list and a history ask of the server goes by
  * indexes, whatever the statistics of the tables. */
 #include "store/postgres/postgres_test.h"
 

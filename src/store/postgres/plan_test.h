@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/plan_test.h - how the server would execute a statement of the driver. */
+/* plan_test.h - how the server would execute a statement of the driver. */
 #ifndef DET_STORE_POSTGRES_PLAN_TEST_H
 #define DET_STORE_POSTGRES_PLAN_TEST_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/pool.c - connections, and jobs on them, with what is tried again.
+/* pool.c - connections, and jobs on them, with what is tried again.
  *
  *     take -> connect? -> send, finish -> done --------------------------> give, return
  *                ^                     -> nothing happened, may help ---> give, wait, again

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/queue.c - the queue of an instance that many processes write to: an advisory lock, which
+/* queue.c - the queue of an instance that many processes write to: an advisory lock, which
  * the server grants in the order of asking, held by a transaction that does nothing else.
  *
  * It takes a connection for as long as its place lasts. So a process has one place at a time, and

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/rubbish_test.c - a server, or something on the way to it, whose answers are wrong: one
+/* rubbish_test.c - a server, or something on the way to it, whose answers are wrong: one
  * byte of them after the other is changed by a proxy. Whatever a commit then says must be true by
  * the server's own word, and nothing ends the process. The masks make no good verdict of another:
  * that would be for TLS to notice.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/schema.c - the tables: created when there are none, and compared with
+/* schema.c - the tables: created when there are none, and compared with
  * postgres/tables.def when there are, after an upgrade where they are of an older schema.
  *
  * Creating is one transaction. Two who come at once are kept apart by an advisory lock that lives

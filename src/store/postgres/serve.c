@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/serve.c - a machine is served: its definition is kept, and what is stored must fit it.
+/* serve.c - a machine is served: its definition is kept, and what is stored must fit it.
  *
  * Where this definition is the only one that was ever served, everything that is stored came from
  * it, and nothing needs to be looked at. */

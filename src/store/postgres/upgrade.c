@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/upgrade.c - tables of an older schema: what each version has brought, as it was then,
+/* upgrade.c - tables of an older schema: what each version has brought, as it was then,
  * one after the other in one transaction, under the lock that keeps apart those who make tables.
  * Whether the tables then are what they should be is judged before it is committed. Of two who come
  * at once, the second finds another schema than it has seen, and gives up. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/upgrade_test.c - tables of an older schema: nothing in them is lost, and an upgrade that
+/* upgrade_test.c - tables of an older schema: nothing in them is lost, and an upgrade that
  * does not come to its end leaves them as they were. */
 /* test: threads */
 /* test: sanitized */

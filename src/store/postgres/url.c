@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/url.c - from the URL of a store to what libpq is given.
+/* url.c - from the URL of a store to what libpq is given.
  *
  * Two parameters are ours and are taken out: `schema` and `pooler`. All others are libpq's, and win
  * over what we would say. Through a pooler there is no session: so nothing is said about it. */

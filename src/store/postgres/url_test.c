@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/url_test.c - what a URL becomes for libpq, what is refused in one, that no password gets
+/* url_test.c - what a URL becomes for libpq, what is refused in one, that no password gets
  * out, and what the codes of the server mean. */
 #include "lib/test.h"
 #include "store/postgres/postgres.h"

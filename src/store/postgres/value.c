@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres/value.c - parameters and results in PostgreSQL's binary form: numbers of 8 bytes, the
+/* value.c - parameters and results in PostgreSQL's binary form: numbers of 8 bytes, the
  * highest first; texts and bytes as they are. */
 #include <limits.h>
 #include <string.h>

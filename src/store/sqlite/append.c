@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/append.c - the rows of events, many in one statement where a batch has many.
+/* append.c - the rows of events, many in one statement where a batch has many.
  *
  * A statement costs SQLite as much to begin and end as a third of a row; so the events of a batch
  * wait until there are SQLITE_ROWS of them. What is left at the end goes one by one. */

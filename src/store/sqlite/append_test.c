@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/append_test.c - a batch with so many events that one statement inserts many of them: the
+/* append_test.c - a batch with so many events that one statement inserts many of them: the
  * rows are those that each would have made alone, and one that is refused is the only one. */
 #include "store/sqlite/sqlite_test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/batch.c - a batch of commits in one transaction, and other changes alone in theirs.
+/* batch.c - a batch of commits in one transaction, and other changes alone in theirs.
  *
  *     BEGIN IMMEDIATE
  *       each commit:  encode, read its conditions ---- refused: its result, nothing written

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/beside_test.c - others on the same file: a second writer, readers, one who was killed, and
+/* beside_test.c - others on the same file: a second writer, readers, one who was killed, and
  * one who takes it away. */
 #include "store/sqlite/sqlite_test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/cases.h - senders on one store, for the suites of real and simulated threads. */
+/* cases.h - senders on one store, for the suites of real and simulated threads. */
 #ifndef DET_STORE_SQLITE_CASES_H
 #define DET_STORE_SQLITE_CASES_H
 

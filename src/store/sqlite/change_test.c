@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/change_test.c - whatever SQLite lacks, a change is done or it is not. */
+/* change_test.c - whatever SQLite lacks, a change is done or it is not. */
 /* test: sanitized */
 #include "store/jobs.h"
 #include "store/sqlite/deed_test.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/changes.c - timers, effects, deferred events and the event id of a commit: checked first,
+/* changes.c - timers, effects, deferred events and the event id of a commit: checked first,
  * then encoded, then applied. */
 #include "base/assert.h"
 #include "os/os.h"

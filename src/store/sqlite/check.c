@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/check.c - whether a store is what it was when it was written: the file, every checksum,
+/* check.c - whether a store is what it was when it was written: the file, every checksum,
  * the chain of every instance, and nothing that belongs to none. All of it in one transaction, so
  * that who writes meanwhile is not in the way. */
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/checksum.c - the function row_checksum() of our connections: CRC-32C over the values that
+/* checksum.c - the function row_checksum() of our connections: CRC-32C over the values that
  * it is given, as docs/formats/sql_schema.md says. So each statement that writes a row writes its
  * checksum, whether the values come from us or from another row. */
 #include <string.h>

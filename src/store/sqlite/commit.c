@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/commit.c - one commit inside the transaction of its batch: its conditions, its values,
+/* commit.c - one commit inside the transaction of its batch: its conditions, its values,
  * and then its rows.
  *
  * A plain event is one UPDATE and one INSERT. The UPDATE checks sequence and fence by itself; only

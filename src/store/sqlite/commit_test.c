@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/commit_test.c - what is committed is there after the file was closed, all of it; and what
+/* commit_test.c - what is committed is there after the file was closed, all of it; and what
  * is refused left nothing. */
 #include "store/sqlite/sqlite_test.h"
 

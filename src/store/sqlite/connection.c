@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/connection.c - connections to the file and the use of their statements. */
+/* connection.c - connections to the file and the use of their statements. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/count.c - how much there is, at one moment. It looks at every instance, 0.6 s for a
+/* count.c - how much there is, at one moment. It looks at every instance, 0.6 s for a
  * million: an index of states would cost every transition. */
 #include "store/count.h"
 #include "os/os.h"

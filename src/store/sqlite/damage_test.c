@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/damage_test.c - rows and pages that somebody else has changed: who meets them is told, and
+/* damage_test.c - rows and pages that somebody else has changed: who meets them is told, and
  * who does not goes on. */
 #include "store/sqlite/sqlite_test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/deed_test.h - every operation of the driver is a deed: it is done while any request of
+/* deed_test.h - every operation of the driver is a deed: it is done while any request of
  * SQLite for memory, or any call of the disk, fails.
  *
  *   1. What is read is what is there, or it is refused; lack of memory is called that, and never

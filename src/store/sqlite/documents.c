@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/documents.c - documents in the SQLite store: a save is one transaction of the writer, in
+/* documents.c - documents in the SQLite store: a save is one transaction of the writer, in
  * which it reads what is there, decides, and writes only what is different. */
 #include <string.h>
 

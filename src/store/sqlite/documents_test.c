@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/documents_test.c - documents in a file: without memory, with rows that are not ours, with
+/* documents_test.c - documents in a file: without memory, with rows that are not ours, with
  * a clock that somebody sets, and how long its log becomes; what they do is in
  * tests/conform/document_cases.c. */
 #include "lib/test.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/events.c - the chain of an instance's events, from the newest back.
+/* events.c - the chain of an instance's events, from the newest back.
  *
  *     instances.last_event --> e9 --previous--> e8 --> ... --> e4 --> 0
  *

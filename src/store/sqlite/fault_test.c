@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/fault_test.c - a disk that fails: what was acknowledged is there afterwards, what was
+/* fault_test.c - a disk that fails: what was acknowledged is there afterwards, what was
  * refused is not, and after a failed write nothing is acknowledged any more. */
 /* test: sanitized */
 #include "store/sqlite/sqlite_test.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/jobs.c - jobs and schedules in the SQLite store: rows, lists and firings.
+/* jobs.c - jobs and schedules in the SQLite store: rows, lists and firings.
  *
  *     sqlite/jobs_put.c     puts of several threads, in one transaction
  *     sqlite/jobs_claim.c   ends, renewals and claims of a queue, in one transaction

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/jobs_claim.c - ends, renewals and claims of a queue of a SQLite store, in one transaction.
+/* jobs_claim.c - ends, renewals and claims of a queue of a SQLite store, in one transaction.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/jobs_put.c - jobs are put into a SQLite store through a group commit: whoever comes while
+/* jobs_put.c - jobs are put into a SQLite store through a group commit: whoever comes while
  * a transaction is on its way to the disk is in the next one.
  *
  *     put --> group of puts --> leader: one transaction for all --> alone on the writer */

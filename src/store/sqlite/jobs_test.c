@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/jobs_test.c - claims of jobs in a file: when somebody sets the clock, when rows are
+/* jobs_test.c - claims of jobs in a file: when somebody sets the clock, when rows are
  * damaged, and which rows they look at. */
 #include "lib/test.h"
 

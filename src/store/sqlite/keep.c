@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/keep.c - the log into the file, a copy of the store, and its space given back. */
+/* keep.c - the log into the file, a copy of the store, and its space given back. */
 #include <string.h>
 
 #include "base/assert.h"

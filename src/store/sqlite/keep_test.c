@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/keep_test.c - keeping a store in a file: snapshots and pruning, checks, copies, space. */
+/* keep_test.c - keeping a store in a file: snapshots and pruning, checks, copies, space. */
 #include "store/sqlite/sqlite_test.h"
 
 #include "store/sqlite/vfs_test.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/lease.c - leases by name and the locks of instances: the same rules, kept in two places.
+/* lease.c - leases by name and the locks of instances: the same rules, kept in two places.
  * In a file there is one process that writes, but several of its threads want them, and a token
  * must outlive the process. */
 #include <string.h>

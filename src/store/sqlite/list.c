@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/list.c - over many instances: whether they fit a definition, lists of them, and what is
+/* list.c - over many instances: whether they fit a definition, lists of them, and what is
  * due. */
 #include <string.h>
 

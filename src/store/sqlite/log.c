@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/log.c - the log: events and starts, each by their positions, merged.
+/* log.c - the log: events and starts, each by their positions, merged.
  *
  * There is one writer, and positions are given in the order of commits: whatever a transaction sees
  * is complete up to the last position in it. So a walk may see another moment with each page.

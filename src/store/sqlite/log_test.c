@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/log_test.c - the log of a file: over many pages, beside what its visitors do, and without
+/* log_test.c - the log of a file: over many pages, beside what its visitors do, and without
  * memory. */
 #include "store/sqlite/sqlite_test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/mark.c - how far a store was acknowledged, in a file beside it: docs/formats/mark.md. The
+/* mark.c - how far a store was acknowledged, in a file beside it: docs/formats/mark.md. The
  * writer writes it, inside the group, or while it is opened and closed. A reader compares it once,
  * when it is opened. */
 #include <stdio.h>

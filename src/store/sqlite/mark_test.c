@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/mark_test.c - a store that has lost what it had acknowledged is refused, and no other. */
+/* mark_test.c - a store that has lost what it had acknowledged is refused, and no other. */
 #include "store/sqlite/sqlite_test.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/migrate.c - names that changed: what is stored gets the new ones, and what was recorded is
+/* migrate.c - names that changed: what is stored gets the new ones, and what was recorded is
  * understood by the old ones.
  *
  *     migrate:  renames + batch, position -> live rows get the new names -> everything fits? ->

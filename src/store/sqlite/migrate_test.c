@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/migrate_test.c - the suite of migrating, over a file. */
+/* migrate_test.c - the suite of migrating, over a file. */
 #include "store/migrate_cases.h"
 
 #include <sqlite3.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/open_test.c - which files are opened, which are refused, with what words; and that what is
+/* open_test.c - which files are opened, which are refused, with what words; and that what is
  * refused stays as it was. */
 #include "store/sqlite/sqlite_test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/owner_test.c - whose the files of a store are that root makes, and that a link in their
+/* owner_test.c - whose the files of a store are that root makes, and that a link in their
  * place gives nothing away. */
 #include "store/sqlite/sqlite_test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/page.c - asking with a connection of the pool, and rows that are kept until it is free
+/* page.c - asking with a connection of the pool, and rows that are kept until it is free
  * again.
  *
  *     reader --> rows into the page --> reader back --> visit each row --+--> done

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/page_test.c - walks in pages: what is deleted meanwhile, what is damaged, no memory. */
+/* page_test.c - walks in pages: what is deleted meanwhile, what is damaged, no memory. */
 #include "store/sqlite/sqlite_test.h"
 
 #define MANY 900u

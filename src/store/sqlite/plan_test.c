@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/plan_test.c - no statement reads all rows of a table that grows, or all those of a
+/* plan_test.c - no statement reads all rows of a table that grows, or all those of a
  * machine, but those listed here with the reason. The plans do not depend on what is in the file,
  * since a store keeps no statistics for the planner. */
 #include "lib/test.h"

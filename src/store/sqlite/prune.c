@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/prune.c - events that a snapshot stands for are deleted, from the newest of them back. */
+/* prune.c - events that a snapshot stands for are deleted, from the newest of them back. */
 #include "os/os.h"
 #include "store/sqlite/sqlite.h"
 

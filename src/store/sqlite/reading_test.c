@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/reading_test.c - whatever SQLite lacks, what is read is true, or refused. */
+/* reading_test.c - whatever SQLite lacks, what is read is true, or refused. */
 /* test: sanitized */
 #include "store/sqlite/deed_test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/repair.c - the damaged head of an instance, written anew.
+/* repair.c - the damaged head of an instance, written anew.
  *
  * Whoever wants it repaired derives what it should be. Whether it is that, the row itself proves:
  * its checksum, which was made when the head was good, is over every column. Where the version of

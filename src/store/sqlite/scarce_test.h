@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/scarce_test.h - SQLite's own memory, of which the chosen request fails, or it and all
+/* scarce_test.h - SQLite's own memory, of which the chosen request fails, or it and all
  * after it. */
 #ifndef DET_STORE_SQLITE_SCARCE_TEST_H
 #define DET_STORE_SQLITE_SCARCE_TEST_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/schema.c - the gate of a file: whose it is, which schema it has, and whether its tables
+/* schema.c - the gate of a file: whose it is, which schema it has, and whether its tables
  * are ours, as sqlite/tables.c has them.
  *
  *     an empty page at most ----> create all in one transaction; NOT_FOUND for who may not

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/serve_test.c - definitions that fit what is stored and those that do not; and what is due
+/* serve_test.c - definitions that fit what is stored and those that do not; and what is due
  * and listed, in a file that other machines share. */
 #include "store/sqlite/sqlite_test.h"
 

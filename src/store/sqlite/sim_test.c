@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/sim_test.c - the store in a simulated world: its clock, its threads in any order, its
+/* sim_test.c - the store in a simulated world: its clock, its threads in any order, its
  * locks. The file itself is a real one. */
 #include "store/sqlite/cases.h"
 

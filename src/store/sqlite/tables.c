@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/tables.c - the tables of docs/formats/sql_schema.md in a file: one list makes them and
+/* tables.c - the tables of docs/formats/sql_schema.md in a file: one list makes them and
  * checks them. */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/thread_test.c - many threads on one file: each commit once, readers beside them. */
+/* thread_test.c - many threads on one file: each commit once, readers beside them. */
 /* test: threads */
 #include "store/sqlite/cases.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/upgrade.c - files of an older schema: what each version has brought, as it was then, one
+/* upgrade.c - files of an older schema: what each version has brought, as it was then, one
  * after the other in one transaction. A file is of one schema, never between two. */
 #include "store/sqlite/sqlite.h"
 

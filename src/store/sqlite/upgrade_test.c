@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/upgrade_test.c - files of an older schema: nothing in them is lost, and an upgrade that
+/* upgrade_test.c - files of an older schema: nothing in them is lost, and an upgrade that
  * does not come to its end leaves them as they were. */
 #include "store/sqlite/sqlite_test.h"
 

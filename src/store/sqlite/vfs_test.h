@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite/vfs_test.h - a file system for SQLite that fails when it is told to: "faulty", over the
+/* vfs_test.h - a file system for SQLite that fails when it is told to: "faulty", over the
  * one there is.
  *
  * Every call that touches a file counts; the chosen one fails, or it and all after it. A sync that
