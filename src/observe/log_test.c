@@ -22,15 +22,15 @@ static int take_line(void *user, const char *line, size_t size)
 {
     struct det_json_token token = { .kind = DET_JSON_NULL };
     struct fixture *fixture = user;
-    struct det_json json;
+    struct det_json_scanner json;
 
     assert_in_range(size, 2, DET_LOG_LINE_MAX);
     assert_ptr_equal(memchr(line, '\n', size), line + size - 1);
     for (size_t i = 0; i < size - 1; i++)
         assert_true((unsigned char)line[i] >= 0x20 && line[i] != 0x7F);
-    det_json_init(&json, line, size);
+    det_json_scanner_init(&json, line, size);
     while (token.kind != DET_JSON_END)
-        assert_int_equal(det_json_next(&json, &token, NULL), 0);
+        assert_int_equal(det_json_scan(&json, &token, NULL), 0);
     assert_int_equal(line[0], '{');
     memcpy(fixture->last, line, size - 1);
     fixture->last[size - 1] = '\0';

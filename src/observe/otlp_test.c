@@ -14,15 +14,15 @@ static char *written(const struct det_otlp_resource *of, const struct det_span *
 {
     struct det_json_token token = { .kind = DET_JSON_NULL };
     struct det_buffer buffer;
-    struct det_json json;
+    struct det_json_scanner json;
     char *text;
 
     det_buffer_init(&buffer, NULL);
     det_otlp_write(&buffer, of, spans, count);
     assert_int_equal(det_buffer_status(&buffer), 0);
-    det_json_init(&json, det_buffer_text(&buffer), buffer.size);
+    det_json_scanner_init(&json, det_buffer_text(&buffer), buffer.size);
     while (token.kind != DET_JSON_END)
-        assert_int_equal(det_json_next(&json, &token, NULL), 0);
+        assert_int_equal(det_json_scan(&json, &token, NULL), 0);
     text = strdup(det_buffer_text(&buffer));
     det_buffer_deinit(&buffer);
     return text;

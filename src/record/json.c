@@ -19,13 +19,14 @@
 #include "base/assert.h"
 #include "record/value.h"
 
-void det_json_init(struct det_json *json, const char *text, size_t size)
+void det_json_scanner_init(struct det_json_scanner *json, const char *text, size_t size)
 {
-    *json = (struct det_json){ .text = text, .size = size, .place = DET_JSON_AT_VALUE };
+    *json = (struct det_json_scanner){ .text = text, .size = size, .place = DET_JSON_AT_VALUE };
 }
 
 static int fail(
-    const struct det_json *json, struct det_error *reterr, size_t offset, const char *expected)
+    const struct det_json_scanner *json, struct det_error *reterr, size_t offset,
+    const char *expected)
 {
     if (offset >= json->size)
         return DET_FAIL_AT(
@@ -37,12 +38,12 @@ static int fail(
 }
 
 /* The byte at the offset, or -1 at the end. */
-static int peek(const struct det_json *json)
+static int peek(const struct det_json_scanner *json)
 {
     return json->offset < json->size ? (unsigned char)json->text[json->offset] : -1;
 }
 
-static bool take(struct det_json *json, char c)
+static bool take(struct det_json_scanner *json, char c)
 {
     if (peek(json) != c)
         return false;
@@ -50,7 +51,7 @@ static bool take(struct det_json *json, char c)
     return true;
 }
 
-static void skip_space(struct det_json *json)
+static void skip_space(struct det_json_scanner *json)
 {
     while (peek(json) == ' ' || peek(json) == '\n' || peek(json) == '\r' || peek(json) == '\t')
         json->offset++;
@@ -95,7 +96,7 @@ static bool is_low_surrogate(int32_t code)
 }
 
 /* The first byte from here on that is no hexadecimal digit: where \u goes wrong. */
-static size_t hex_end(const struct det_json *json, size_t offset)
+static size_t hex_end(const struct det_json_scanner *json, size_t offset)
 {
     while (offset < json->size && hex_digit(json->text[offset]) >= 0)
         offset++;
@@ -103,7 +104,7 @@ static size_t hex_end(const struct det_json *json, size_t offset)
 }
 
 /* Behind "\u": one code, or two that are a pair. */
-static int skip_unicode(struct det_json *json, struct det_error *reterr)
+static int skip_unicode(struct det_json_scanner *json, struct det_error *reterr)
 {
     size_t start = json->offset - 2;
     int32_t code = hex_code(json->text + json->offset, json->size - json->offset);
@@ -128,7 +129,7 @@ static int skip_unicode(struct det_json *json, struct det_error *reterr)
     return 0;
 }
 
-static int skip_escape(struct det_json *json, struct det_error *reterr)
+static int skip_escape(struct det_json_scanner *json, struct det_error *reterr)
 {
     int c;
 
@@ -141,7 +142,7 @@ static int skip_escape(struct det_json *json, struct det_error *reterr)
 }
 
 /* Plain characters up to a quote, a backslash or the end. */
-static int skip_plain(struct det_json *json, struct det_error *reterr)
+static int skip_plain(struct det_json_scanner *json, struct det_error *reterr)
 {
     size_t start = json->offset, valid;
     int c;
@@ -156,7 +157,8 @@ static int skip_plain(struct det_json *json, struct det_error *reterr)
     return 0;
 }
 
-static int read_string(struct det_json *json, struct det_json_token *ret, struct det_error *reterr)
+static int read_string(
+    struct det_json_scanner *json, struct det_json_token *ret, struct det_error *reterr)
 {
     size_t start = ++json->offset;
     int r = 0, c;
@@ -173,7 +175,7 @@ static int read_string(struct det_json *json, struct det_json_token *ret, struct
     return 0;
 }
 
-static bool skip_digits(struct det_json *json)
+static bool skip_digits(struct det_json_scanner *json)
 {
     size_t start = json->offset;
 
@@ -182,7 +184,8 @@ static bool skip_digits(struct det_json *json)
     return json->offset > start;
 }
 
-static int read_number(struct det_json *json, struct det_json_token *ret, struct det_error *reterr)
+static int read_number(
+    struct det_json_scanner *json, struct det_json_token *ret, struct det_error *reterr)
 {
     size_t start = json->offset;
 
@@ -202,7 +205,8 @@ static int read_number(struct det_json *json, struct det_json_token *ret, struct
     return 0;
 }
 
-static int read_word(struct det_json *json, struct det_json_token *ret, struct det_error *reterr)
+static int read_word(
+    struct det_json_scanner *json, struct det_json_token *ret, struct det_error *reterr)
 {
     static const struct {
         const char *text;
@@ -228,7 +232,8 @@ static int read_word(struct det_json *json, struct det_json_token *ret, struct d
     return fail(json, reterr, json->offset, "a value");
 }
 
-static int open_bracket(struct det_json *json, struct det_json_token *ret, struct det_error *reterr)
+static int open_bracket(
+    struct det_json_scanner *json, struct det_json_token *ret, struct det_error *reterr)
 {
     bool is_object = peek(json) == '{';
     uint64_t bit;
@@ -245,12 +250,12 @@ static int open_bracket(struct det_json *json, struct det_json_token *ret, struc
     return 0;
 }
 
-static bool in_object(const struct det_json *json)
+static bool in_object(const struct det_json_scanner *json)
 {
     return json->depth > 0 && (json->objects >> (json->depth - 1) & 1);
 }
 
-static void close_bracket(struct det_json *json, struct det_json_token *ret)
+static void close_bracket(struct det_json_scanner *json, struct det_json_token *ret)
 {
     ret->kind = in_object(json) ? DET_JSON_OBJECT_END : DET_JSON_ARRAY_END;
     json->offset++;
@@ -258,7 +263,8 @@ static void close_bracket(struct det_json *json, struct det_json_token *ret)
     json->place = DET_JSON_AFTER_VALUE;
 }
 
-static int read_value(struct det_json *json, struct det_json_token *ret, struct det_error *reterr)
+static int read_value(
+    struct det_json_scanner *json, struct det_json_token *ret, struct det_error *reterr)
 {
     int c = peek(json);
 
@@ -274,7 +280,8 @@ static int read_value(struct det_json *json, struct det_json_token *ret, struct 
     return read_word(json, ret, reterr);
 }
 
-static int read_key(struct det_json *json, struct det_json_token *ret, struct det_error *reterr)
+static int read_key(
+    struct det_json_scanner *json, struct det_json_token *ret, struct det_error *reterr)
 {
     int r;
 
@@ -292,7 +299,8 @@ static int read_key(struct det_json *json, struct det_json_token *ret, struct de
 }
 
 /* Behind a value: the end, a closing bracket, or a comma and what follows it. */
-static int read_after(struct det_json *json, struct det_json_token *ret, struct det_error *reterr)
+static int read_after(
+    struct det_json_scanner *json, struct det_json_token *ret, struct det_error *reterr)
 {
     if (json->depth == 0) {
         ret->kind = DET_JSON_END;
@@ -309,7 +317,8 @@ static int read_after(struct det_json *json, struct det_json_token *ret, struct 
     return in_object(json) ? read_key(json, ret, reterr) : read_value(json, ret, reterr);
 }
 
-int det_json_next(struct det_json *json, struct det_json_token *ret, struct det_error *reterr)
+int det_json_scan(
+    struct det_json_scanner *json, struct det_json_token *ret, struct det_error *reterr)
 {
     skip_space(json);
     *ret = (struct det_json_token){ .offset = json->offset };

@@ -3,8 +3,8 @@
 
 /* json.h - a strict reader of JSON (RFC 8259), token by token, that allocates nothing.
  *
- *     det_json_init(&json, text, size);
- *     while ((r = det_json_next(&json, &token, &error)) == 0 && token.kind != DET_JSON_END) ...
+ *     det_json_scanner_init(&json, text, size);
+ *     while ((r = det_json_scan(&json, &token, &error)) == 0 && token.kind != DET_JSON_END) ...
  *
  * The grammar is enforced: what comes out is always one whole value and then END. Strings are known
  * to be valid when they come out (UTF-8, escapes, surrogate pairs, no bare control characters), and
@@ -45,7 +45,7 @@ enum det_json_place {
     DET_JSON_AFTER_VALUE,      /* a comma or the end of what it is in */
 };
 
-struct det_json {
+struct det_json_scanner {
     const char *text;
     size_t size;
     size_t offset;
@@ -54,11 +54,11 @@ struct det_json {
     enum det_json_place place;
 };
 
-void det_json_init(struct det_json *json, const char *text, size_t size);
+void det_json_scanner_init(struct det_json_scanner *json, const char *text, size_t size);
 /* DET_ERR_MALFORMED or DET_ERR_TRUNCATED, DET_ERR_LIMIT beyond DET_JSON_DEPTH_MAX, with the offset.
  * After an error the reader must not be used. */
-DET_MUST_CHECK int det_json_next(
-    struct det_json *json, struct det_json_token *ret, struct det_error *reterr);
+DET_MUST_CHECK int det_json_scan(
+    struct det_json_scanner *json, struct det_json_token *ret, struct det_error *reterr);
 
 /* The text of a KEY or STRING without its escapes. Writes at most `capacity` bytes, no final 0, and
  * returns the size it has; it may contain 0. */

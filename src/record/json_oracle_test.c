@@ -186,14 +186,14 @@ static void compare(json_t *tree, const struct document *document)
 {
     struct level levels[DET_JSON_DEPTH_MAX] = { 0 };
     struct det_json_token token;
-    struct det_json json;
+    struct det_json_scanner json;
     json_t *value = tree;
     unsigned depth = 0;
     char key[64];
 
-    det_json_init(&json, document->text, document->size);
+    det_json_scanner_init(&json, document->text, document->size);
     for (;;) {
-        assert_int_equal(det_json_next(&json, &token, NULL), 0);
+        assert_int_equal(det_json_scan(&json, &token, NULL), 0);
         if (token.kind == DET_JSON_END)
             return;
         if (token.kind == DET_JSON_OBJECT_END || token.kind == DET_JSON_ARRAY_END) {
@@ -222,12 +222,12 @@ static void compare(json_t *tree, const struct document *document)
 static int read_all(const struct document *document)
 {
     struct det_json_token token;
-    struct det_json json;
+    struct det_json_scanner json;
     int r;
 
-    det_json_init(&json, document->text, document->size);
+    det_json_scanner_init(&json, document->text, document->size);
     do {
-        r = det_json_next(&json, &token, NULL);
+        r = det_json_scan(&json, &token, NULL);
     } while (r == 0 && token.kind != DET_JSON_END);
     return r;
 }

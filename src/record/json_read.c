@@ -29,7 +29,7 @@ struct frame {
 };
 
 struct reader {
-    struct det_json json;
+    struct det_json_scanner json;
     struct det_json_token token;
     struct det_error *reterr;
     uint8_t *value;
@@ -58,7 +58,7 @@ static int fail(struct reader *reader, int code, const char *reason)
 
 static int next(struct reader *reader)
 {
-    return det_json_next(&reader->json, &reader->token, reader->reterr);
+    return det_json_scan(&reader->json, &reader->token, reader->reterr);
 }
 
 static void push(struct reader *reader, const struct det_record *record, size_t base)
@@ -374,7 +374,7 @@ int det_record_from_json(
     int r;
 
     memset(value, 0, record->size);
-    det_json_init(&reader.json, text, size);
+    det_json_scanner_init(&reader.json, text, size);
     r = read_all(&reader, record);
     if (r < 0)
         memset(value, 0, record->size);

@@ -11,15 +11,15 @@ static int tokens(const char *text, size_t size, char *ret, struct det_error *re
 {
     static const char letters[] = ".{}[]ksntf0";
     char *exact = malloc(size ? size : 1);
-    struct det_json json;
+    struct det_json_scanner json;
     struct det_json_token token;
     size_t used = 0;
     int r;
 
     memcpy(exact, text, size);
-    det_json_init(&json, exact, size);
+    det_json_scanner_init(&json, exact, size);
     do {
-        r = det_json_next(&json, &token, reterr);
+        r = det_json_scan(&json, &token, reterr);
         if (r == 0)
             ret[used++] = letters[token.kind];
     } while (r == 0 && token.kind != DET_JSON_END);
@@ -227,13 +227,13 @@ static void arrays_and_objects_of_any_depth_are_kept_apart(void **state)
 static void tokens_know_where_they_start(void **state)
 {
     static const size_t offsets[] = { 1, 3, 8, 13, 17, 20 };
-    struct det_json json;
+    struct det_json_scanner json;
     struct det_json_token token;
 
     (void)state;
-    det_json_init(&json, " { \"a\": 12 , \"b\":\"x\"}", 21);
+    det_json_scanner_init(&json, " { \"a\": 12 , \"b\":\"x\"}", 21);
     for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
-        assert_int_equal(det_json_next(&json, &token, NULL), 0);
+        assert_int_equal(det_json_scan(&json, &token, NULL), 0);
         assert_int_equal(token.offset, offsets[i]);
     }
 }

@@ -377,15 +377,15 @@ int det_document_fields_read(
     struct reading reading = { .fields = fields, .text = text };
     struct det_error error = { 0 };
     struct det_json_token token;
-    struct det_json json;
+    struct det_json_scanner json;
     int r;
 
     det_buffer_clear(&fields->canonical);
     det_buffer_clear(&fields->scratch);
     fields->count = 0;
     fields->depth = 0;
-    det_json_init(&json, text, size);
-    while ((r = det_json_next(&json, &token, &error)) == 0 && token.kind != DET_JSON_END) {
+    det_json_scanner_init(&json, text, size);
+    while ((r = det_json_scan(&json, &token, &error)) == 0 && token.kind != DET_JSON_END) {
         r = take_token(&reading, &token, reterr);
         if (r < 0)
             return r;

@@ -22,16 +22,16 @@ static void require(bool fact)
 static int check_line(void *user, const char *line, size_t size)
 {
     struct det_json_token token = { .kind = DET_JSON_NULL };
-    struct det_json json;
+    struct det_json_scanner json;
 
     (void)user;
     require(size > 2 && size <= DET_LOG_LINE_MAX && line[0] == '{');
     require(memchr(line, '\n', size) == line + size - 1);
     for (size_t i = 0; i < size - 1; i++)
         require((unsigned char)line[i] >= 0x20 && line[i] != 0x7F);
-    det_json_init(&json, line, size);
+    det_json_scanner_init(&json, line, size);
     while (token.kind != DET_JSON_END)
-        require(det_json_next(&json, &token, NULL) == 0);
+        require(det_json_scan(&json, &token, NULL) == 0);
     return 0;
 }
 

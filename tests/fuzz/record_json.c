@@ -27,11 +27,11 @@ static bool is_json(const char *text, size_t size)
 {
     struct det_error error = { 0 };
     struct det_json_token token;
-    struct det_json json;
+    struct det_json_scanner json;
 
-    det_json_init(&json, text, size);
+    det_json_scanner_init(&json, text, size);
     do {
-        if (det_json_next(&json, &token, &error) < 0) {
+        if (det_json_scan(&json, &token, &error) < 0) {
             require(error.code < 0 && error.offset <= size);
             return false;
         }

@@ -53,7 +53,7 @@
 #include "http/http.h"
 #include "http/url.h"
 #include "inspect/instance.h"
-#include "json/json_writer.h"
+#include "json/writer.h"
 
 #define API_PARAMETERS_MAX 4
 #define API_LIMIT          100
@@ -112,8 +112,8 @@ struct api_call {
     /* The answer; a status of 0 is 200. */
     unsigned status;
     const char *type; /* NULL: JSON */
-    struct line line;
-    struct line aside; /* a second text on the way, for who needs one */
+    struct det_json_writer json;
+    struct det_json_writer aside; /* a second text on the way, for who needs one */
     void (*deferred)(struct api_call *call);
     void (*then)(struct api_call *call); /* takes it from there, unless it failed; NULL: nobody */
     const char *guessed; /* it was a guess: 401 with this text, after `wait`; NULL: it was none */
@@ -153,7 +153,7 @@ void api_fail_reader(struct api_call *call, int exit_code);
 /* An error as a member of an object that is open. A text that names the store is replaced by a
  * fixed sentence, and told by `up` instead. From any thread. */
 void api_error_line(
-    const struct api *api, struct line *line, int code, const struct det_error *error);
+    const struct api *api, struct det_json_writer *json, int code, const struct det_error *error);
 /* Whether a text has the path or the address of the store in it, or words of its server. Either may
  * be NULL. */
 bool api_names_store(const char *text, const char *address, const char *url);

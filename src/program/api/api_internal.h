@@ -6,7 +6,7 @@
 #define DET_API_API_INTERNAL_H
 
 #include "api/api.h"
-#include "json/json_object.h"
+#include "json/object.h"
 
 /* api.c: what the server calls, on the http thread. */
 void api_handle(void *context, struct http_exchange *exchange);
@@ -70,28 +70,29 @@ const char *api_unknown_query(const struct api_route *route, const struct url *u
 bool api_is_listed(const char *list, struct det_view word);
 /* Its members, of which only those of `keys`, with blanks between them, may be there. NULL: the
  * call has failed. */
-struct members *api_body(struct api_call *call, const char *keys);
+struct det_json_object *api_body(struct api_call *call, const char *keys);
 /* The same for an object within it: 0 or an error. */
 DET_MUST_CHECK int api_object(
-    struct members *members, struct det_arena *arena, struct det_view text, const char *keys,
-    struct det_error *reterr);
+    struct det_json_object *members, struct det_arena *arena, struct det_view text,
+    const char *keys, struct det_error *reterr);
 /* Whether all that was read from it was right; else the call has failed. */
-bool api_body_is_right(struct api_call *call, const struct members *members);
+bool api_body_is_right(struct api_call *call, const struct det_json_object *members);
 /* The raw JSON of a member that is an object; NULL: there is none. */
 bool api_body_object(
-    struct api_call *call, struct members *members, const char *key, struct det_view *ret);
+    struct api_call *call, struct det_json_object *members, const char *key, struct det_view *ret);
 /* The raw JSON of an event's payload: the member `payload`, or `data`, its deprecated name; "{}" if
  * there is neither. An error: both are there, or it is no object. */
 DET_MUST_CHECK int api_payload(
-    const struct members *members, struct det_view *ret, struct det_error *reterr);
+    const struct det_json_object *members, struct det_view *ret, struct det_error *reterr);
 /* The sequence that a send depends on, at most 2^63 - 1; 0 in the body: no event yet. Not there:
  * `ret` stays. What is wrong is noted in `members`. */
-void api_read_expected(struct members *members, uint64_t *ret);
+void api_read_expected(struct det_json_object *members, uint64_t *ret);
 /* The same; false: the call has failed. */
-bool api_body_expected(struct api_call *call, struct members *members, uint64_t *ret);
+bool api_body_expected(struct api_call *call, struct det_json_object *members, uint64_t *ret);
 /* A text of at most `most` bytes; NULL: there is none. */
 bool api_body_text(
-    struct api_call *call, struct members *members, const char *key, size_t most, const char **ret);
+    struct api_call *call, struct det_json_object *members, const char *key, size_t most,
+    const char **ret);
 
 /* machine_routes.c, ..: run by the route. */
 typedef void api_run_fn(struct api_call *call);

@@ -51,34 +51,34 @@ struct batch {
 
 static void put_result(struct batch *batch, struct item *item)
 {
-    struct line *line = &batch->call->line;
+    struct det_json_writer *json = &batch->call->json;
     const struct det_send *send = &item->send;
 
     api_end_span(batch->call, item->span, send->machine, send->result, &send->sent, &item->error);
     if (send->result == 0) {
-        api_write_sent(line, send->machine, send->instance, api_event_name(send), &send->sent);
+        api_write_sent(json, send->machine, send->instance, api_event_name(send), &send->sent);
         return;
     }
-    line_open(line, NULL, '{');
-    api_error_line(batch->call->api, line, send->result, &item->error);
-    line_close(line, '}');
+    det_json_open(json, NULL, '{');
+    api_error_line(batch->call->api, json, send->result, &item->error);
+    det_json_close(json, '}');
 }
 
 static void finish_batch(void *argument)
 {
     struct batch *batch = argument;
-    struct line *line = &batch->call->line;
+    struct det_json_writer *json = &batch->call->json;
     size_t failed = 0;
 
-    line_open(line, NULL, '{');
-    line_open(line, "items", '[');
+    det_json_open(json, NULL, '{');
+    det_json_open(json, "items", '[');
     for (struct item *item = batch->first; item; item = item->next) {
         put_result(batch, item);
         failed += item->send.result != 0;
     }
-    line_close(line, ']');
-    line_number(line, "failed", failed);
-    line_close(line, '}');
+    det_json_close(json, ']');
+    det_json_number(json, "failed", failed);
+    det_json_close(json, '}');
     api_finish(batch->call);
 }
 
@@ -106,7 +106,7 @@ static int read_item(struct batch *batch, struct item *item, struct det_view tex
     struct api_call *call = batch->call;
     struct wanted *ret = &item->wanted;
     struct det_send *send = &item->send;
-    struct members members;
+    struct det_json_object members;
     int r;
 
     r = api_object(
@@ -114,11 +114,11 @@ static int read_item(struct batch *batch, struct item *item, struct det_view tex
         &item->error);
     if (r < 0)
         return r;
-    ret->machine = members_text(&members, "machine");
-    send->instance = members_text(&members, "id");
-    ret->event = members_text(&members, "event");
-    if (members_find(&members, "event_id"))
-        send->options.event_id = members_text(&members, "event_id");
+    ret->machine = det_json_object_text(&members, "machine");
+    send->instance = det_json_object_text(&members, "id");
+    ret->event = det_json_object_text(&members, "event");
+    if (det_json_object_find(&members, "event_id"))
+        send->options.event_id = det_json_object_text(&members, "event_id");
     api_read_expected(&members, &send->options.expected);
     if (members.has_failed)
         return DET_ERR_NO_MEMORY;
@@ -195,7 +195,7 @@ static int add_item(void *context, struct det_view element)
 static bool read_batch(struct batch *batch)
 {
     struct api_call *call = batch->call;
-    struct members *members = api_body(call, "sends");
+    struct det_json_object *members = api_body(call, "sends");
     int r;
 
     if (!members)
@@ -207,7 +207,7 @@ static bool read_batch(struct batch *batch)
             KEY_MAX);
         return false;
     }
-    r = members_each(members, "sends", add_item, batch);
+    r = det_json_object_each(members, "sends", add_item, batch);
     if (batch->is_wrong)
         return false;
     if (r == DET_ERR_NO_MEMORY) {

@@ -86,8 +86,8 @@ static void close_call(struct api_call *call)
     api->calls--;
     det_list_remove(&call->late_node);
     atomic_fetch_sub(&api->decoded, call->decoded);
-    line_deinit(&call->line);
-    line_deinit(&call->aside);
+    det_json_writer_deinit(&call->json);
+    det_json_writer_deinit(&call->aside);
     det_arena_deinit(&call->arena);
     DET_DELETE(api->allocator, call);
 }
@@ -198,8 +198,8 @@ struct api_call *api_call_open(
     call->arena = *arena_take;
     call->url = *url;
     memcpy(call->parameters, parameters, sizeof call->parameters);
-    line_init(&call->line, api->allocator);
-    line_init(&call->aside, api->allocator);
+    det_json_writer_init(&call->json, api->allocator);
+    det_json_writer_init(&call->aside, api->allocator);
     call->key = copy_header(call, request, "idempotency-key", &has_failed);
     call->trace = read_trace(call, request);
     (void)det_text_copy(
@@ -231,7 +231,7 @@ static bool is_kept_back(struct api_call *call)
 
 void api_finish(struct api_call *call)
 {
-    struct det_buffer *text = &call->line.text;
+    struct det_buffer *text = &call->json.text;
     static const struct http_header later = { "retry-after", "1" };
     struct http_answer answer = { .headers = &later };
 
@@ -298,14 +298,14 @@ void api_defer(struct api_call *call, void (*run)(struct api_call *call))
 
 void api_fail_with(struct api_call *call, int code, const struct det_error *error)
 {
-    det_buffer_clear(&call->line.text);
-    call->line.needs_comma = false;
+    det_buffer_clear(&call->json.text);
+    call->json.needs_comma = false;
     /* A key that was used for something else is a mistake in the request. */
     call->status = code == DET_ERR_CONFLICT && error->is_id_used ? 422 : api_status_of(code);
     call->type = NULL;
-    line_open(&call->line, NULL, '{');
-    api_error_line(call->api, &call->line, code, error);
-    line_close(&call->line, '}');
+    det_json_open(&call->json, NULL, '{');
+    api_error_line(call->api, &call->json, code, error);
+    det_json_close(&call->json, '}');
 }
 
 void api_fail(struct api_call *call, int code, const char *format, ...)
@@ -360,7 +360,7 @@ bool api_query_id(struct api_call *call, const char *key, const char **ret)
 
 bool api_page_is_full(const struct api_call *call)
 {
-    return call->line.text.size >= API_PAGE_BYTES;
+    return call->json.text.size >= API_PAGE_BYTES;
 }
 
 bool api_query_limit(struct api_call *call, size_t *ret)

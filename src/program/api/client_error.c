@@ -40,35 +40,35 @@ bool api_names_store(const char *text, const char *address, const char *url)
 }
 
 static void write_text(
-    const struct api *api, struct line *line, int code, const struct det_error *error)
+    const struct api *api, struct det_json_writer *json, int code, const struct det_error *error)
 {
     bool has_text = error->code == code && error->text[0];
     char text[DET_ERROR_TEXT_MAX];
 
     if (!has_text || !api_names_store(error->text, api->address, api->url)) {
-        line_text(line, "text", has_text ? error->text : det_error_text(code));
+        det_json_text(json, "text", has_text ? error->text : det_error_text(code));
         return;
     }
     up_store_report(api->up, error->text);
     snprintf(
         text, sizeof text, "the store: %s; the log of detent up has the reason",
         det_error_text(code));
-    line_text(line, "text", text);
+    det_json_text(json, "text", text);
 }
 
 void api_error_line(
-    const struct api *api, struct line *line, int code, const struct det_error *error)
+    const struct api *api, struct det_json_writer *json, int code, const struct det_error *error)
 {
-    line_open(line, "error", '{');
-    line_text(line, "code", det_error_name(code));
-    write_text(api, line, code, error);
+    det_json_open(json, "error", '{');
+    det_json_text(json, "code", det_error_name(code));
+    write_text(api, json, code, error);
     if (error->state)
-        line_text(line, "state", error->state);
+        det_json_text(json, "state", error->state);
     if (error->event)
-        line_text(line, "event", error->event);
+        det_json_text(json, "event", error->event);
     if (code == DET_ERR_CONFLICT && (error->expected || error->actual)) {
-        line_number(line, "expected", error->expected);
-        line_number(line, "actual", error->actual);
+        det_json_number(json, "expected", error->expected);
+        det_json_number(json, "actual", error->actual);
     }
-    line_close(line, '}');
+    det_json_close(json, '}');
 }

@@ -71,15 +71,15 @@ static void close_stage(struct stage *stage)
 static void expect_line(struct stage *stage, const char *text, const char *shown)
 {
     struct det_error error = { .code = DET_ERR_IO };
-    struct line line;
+    struct det_json_writer json;
 
     snprintf(error.text, sizeof error.text, "%s", text);
-    line_init(&line, NULL);
-    line_open(&line, NULL, '{');
-    api_error_line(&stage->api, &line, DET_ERR_IO, &error);
-    line_close(&line, '}');
-    assert_non_null(strstr(det_buffer_text(&line.text), shown));
-    line_deinit(&line);
+    det_json_writer_init(&json, NULL);
+    det_json_open(&json, NULL, '{');
+    api_error_line(&stage->api, &json, DET_ERR_IO, &error);
+    det_json_close(&json, '}');
+    assert_non_null(strstr(det_buffer_text(&json.text), shown));
+    det_json_writer_deinit(&json);
 }
 
 /* One in ten seconds, by the loop of `up`. */

@@ -106,34 +106,34 @@ static const struct counted *find_state(
 }
 
 static void write_state(
-    struct line *line, const char *name, unsigned flags, const struct counted *row)
+    struct det_json_writer *json, const char *name, unsigned flags, const struct counted *row)
 {
-    line_open(line, NULL, '{');
-    line_text(line, "name", name);
-    line_bool(line, "initial", flags & DET_STATE_INITIAL);
-    line_bool(line, "final", flags & DET_STATE_FINAL);
-    line_text(line, "health", det_state_health_name(flags));
-    line_number(line, "instances", row ? row->running : 0);
-    line_number(line, "stopped", row ? row->stopped : 0);
-    line_close(line, '}');
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "name", name);
+    det_json_bool(json, "initial", flags & DET_STATE_INITIAL);
+    det_json_bool(json, "final", flags & DET_STATE_FINAL);
+    det_json_text(json, "health", det_state_health_name(flags));
+    det_json_number(json, "instances", row ? row->running : 0);
+    det_json_number(json, "stopped", row ? row->stopped : 0);
+    det_json_close(json, '}');
 }
 
 /* All states of the definition, in its order; of one that cannot be read those that have
  * instances. */
 static void write_states(
-    struct line *line, const struct det_machine *machine, const struct counted *rows, size_t count,
-    const char *name)
+    struct det_json_writer *json, const struct det_machine *machine, const struct counted *rows,
+    size_t count, const char *name)
 {
-    line_open(line, "states", '[');
+    det_json_open(json, "states", '[');
     for (unsigned i = 0; machine && i < machine->state_count; i++)
         write_state(
-            line, machine->states[i].name, machine->states[i].flags,
+            json, machine->states[i].name, machine->states[i].flags,
             find_state(rows, count, name, machine->states[i].name));
     for (size_t i = 0; !machine && i < count; i++) {
         if (rows[i].state && strcmp(rows[i].machine, name) == 0)
-            write_state(line, rows[i].state, 0, &rows[i]);
+            write_state(json, rows[i].state, 0, &rows[i]);
     }
-    line_close(line, ']');
+    det_json_close(json, ']');
 }
 
 /* How many instances are in a final state and have not stopped. */
@@ -156,26 +156,26 @@ static void write_machine(
 {
     const struct det_machine *machine = api_reader_find(call->reader, name);
     const struct counted none = { .machine = name }, *own = &none;
-    struct line *line = &call->line;
+    struct det_json_writer *json = &call->json;
     uint64_t final;
 
     for (size_t i = 0; i < count; i++) {
         if (!rows[i].state && strcmp(rows[i].machine, name) == 0)
             own = &rows[i];
     }
-    line_open(line, NULL, '{');
-    line_text(line, "name", name);
-    line_number(line, "version", machine ? machine->version : 0);
-    line_bool(line, "served", api_find_served(call->api, name) != NULL);
-    write_states(line, machine, rows, count, name);
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "name", name);
+    det_json_number(json, "version", machine ? machine->version : 0);
+    det_json_bool(json, "served", api_find_served(call->api, name) != NULL);
+    write_states(json, machine, rows, count, name);
     final = final_of(machine, rows, count, name);
-    line_number(line, "active", own->running - (final < own->running ? final : own->running));
-    line_number(line, "final", final);
-    line_number(line, "stopped", own->stopped);
-    line_number(line, "timers", own->timers);
-    line_number(line, "effects", own->effects);
-    line_number(line, "dead", own->dead);
-    line_close(line, '}');
+    det_json_number(json, "active", own->running - (final < own->running ? final : own->running));
+    det_json_number(json, "final", final);
+    det_json_number(json, "stopped", own->stopped);
+    det_json_number(json, "timers", own->timers);
+    det_json_number(json, "effects", own->effects);
+    det_json_number(json, "dead", own->dead);
+    det_json_close(json, '}');
 }
 
 /* Counting again frees the rows, so they are written under the lock: a few microseconds. */
@@ -216,19 +216,19 @@ uint64_t api_counts_dead(struct api *api)
 
 void api_get_machines(struct api_call *call)
 {
-    line_open(&call->line, NULL, '{');
-    line_open(&call->line, "items", '[');
+    det_json_open(&call->json, NULL, '{');
+    det_json_open(&call->json, "items", '[');
     /* Without a store there are none. */
     if (call->api->address && (!api_reader_take(call) || !api_counts_write(call, NULL)))
         return;
-    line_close(&call->line, ']');
-    line_close(&call->line, '}');
+    det_json_close(&call->json, ']');
+    det_json_close(&call->json, '}');
 }
 
 void api_get_store(struct api_call *call)
 {
     struct api *api = call->api;
-    struct line *line = &call->line;
+    struct det_json_writer *json = &call->json;
     char away[256];
     uint64_t bytes = 0;
     const struct det_store *store;
@@ -237,20 +237,20 @@ void api_get_store(struct api_call *call)
     if (!api_reader_take(call))
         return;
     store = call->reader->store.store;
-    line_open(line, NULL, '{');
-    line_text(line, "url", api->url);
-    line_text(line, "identity", store->identity);
-    line_number(line, "schema", store->schema);
-    line_bool(line, "shared", store->ops->is_shared);
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "url", api->url);
+    det_json_text(json, "identity", store->identity);
+    det_json_number(json, "schema", store->schema);
+    det_json_bool(json, "shared", store->ops->is_shared);
     is_away =
         store->ops->is_away && store->ops->is_away(call->reader->store.store, away, sizeof away);
-    line_text(line, "away", is_away ? away : NULL);
-    line_open(line, "machines", '[');
+    det_json_text(json, "away", is_away ? away : NULL);
+    det_json_open(json, "machines", '[');
     if (!api_counts_write(call, &bytes))
         return;
-    line_close(line, ']');
-    line_number(line, "bytes", bytes);
-    line_close(line, '}');
+    det_json_close(json, ']');
+    det_json_number(json, "bytes", bytes);
+    det_json_close(json, '}');
 }
 
 /* Metrics: what the store holds is counted for them no more often than for others. */
@@ -285,9 +285,9 @@ static void write_metrics(struct api_call *call)
         }
         det_mutex_unlock(api->world, api->counts->lock);
     }
-    det_buffer_clear(&call->line.text);
+    det_buffer_clear(&call->json.text);
     call->status = 0;
-    det_metrics_write(metrics, format, &call->line.text);
+    det_metrics_write(metrics, format, &call->json.text);
     call->type = det_metrics_content_type(format);
 }
 

@@ -157,15 +157,15 @@ void api_put_json(struct api_call *call, const char *key, json_t *value)
 {
     char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
 
-    line_raw(&call->line, key, text, text ? strlen(text) : 0);
+    det_json_raw(&call->json, key, text, text ? strlen(text) : 0);
     free(text);
 }
 
 static void answer_items(struct api_call *call, json_t *parts)
 {
-    line_open(&call->line, NULL, '{');
+    det_json_open(&call->json, NULL, '{');
     api_put_json(call, "items", parts);
-    line_close(&call->line, '}');
+    det_json_close(&call->json, '}');
 }
 
 static void answer_one(struct api_call *call, json_t *parts)
@@ -178,21 +178,21 @@ static void put_kind(struct api_call *call, const char *key, json_t *parts, cons
     size_t i;
     json_t *part;
 
-    line_open(&call->line, key, '[');
+    det_json_open(&call->json, key, '[');
     json_array_foreach(parts, i, part)
     {
         if (strcmp(json_string_value(json_object_get(part, "kind")), kind) == 0)
             api_put_json(call, NULL, part);
     }
-    line_close(&call->line, ']');
+    det_json_close(&call->json, ']');
 }
 
 static void answer_tree(struct api_call *call, json_t *parts)
 {
-    line_open(&call->line, NULL, '{');
+    det_json_open(&call->json, NULL, '{');
     put_kind(call, "groups", parts, "group");
     put_kind(call, "tasks", parts, "task");
-    line_close(&call->line, '}');
+    det_json_close(&call->json, '}');
 }
 
 static void answer_submitted(struct api_call *call, json_t *parts)
@@ -233,10 +233,10 @@ static void follow_logs(struct api_call *call, json_t *parts)
 static void answer_none(struct api_call *call, json_t *parts)
 {
     (void)parts;
-    line_open(&call->line, NULL, '{');
-    line_open(&call->line, "items", '[');
-    line_close(&call->line, ']');
-    line_close(&call->line, '}');
+    det_json_open(&call->json, NULL, '{');
+    det_json_open(&call->json, "items", '[');
+    det_json_close(&call->json, ']');
+    det_json_close(&call->json, '}');
 }
 
 /* One without a line may be none at all. */
@@ -368,18 +368,18 @@ void api_write_status(struct api_call *call, const char *key, json_t *parts)
     };
     static const char *const own[] = { "kind", "project", "process", "since", "state" };
     json_t *status = json_array_get(parts, 0);
-    struct line *line = &call->line;
+    struct det_json_writer *json = &call->json;
 
-    line_open(line, key, '{');
+    det_json_open(json, key, '{');
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         api_put_json(call, own[i], json_object_get(status, own[i]));
-    line_text(line, "version", det_version());
-    line_number(line, "machines", api_served_count(call->api));
-    line_open(line, "tasks", '{');
+    det_json_text(json, "version", det_version());
+    det_json_number(json, "machines", api_served_count(call->api));
+    det_json_open(json, "tasks", '{');
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         api_put_json(call, counts[i], json_object_get(status, counts[i]));
-    line_close(line, '}');
-    line_close(line, '}');
+    det_json_close(json, '}');
+    det_json_close(json, '}');
 }
 
 static void answer_status(struct api_call *call, json_t *parts)

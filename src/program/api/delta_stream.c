@@ -36,7 +36,7 @@ struct follower {
     bool is_gone;
     /* The page. */
     struct det_job job;
-    struct line text;
+    struct det_json_writer text;
     struct det_document_position position;
     uint64_t last;
     size_t count;
@@ -148,7 +148,7 @@ static void reap(struct api_deltas *deltas)
         if (follower->is_catching)
             continue;
         det_list_remove(node);
-        line_deinit(&follower->text);
+        det_json_writer_deinit(&follower->text);
         api_finish(follower->feed.call); /* Its memory is that of the call. */
     }
 }
@@ -371,7 +371,7 @@ static void follow(struct api_call *call, uint64_t cursor)
     follower->feed.position = &follower->cursor;
     follower->is_waiting = true;
     follower->look = deltas->looks + 1;
-    line_init(&follower->text, call->api->allocator);
+    det_json_writer_init(&follower->text, call->api->allocator);
     det_list_init(&follower->node);
     det_list_append(&deltas->followers, &follower->node);
     if (deltas->count++ == 0)

@@ -9,7 +9,7 @@
 #include "api/api_internal.h"
 #include "inspect/document_read.h"
 
-static const char *key_of(const struct member *member, char target[64])
+static const char *key_of(const struct det_json_member *member, char target[64])
 {
     snprintf(
         target, 64, "%.*s", (int)(member->key.size < 63 ? member->key.size : 63), member->key.data);
@@ -17,83 +17,84 @@ static const char *key_of(const struct member *member, char target[64])
 }
 
 /* An object of a spec, with its secrets cut off; `is_modified`: its values are {"old", "new"}. */
-static void put_fields(struct line *line, const char *key, struct det_view text, bool is_modified)
+static void put_fields(
+    struct det_json_writer *json, const char *key, struct det_view text, bool is_modified)
 {
     struct det_error error;
-    struct members members;
+    struct det_json_object members;
     char name[64];
 
-    line_open(line, key, '{');
-    if (members_read(&members, NULL, text, &error) < 0)
+    det_json_open(json, key, '{');
+    if (det_json_object_read(&members, NULL, text, &error) < 0)
         members.count = 0;
     for (size_t i = 0; i < members.count; i++) {
-        const struct member *member = &members.items[i];
+        const struct det_json_member *member = &members.items[i];
 
         if (!cli_document_is_secret(member->key)) {
-            line_raw(line, key_of(member, name), member->raw.data, member->raw.size);
+            det_json_raw(json, key_of(member, name), member->raw.data, member->raw.size);
         } else if (!is_modified) {
-            line_text(line, key_of(member, name), DOCUMENT_REDACTED);
+            det_json_text(json, key_of(member, name), DOCUMENT_REDACTED);
         } else {
-            line_open(line, key_of(member, name), '{');
-            line_text(line, "old", DOCUMENT_REDACTED);
-            line_text(line, "new", DOCUMENT_REDACTED);
-            line_close(line, '}');
+            det_json_open(json, key_of(member, name), '{');
+            det_json_text(json, "old", DOCUMENT_REDACTED);
+            det_json_text(json, "new", DOCUMENT_REDACTED);
+            det_json_close(json, '}');
         }
     }
-    line_close(line, '}');
+    det_json_close(json, '}');
 }
 
-static void put_delta(struct line *line, const struct det_delta *delta)
+static void put_delta(struct det_json_writer *json, const struct det_delta *delta)
 {
     struct det_error error;
-    struct members members;
+    struct det_json_object members;
     char name[64];
 
     if (delta->role != DET_DOCUMENT_SPEC) {
-        line_raw(line, "delta", delta->text, delta->size);
+        det_json_raw(json, "delta", delta->text, delta->size);
         return;
     }
-    line_open(line, "delta", '{');
-    if (members_read(&members, NULL, det_view_of(delta->text, delta->size), &error) < 0)
+    det_json_open(json, "delta", '{');
+    if (det_json_object_read(&members, NULL, det_view_of(delta->text, delta->size), &error) < 0)
         members.count = 0;
     for (size_t i = 0; i < members.count; i++)
         put_fields(
-            line, key_of(&members.items[i], name), members.items[i].raw,
+            json, key_of(&members.items[i], name), members.items[i].raw,
             det_view_equal(members.items[i].key, det_view_text("modified")));
-    line_close(line, '}');
+    det_json_close(json, '}');
 }
 
-void api_delta_line(struct line *line, const struct det_delta *delta)
+void api_delta_line(struct det_json_writer *json, const struct det_delta *delta)
 {
-    line_open(line, NULL, '{');
-    line_number(line, "sync", delta->sync);
-    line_time(line, "at", delta->at);
-    line_text(line, "id", delta->id);
-    line_text(line, "worker_kind", delta->kind);
-    line_text(line, "role", det_document_role_name(delta->role));
-    line_text(line, "change", det_document_change_name(delta->change));
-    line_number(line, "version", delta->version);
-    put_delta(line, delta);
-    line_close(line, '}');
+    det_json_open(json, NULL, '{');
+    det_json_number(json, "sync", delta->sync);
+    det_json_time(json, "at", delta->at);
+    det_json_text(json, "id", delta->id);
+    det_json_text(json, "worker_kind", delta->kind);
+    det_json_text(json, "role", det_document_role_name(delta->role));
+    det_json_text(json, "change", det_document_change_name(delta->change));
+    det_json_number(json, "version", delta->version);
+    put_delta(json, delta);
+    det_json_close(json, '}');
 }
 
-static void document_line(struct line *line, const struct det_document *document)
+static void document_line(struct det_json_writer *json, const struct det_document *document)
 {
     struct det_view text = det_view_of(document->text, document->size);
 
-    line_open(line, NULL, '{');
-    line_text(line, "id", document->id);
-    line_text(line, "worker_kind", document->kind);
-    line_text(line, "role", det_document_role_name(document->role));
-    line_number(line, "sync", document->sync);
-    line_number(line, "version", document->version);
-    line_time(line, "created_at", document->created_at);
-    line_time(line, "updated_at", document->updated_at);
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "id", document->id);
+    det_json_text(json, "worker_kind", document->kind);
+    det_json_text(json, "role", det_document_role_name(document->role));
+    det_json_number(json, "sync", document->sync);
+    det_json_number(json, "version", document->version);
+    det_json_time(json, "created_at", document->created_at);
+    det_json_time(json, "updated_at", document->updated_at);
     if (document->role == DET_DOCUMENT_SPEC)
-        put_fields(line, "document", text, false);
+        put_fields(json, "document", text, false);
     else
-        line_raw(line, "document", text.data, text.size);
-    line_close(line, '}');
+        det_json_raw(json, "document", text.data, text.size);
+    det_json_close(json, '}');
 }
 
 bool api_documents_query(struct api_call *call, struct det_document_query *ret)
@@ -138,8 +139,8 @@ static int take_document(void *context, const struct det_document *document)
         return 1;
     page->count++;
     (void)det_text_copy(page->last, sizeof page->last, document->id);
-    document_line(&page->call->line, document);
-    return det_buffer_status(&page->call->line.text);
+    document_line(&page->call->json, document);
+    return det_buffer_status(&page->call->json.text);
 }
 
 static int take_delta(void *context, const struct det_delta *delta)
@@ -151,8 +152,8 @@ static int take_delta(void *context, const struct det_delta *delta)
         return 1;
     page->count++;
     page->sync = delta->sync;
-    api_delta_line(&page->call->line, delta);
-    return det_buffer_status(&page->call->line.text);
+    api_delta_line(&page->call->json, delta);
+    return det_buffer_status(&page->call->json.text);
 }
 
 static void fail_store(struct api_call *call, int code)
@@ -163,11 +164,11 @@ static void fail_store(struct api_call *call, int code)
                                     : det_error_text(code));
 }
 
-static void put_position(struct line *line, const struct det_document_position *position)
+static void put_position(struct det_json_writer *json, const struct det_document_position *position)
 {
-    line_number(line, "position", position->latest);
-    line_number(line, "oldest", position->oldest);
-    line_close(line, '}');
+    det_json_number(json, "position", position->latest);
+    det_json_number(json, "oldest", position->oldest);
+    det_json_close(json, '}');
 }
 
 void api_list_documents(struct api_call *call)
@@ -181,15 +182,15 @@ void api_list_documents(struct api_call *call)
         !api_query_worker(call, "after", &query.after_id) || !api_reader_take(call))
         return;
     query.limit = page.limit;
-    line_open(&call->line, NULL, '{');
-    line_open(&call->line, "items", '[');
+    det_json_open(&call->json, NULL, '{');
+    det_json_open(&call->json, "items", '[');
     r = det_store_documents_list(
         call->reader->store.store, &query, take_document, &page, &position);
     /* The store ends behind the last id that it may begin with: there may be no more. */
     page.is_cut |= page.count >= page.limit;
-    line_close(&call->line, ']');
-    line_text(&call->line, "next", page.is_cut ? page.last : NULL);
-    put_position(&call->line, &position);
+    det_json_close(&call->json, ']');
+    det_json_text(&call->json, "next", page.is_cut ? page.last : NULL);
+    put_position(&call->json, &position);
     if (r < 0)
         fail_store(call, r);
 }
@@ -209,23 +210,23 @@ void api_list_deltas(struct api_call *call)
         return;
     query.after = *(const uint64_t *)call->own;
     query.limit = page.limit + 1;
-    line_open(&call->line, NULL, '{');
-    line_open(&call->line, "items", '[');
+    det_json_open(&call->json, NULL, '{');
+    det_json_open(&call->json, "items", '[');
     r = det_store_documents_deltas(call->reader->store.store, &query, take_delta, &page, &position);
     is_behind = query.after + 1 < position.oldest;
     if (is_behind) {
-        det_buffer_clear(&call->line.text);
-        call->line.needs_comma = false;
-        line_open(&call->line, NULL, '{');
-        line_open(&call->line, "items", '[');
+        det_buffer_clear(&call->json.text);
+        call->json.needs_comma = false;
+        det_json_open(&call->json, NULL, '{');
+        det_json_open(&call->json, "items", '[');
     }
-    line_close(&call->line, ']');
+    det_json_close(&call->json, ']');
     if (page.is_cut && !is_behind)
-        line_number(&call->line, "next", page.sync);
+        det_json_number(&call->json, "next", page.sync);
     else
-        line_text(&call->line, "next", NULL);
-    line_bool(&call->line, "bootstrap", is_behind);
-    put_position(&call->line, &position);
+        det_json_text(&call->json, "next", NULL);
+    det_json_bool(&call->json, "bootstrap", is_behind);
+    put_position(&call->json, &position);
     if (r < 0)
         fail_store(call, r);
 }

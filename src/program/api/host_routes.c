@@ -11,7 +11,7 @@
 void api_livez(struct api_call *call)
 {
     call->type = "text/plain; charset=utf-8";
-    det_buffer_append_text(&call->line.text, "ok\n");
+    det_buffer_append_text(&call->json.text, "ok\n");
 }
 
 void api_openapi(struct api_call *call)
@@ -19,23 +19,23 @@ void api_openapi(struct api_call *call)
     const struct asset *asset = assets_find("/openapi.yaml");
 
     call->type = "application/yaml; charset=utf-8";
-    det_buffer_append(&call->line.text, asset->data, (size_t)(asset->end - asset->data));
+    det_buffer_append(&call->json.text, asset->data, (size_t)(asset->end - asset->data));
 }
 
 static void write_login(struct api_call *call, const struct tokens_login *login)
 {
-    struct line *line = &call->line;
+    struct det_json_writer *json = &call->json;
 
-    line_open(line, NULL, '{');
-    line_text(line, "token", login->text);
-    line_time(line, "expires", login->token.expires);
-    line_open(line, "scopes", '[');
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "token", login->text);
+    det_json_time(json, "expires", login->token.expires);
+    det_json_open(json, "scopes", '[');
     for (size_t i = 0; i < TOKENS_SCOPE_COUNT; i++) {
         if (login->token.scopes & 1u << i)
-            line_text(line, NULL, tokens_scope_word(i));
+            det_json_text(json, NULL, tokens_scope_word(i));
     }
-    line_close(line, ']');
-    line_close(line, '}');
+    det_json_close(json, ']');
+    det_json_close(json, '}');
 }
 
 /* Ends the session of who asks. Other tokens are for programs, which have no sessions to end. */
@@ -57,16 +57,16 @@ void api_sign_out(struct api_call *call)
         api_fail_with(call, r, &error);
         return;
     }
-    line_open(&call->line, NULL, '{');
-    line_text(&call->line, "revoked", token.id);
-    line_close(&call->line, '}');
+    det_json_open(&call->json, NULL, '{');
+    det_json_text(&call->json, "revoked", token.id);
+    det_json_close(&call->json, '}');
 }
 
 /* A code is for one browser, once. */
 void api_redeem(struct api_call *call)
 {
-    struct members *members = api_body(call, "code");
-    const char *code = members ? members_text(members, "code") : NULL;
+    struct det_json_object *members = api_body(call, "code");
+    const char *code = members ? det_json_object_text(members, "code") : NULL;
     struct det_error error = { 0 };
     struct tokens_login login;
     int r;

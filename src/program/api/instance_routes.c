@@ -20,9 +20,9 @@ static bool begin_instance(struct api_call *call, struct instance *instance)
         return false;
     if (served)
         activity_learn(instance, api_runtime(call->api), served, call->api->up->effects_max);
-    line_open(&call->line, NULL, '{');
-    line_text(&call->line, "type", "instance");
-    instance_line(&call->line, instance);
+    det_json_open(&call->json, NULL, '{');
+    det_json_text(&call->json, "type", "instance");
+    instance_line(&call->json, instance);
     return true;
 }
 
@@ -64,10 +64,10 @@ static bool write_glance(
                                                   .due = timer->due };
         timers[i].next = i + 1 < glance->timer_count ? &timers[i + 1] : NULL;
     }
-    line_open(&call->line, NULL, '{');
-    line_text(&call->line, "type", "instance");
-    instance_line(&call->line, &instance);
-    line_close(&call->line, '}');
+    det_json_open(&call->json, NULL, '{');
+    det_json_text(&call->json, "type", "instance");
+    instance_line(&call->json, &instance);
+    det_json_close(&call->json, '}');
     return true;
 }
 
@@ -94,7 +94,7 @@ static void read_instance(struct api_call *call)
         return;
     if (!begin_instance(call, &instance))
         return;
-    line_close(&call->line, '}');
+    det_json_close(&call->json, '}');
     instance_close(&instance);
 }
 
@@ -118,14 +118,14 @@ void api_get_why(struct api_call *call)
 
     if (!begin_instance(call, &instance))
         return;
-    explain_line(&call->line, &instance);
-    line_open(&call->line, "sentences", '[');
+    explain_line(&call->json, &instance);
+    det_json_open(&call->json, "sentences", '[');
     cli = &call->reader->cli;
-    cli->facts = &call->line;
+    cli->facts = &call->json;
     code = explain_print(cli, &instance);
     cli->facts = NULL;
-    line_close(&call->line, ']');
-    line_close(&call->line, '}');
+    det_json_close(&call->json, ']');
+    det_json_close(&call->json, '}');
     instance_close(&instance);
     if (code != CLI_OK)
         api_fail_reader(call, code);
@@ -141,9 +141,9 @@ void api_get_lock(struct api_call *call)
         return;
     r = explain_lock(&instance, &lease);
     instance_close(&instance);
-    line_open(&call->line, NULL, '{');
-    explain_lock_line(&call->line, &lease);
-    line_close(&call->line, '}');
+    det_json_open(&call->json, NULL, '{');
+    explain_lock_line(&call->json, &lease);
+    det_json_close(&call->json, '}');
     if (r < 0)
         api_fail(call, r, "%s", det_error_text(r));
 }
@@ -178,7 +178,7 @@ static int take_event(void *context, const struct det_store_event *row)
 {
     struct history *history = context;
     const struct det_machine *machine = history->instance->machine;
-    struct line *line = &history->call->line;
+    struct det_json_writer *json = &history->call->json;
 
     derive(history, row);
     if (row->sequence <= history->after)
@@ -189,15 +189,15 @@ static int take_event(void *context, const struct det_store_event *row)
     }
     history->count++;
     history->last = row->sequence;
-    line_open(line, NULL, '{');
-    line_text(line, "type", "event");
-    line_text(line, "machine", machine->name);
-    line_text(line, "id", history->instance->id);
-    instance_event_line(line, machine, row);
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "type", "event");
+    det_json_text(json, "machine", machine->name);
+    det_json_text(json, "id", history->instance->id);
+    instance_event_line(json, machine, row);
     if (history->data)
-        line_record(line, "data", det_machine_data(machine), history->data, 0);
-    line_close(line, '}');
-    return det_buffer_status(&line->text);
+        det_json_record(json, "data", det_machine_data(machine), history->data, 0);
+    det_json_close(json, '}');
+    return det_buffer_status(&json->text);
 }
 
 /* What it began with, where that is kept. */
@@ -207,7 +207,7 @@ static int take_start(struct history *history, bool wants_data)
     const struct det_machine *machine = instance->machine;
     struct det_store_start start = { .data = det_arena_alloc(
                                          &history->call->arena, det_machine_data(machine)->size) };
-    struct line *line = &history->call->line;
+    struct det_json_writer *json = &history->call->json;
     int r;
 
     if (!start.data)
@@ -219,12 +219,12 @@ static int take_start(struct history *history, bool wants_data)
     if (history->has_after)
         return 0;
     history->count++;
-    line_open(line, NULL, '{');
-    line_text(line, "type", "start");
-    line_text(line, "machine", machine->name);
-    line_text(line, "id", instance->id);
-    instance_start_line(line, machine, &start);
-    line_close(line, '}');
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "type", "start");
+    det_json_text(json, "machine", machine->name);
+    det_json_text(json, "id", instance->id);
+    instance_start_line(json, machine, &start);
+    det_json_close(json, '}');
     return 0;
 }
 
@@ -256,15 +256,15 @@ void api_get_history(struct api_call *call)
         return;
     history.instance = &instance;
     history.has_after = api_query(call, "after") != NULL;
-    line_open(&call->line, NULL, '{');
-    line_open(&call->line, "items", '[');
+    det_json_open(&call->json, NULL, '{');
+    det_json_open(&call->json, "items", '[');
     r = take_events(&history, wants_data);
-    line_close(&call->line, ']');
+    det_json_close(&call->json, ']');
     if (history.is_cut)
-        line_number(&call->line, "next", history.last);
+        det_json_number(&call->json, "next", history.last);
     else
-        line_text(&call->line, "next", NULL);
-    line_close(&call->line, '}');
+        det_json_text(&call->json, "next", NULL);
+    det_json_close(&call->json, '}');
     instance_close(&instance);
     if (r < 0)
         api_fail(call, r, "%s", det_error_text(r));

@@ -72,20 +72,20 @@ int api_read_event(
 }
 
 void api_write_sent(
-    struct line *line, const struct det_machine *machine, const char *id, const char *event,
-    const struct det_sent *sent)
+    struct det_json_writer *json, const struct det_machine *machine, const char *id,
+    const char *event, const struct det_sent *sent)
 {
-    line_open(line, NULL, '{');
-    line_text(line, "type", "sent");
-    line_text(line, "machine", machine->name);
-    line_text(line, "id", id);
-    line_text(line, "event", event);
-    line_text(line, "outcome", det_row_outcome_name(sent->outcome));
-    line_text(line, "state", machine->states[sent->state].name);
-    line_number(line, "sequence", sent->sequence);
-    line_number(line, "visit", sent->visit);
-    line_bool(line, "duplicate", sent->is_duplicate);
-    line_close(line, '}');
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "type", "sent");
+    det_json_text(json, "machine", machine->name);
+    det_json_text(json, "id", id);
+    det_json_text(json, "event", event);
+    det_json_text(json, "outcome", det_row_outcome_name(sent->outcome));
+    det_json_text(json, "state", machine->states[sent->state].name);
+    det_json_number(json, "sequence", sent->sequence);
+    det_json_number(json, "visit", sent->visit);
+    det_json_bool(json, "duplicate", sent->is_duplicate);
+    det_json_close(json, '}');
 }
 
 const char *api_event_name(const struct det_send *send)
@@ -128,7 +128,7 @@ static void finish_send(void *argument)
         api_fail_with(call, send->result, &sending->error);
     else
         api_write_sent(
-            &call->line, send->machine, send->instance, api_event_name(send), &send->sent);
+            &call->json, send->machine, send->instance, api_event_name(send), &send->sent);
     api_finish(call);
 }
 
@@ -143,7 +143,7 @@ static void on_sent(struct det_send *send)
 
 static bool read_send(struct api_call *call, struct sending *sending)
 {
-    struct members *members = api_body(call, "event payload data expected");
+    struct det_json_object *members = api_body(call, "event payload data expected");
     struct det_send *send = &sending->send;
     const char *name;
     struct det_view data;
@@ -151,7 +151,7 @@ static bool read_send(struct api_call *call, struct sending *sending)
 
     if (!members || !api_served(call, call->parameters[0], &send->machine))
         return false;
-    name = members_text(members, "event");
+    name = det_json_object_text(members, "event");
     if (!api_body_is_right(call, members) ||
         !api_body_expected(call, members, &send->options.expected))
         return false;
@@ -226,7 +226,7 @@ static void end_write(struct write *write, int r)
     if (r < 0)
         api_fail_with(call, r, &write->error);
     else
-        api_write_sent(&call->line, write->machine, write->id, write->event, &write->sent);
+        api_write_sent(&call->json, write->machine, write->id, write->event, &write->sent);
 }
 
 static int read_start(struct write *write, struct det_view data, void **ret)
@@ -245,7 +245,7 @@ static int read_start(struct write *write, struct det_view data, void **ret)
 
 void api_start(struct api_call *call)
 {
-    struct members *members = api_body(call, "id data");
+    struct det_json_object *members = api_body(call, "id data");
     struct write write = { .call = call };
     struct det_view data;
     void *value;
@@ -253,7 +253,7 @@ void api_start(struct api_call *call)
 
     if (!members || !api_served(call, call->parameters[0], &write.machine))
         return;
-    write.id = members_text(members, "id");
+    write.id = det_json_object_text(members, "id");
     if (!api_body_is_right(call, members) || !api_body_object(call, members, "data", &data))
         return;
     r = read_start(&write, data, &value);
@@ -280,7 +280,7 @@ static int add_event(void *context, struct det_view element)
 {
     struct events *events = context;
     struct api_call *call = events->call;
-    struct members members;
+    struct det_json_object members;
     struct det_view data;
     const char *name;
     void *event;
@@ -292,7 +292,7 @@ static int add_event(void *context, struct det_view element)
     r = api_object(&members, &call->arena, element, "event payload data", &events->error);
     if (r < 0)
         return r;
-    name = members_text(&members, "event");
+    name = det_json_object_text(&members, "event");
     if (members.has_failed)
         return det_error_set(&events->error, DET_ERR_NO_MEMORY, "there is no memory left");
     if (members.wrong[0])
@@ -311,7 +311,7 @@ static int add_event(void *context, struct det_view element)
 
 void api_send_all(struct api_call *call)
 {
-    struct members *members = api_body(call, "events expected");
+    struct det_json_object *members = api_body(call, "events expected");
     struct events events = { .call = call };
     struct write write = { .call = call, .id = call->parameters[1] };
     int r;
@@ -319,7 +319,7 @@ void api_send_all(struct api_call *call)
     if (!members || !api_served(call, call->parameters[0], &events.machine) ||
         !api_body_expected(call, members, &write.options.expected))
         return;
-    r = members_each(members, "events", add_event, &events);
+    r = det_json_object_each(members, "events", add_event, &events);
     if (r == 0 && !api_body_is_right(call, members))
         return;
     if (r == 0 && events.count == 0)
@@ -339,7 +339,7 @@ void api_send_all(struct api_call *call)
 
 void api_cancel(struct api_call *call)
 {
-    struct members *members = api_body(call, "reason");
+    struct det_json_object *members = api_body(call, "reason");
     struct write write = { .call = call, .id = call->parameters[1] };
     const char *reason;
     int r;
@@ -357,7 +357,7 @@ void api_cancel(struct api_call *call)
 
 void api_retry(struct api_call *call)
 {
-    struct members *members = api_body(call, "key");
+    struct det_json_object *members = api_body(call, "key");
     const struct det_machine *machine;
     struct det_error error = { 0 };
     const char *key;
@@ -365,7 +365,7 @@ void api_retry(struct api_call *call)
 
     if (!members || !api_served(call, call->parameters[0], &machine))
         return;
-    key = members_text(members, "key");
+    key = det_json_object_text(members, "key");
     if (!api_body_is_right(call, members))
         return;
     r = det_runtime_retry(api_runtime(call->api), machine, call->parameters[1], key, &error);
@@ -373,7 +373,7 @@ void api_retry(struct api_call *call)
         api_fail_with(call, r, &error);
         return;
     }
-    line_open(&call->line, NULL, '{');
-    line_text(&call->line, "kind", "retried");
-    line_close(&call->line, '}');
+    det_json_open(&call->json, NULL, '{');
+    det_json_text(&call->json, "kind", "retried");
+    det_json_close(&call->json, '}');
 }

@@ -19,8 +19,8 @@ DET_MUST_CHECK int api_read_event(
 const char *api_event_name(const struct det_send *send);
 /* The answer to a write as an object. `event` NULL: there was none. */
 void api_write_sent(
-    struct line *line, const struct det_machine *machine, const char *id, const char *event,
-    const struct det_sent *sent);
+    struct det_json_writer *json, const struct det_machine *machine, const char *id,
+    const char *event, const struct det_sent *sent);
 
 /* The context that a write is sent with: that of the caller, or of a span below it that begins
  * here, where somebody gets spans; else `ret` is NULL. */

@@ -15,8 +15,8 @@
 
 static void begin_items(struct api_call *call)
 {
-    line_open(&call->line, NULL, '{');
-    line_open(&call->line, "items", '[');
+    det_json_open(&call->json, NULL, '{');
+    det_json_open(&call->json, "items", '[');
 }
 
 /* Instances. */
@@ -33,7 +33,7 @@ struct listing {
 static int take_instance(void *context, const struct det_store_listed *row)
 {
     struct listing *listing = context;
-    struct line *line = &listing->call->line;
+    struct det_json_writer *json = &listing->call->json;
 
     if (listing->count == listing->limit || api_page_is_full(listing->call)) {
         listing->is_cut = true;
@@ -41,8 +41,8 @@ static int take_instance(void *context, const struct det_store_listed *row)
     }
     listing->count++;
     (void)det_text_copy(listing->last, sizeof listing->last, row->id);
-    instance_row_line(line, listing->machine, row);
-    return det_buffer_status(&line->text);
+    instance_row_line(json, listing->machine, row);
+    return det_buffer_status(&json->text);
 }
 
 static bool read_state(
@@ -80,9 +80,9 @@ void api_list_instances(struct api_call *call)
     begin_items(call);
     r = call->reader->store.ops->list(
         call->reader->store.store, machine, &query, take_instance, &listing);
-    line_close(&call->line, ']');
-    line_text(&call->line, "next", listing.is_cut ? listing.last : NULL);
-    line_close(&call->line, '}');
+    det_json_close(&call->json, ']');
+    det_json_text(&call->json, "next", listing.is_cut ? listing.last : NULL);
+    det_json_close(&call->json, '}');
     if (r < 0)
         api_fail(call, r, "%s", det_error_text(r));
 }
@@ -132,15 +132,15 @@ static bool begin_paging(struct paging *paging, struct api_call *call, enum det_
 
 static void end_paging(struct paging *paging, int code)
 {
-    struct line *line = &paging->call->line;
+    struct det_json_writer *json = &paging->call->json;
 
-    line_close(line, ']');
+    det_json_close(json, ']');
     if (paging->has_more)
-        pending_place_line(line, "next", &paging->last);
+        pending_place_line(json, "next", &paging->last);
     else
-        line_text(line, "next", NULL);
-    line_number(line, "left_out", paging->list.left_out);
-    line_close(line, '}');
+        det_json_text(json, "next", NULL);
+    det_json_number(json, "left_out", paging->list.left_out);
+    det_json_close(json, '}');
     if (code == CLI_OK && det_buffer_status(&paging->list.found) < 0)
         code = cli_no_memory(&paging->call->reader->cli);
     pending_deinit(&paging->list);
@@ -157,14 +157,14 @@ static void put_effect(
     struct paging *paging, const struct det_machine *machine, const struct pending_place *place,
     const struct det_store_effect *row)
 {
-    struct line *line = &paging->call->line;
+    struct det_json_writer *json = &paging->call->json;
 
-    line_open(line, NULL, '{');
-    line_text(line, "type", "effect");
-    line_text(line, "machine", machine->name);
-    line_text(line, "id", place->id);
-    instance_effect_line(line, paging->call->reader->store.store, machine, place->id, row);
-    line_close(line, '}');
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "type", "effect");
+    det_json_text(json, "machine", machine->name);
+    det_json_text(json, "id", place->id);
+    instance_effect_line(json, paging->call->reader->store.store, machine, place->id, row);
+    det_json_close(json, '}');
     paging->count++;
     paging->last = *place;
 }
@@ -173,21 +173,21 @@ static void put_dead_timer(
     struct paging *paging, const struct det_machine *machine, const struct pending_place *place,
     const struct det_store_timer *row)
 {
-    struct line *line = &paging->call->line;
+    struct det_json_writer *json = &paging->call->json;
 
-    line_open(line, NULL, '{');
-    line_text(line, "type", "timer");
-    line_text(line, "machine", machine->name);
-    line_text(line, "id", place->id);
-    instance_dead_timer_line(line, machine, place->id, row);
-    line_close(line, '}');
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "type", "timer");
+    det_json_text(json, "machine", machine->name);
+    det_json_text(json, "id", place->id);
+    instance_dead_timer_line(json, machine, place->id, row);
+    det_json_close(json, '}');
     paging->count++;
     paging->last = *place;
 }
 
 static void put_timer(struct paging *paging, const struct pending *timer)
 {
-    pending_timer_line(&paging->call->line, timer);
+    pending_timer_line(&paging->call->json, timer);
     paging->count++;
     paging->last = timer->place;
 }
@@ -315,7 +315,7 @@ static int put_lock(void *context, struct det_machine *machine, const char *id)
 {
     struct paging *paging = context;
     struct cli_store *store = &paging->call->reader->store;
-    struct line *line = &paging->call->line;
+    struct det_json_writer *json = &paging->call->json;
     struct det_store_lease lease = { .token = 0 };
     int r = explain_lock_of(store, machine, id, &lease);
 
@@ -330,11 +330,11 @@ static int put_lock(void *context, struct det_machine *machine, const char *id)
     paging->last = (struct pending_place){ .machine = machine->name,
                                            .id = det_arena_copy(&paging->call->arena, id),
                                            .timer = "" };
-    line_open(line, NULL, '{');
-    line_text(line, "machine", machine->name);
-    line_text(line, "id", id);
-    explain_lock_line(line, &lease);
-    line_close(line, '}');
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "machine", machine->name);
+    det_json_text(json, "id", id);
+    explain_lock_line(json, &lease);
+    det_json_close(json, '}');
     return paging->last.id ? CLI_OK : cli_no_memory(store->cli);
 }
 
@@ -372,7 +372,7 @@ struct jobs {
 static int take_job(void *context, const struct det_job_row *row)
 {
     struct jobs *jobs = context;
-    struct line *line = &jobs->call->line;
+    struct det_json_writer *json = &jobs->call->json;
 
     if (jobs->count == jobs->limit || api_page_is_full(jobs->call)) {
         jobs->is_cut = true;
@@ -380,8 +380,8 @@ static int take_job(void *context, const struct det_job_row *row)
     }
     jobs->count++;
     jobs->last = row->key;
-    job_line(line, row);
-    return det_buffer_status(&line->text);
+    job_line(json, row);
+    return det_buffer_status(&json->text);
 }
 
 /* False: the call has failed. */
@@ -422,12 +422,12 @@ static void list_jobs(struct api_call *call)
     }
     begin_items(call);
     r = store->ops->jobs->list(store->store, &query, take_job, &jobs);
-    line_close(&call->line, ']');
+    det_json_close(&call->json, ']');
     if (jobs.is_cut)
-        line_number(&call->line, "next", jobs.last);
+        det_json_number(&call->json, "next", jobs.last);
     else
-        line_text(&call->line, "next", NULL);
-    line_close(&call->line, '}');
+        det_json_text(&call->json, "next", NULL);
+    det_json_close(&call->json, '}');
     if (r < 0)
         api_fail(call, r, "%s", det_error_text(r));
 }

@@ -28,47 +28,48 @@ static const struct det_record *record_of(
 }
 
 static void put_payload(
-    struct line *line, struct api_reader *reader, const struct det_store_logged *row)
+    struct det_json_writer *json, struct api_reader *reader, const struct det_store_logged *row)
 {
-    const struct det_allocator *allocator = line->text.allocator;
+    const struct det_allocator *allocator = json->text.allocator;
     const struct det_record *record = row->payload ? record_of(reader, row) : NULL;
     void *value = record ? det_alloc_zero(allocator, record->size) : NULL;
 
     if (value && det_record_decode(record, row->payload, row->payload_size, value, NULL) == 0)
-        line_record(line, row->is_start ? "data" : "payload", record, value, 0);
+        det_json_record(json, row->is_start ? "data" : "payload", record, value, 0);
     if (value)
         det_free(allocator, value, record->size);
 }
 
-void api_log_line(struct line *line, struct api_reader *reader, const struct det_store_logged *row)
+void api_log_line(
+    struct det_json_writer *json, struct api_reader *reader, const struct det_store_logged *row)
 {
     char trace[DET_TRACEPARENT_TEXT];
 
-    line_open(line, NULL, '{');
-    line_text(line, "type", row->is_start ? "start" : "event");
-    line_number(line, "position", row->position);
-    line_text(line, "machine", row->machine);
-    line_text(line, "id", row->id);
-    line_number(line, "sequence", row->sequence);
-    line_time(line, "at", row->at);
-    line_number(line, "version", row->version);
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "type", row->is_start ? "start" : "event");
+    det_json_number(json, "position", row->position);
+    det_json_text(json, "machine", row->machine);
+    det_json_text(json, "id", row->id);
+    det_json_number(json, "sequence", row->sequence);
+    det_json_time(json, "at", row->at);
+    det_json_number(json, "version", row->version);
     if (row->is_start) {
-        line_text(line, "state", row->to);
+        det_json_text(json, "state", row->to);
     } else {
-        line_text(line, "event", row->event);
-        line_text(line, "from", row->from);
-        line_text(line, "to", row->to);
-        line_text(line, "outcome", row->outcome);
-        line_number(line, "choice", row->choice);
-        line_number(line, "visit", row->visit);
-        line_bool(line, "timeout", row->is_timeout);
-        line_text(line, "event_id", row->event_id);
-        line_text(line, "cause", row->cause);
+        det_json_text(json, "event", row->event);
+        det_json_text(json, "from", row->from);
+        det_json_text(json, "to", row->to);
+        det_json_text(json, "outcome", row->outcome);
+        det_json_number(json, "choice", row->choice);
+        det_json_number(json, "visit", row->visit);
+        det_json_bool(json, "timeout", row->is_timeout);
+        det_json_text(json, "event_id", row->event_id);
+        det_json_text(json, "cause", row->cause);
     }
     if (row->trace)
-        line_text(line, "traceparent", det_trace_format(row->trace, trace));
-    put_payload(line, reader, row);
-    line_close(line, '}');
+        det_json_text(json, "traceparent", det_trace_format(row->trace, trace));
+    put_payload(json, reader, row);
+    det_json_close(json, '}');
 }
 
 struct page {
@@ -86,8 +87,8 @@ static int take_row(void *context, const struct det_store_logged *row)
         return 1;
     page->last = row->position;
     page->count++;
-    api_log_line(&page->call->line, page->call->reader, row);
-    return det_buffer_status(&page->call->line.text);
+    api_log_line(&page->call->json, page->call->reader, row);
+    return det_buffer_status(&page->call->json.text);
 }
 
 static bool read_query(struct api_call *call, struct det_store_log_query *query)
@@ -131,19 +132,19 @@ void api_list_log(struct api_call *call)
 
     if (!read_query(call, &query) || !api_reader_take(call))
         return;
-    line_open(&call->line, NULL, '{');
-    line_open(&call->line, "items", '[');
+    det_json_open(&call->json, NULL, '{');
+    det_json_open(&call->json, "items", '[');
     r = det_store_log(call->reader->store.store, &query, take_row, &page, &next);
     if (r > 0)
         next = page.last;
     is_cut = r >= 0 && goes_on(&query, &page, next);
-    line_close(&call->line, ']');
+    det_json_close(&call->json, ']');
     if (is_cut)
-        line_number(&call->line, "next", next);
+        det_json_number(&call->json, "next", next);
     else
-        line_text(&call->line, "next", NULL);
-    line_number(&call->line, "position", next);
-    line_close(&call->line, '}');
+        det_json_text(&call->json, "next", NULL);
+    det_json_number(&call->json, "position", next);
+    det_json_close(&call->json, '}');
     if (r == DET_ERR_BUSY)
         api_fail(call, r, "transactions are under way: where the log ends is not known; try again");
     else if (r < 0)

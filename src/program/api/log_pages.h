@@ -9,6 +9,7 @@
 
 /* A row as an object. Its payload is left out where its definition or its bytes are not known to
  * this program any more; sensitive fields are redacted. */
-void api_log_line(struct line *line, struct api_reader *reader, const struct det_store_logged *row);
+void api_log_line(
+    struct det_json_writer *json, struct api_reader *reader, const struct det_store_logged *row);
 
 #endif

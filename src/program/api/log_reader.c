@@ -30,28 +30,28 @@ static struct api_row *make_row(
     const struct det_allocator *allocator = api->allocator;
     size_t machine_size = strlen(logged->machine) + 1, id_size = strlen(logged->id) + 1, memory;
     struct api_row *row = NULL;
-    struct line line;
+    struct det_json_writer json;
 
-    line_init(&line, allocator);
+    det_json_writer_init(&json, allocator);
     det_buffer_format(
-        &line.text, "id: %llu\nevent: log\ndata: ", (unsigned long long)logged->position);
-    api_log_line(&line, reader, logged);
-    det_buffer_append_text(&line.text, "\n\n");
-    memory = sizeof *row + line.text.size + machine_size + id_size;
-    if (det_buffer_status(&line.text) == 0)
+        &json.text, "id: %llu\nevent: log\ndata: ", (unsigned long long)logged->position);
+    api_log_line(&json, reader, logged);
+    det_buffer_append_text(&json.text, "\n\n");
+    memory = sizeof *row + json.text.size + machine_size + id_size;
+    if (det_buffer_status(&json.text) == 0)
         row = det_alloc(allocator, memory);
     if (row) {
         *row = (struct api_row){ .position = logged->position,
-                                 .size = line.text.size,
+                                 .size = json.text.size,
                                  .memory = memory,
-                                 .machine = row->text + line.text.size,
-                                 .id = row->text + line.text.size + machine_size };
-        memcpy(row->text, det_buffer_text(&line.text), line.text.size);
+                                 .machine = row->text + json.text.size,
+                                 .id = row->text + json.text.size + machine_size };
+        memcpy(row->text, det_buffer_text(&json.text), json.text.size);
         memcpy(row->text + row->size, logged->machine, machine_size);
         memcpy(row->text + row->size + machine_size, logged->id, id_size);
         det_list_init(&row->node);
     }
-    line_deinit(&line);
+    det_json_writer_deinit(&json);
     return row;
 }
 

@@ -113,9 +113,9 @@ static void put_drawing(struct api_call *call, enum format format, const char *t
     int code = CLI_OK;
 
     if (format == FORMAT_SVG)
-        code = svg_of_dot(&call->reader->cli, text, size, &call->is_left, &call->line.text);
+        code = svg_of_dot(&call->reader->cli, text, size, &call->is_left, &call->json.text);
     else
-        det_buffer_append(&call->line.text, text, size);
+        det_buffer_append(&call->json.text, text, size);
     call->type = types[format];
     if (code == CLI_NOT_FOUND)
         api_fail(
@@ -230,7 +230,7 @@ void api_get_trace(struct api_call *call)
     r = take_steps(&run, &instance);
     if (r == 0)
         r = det_buffer_status(&run.writer.lines);
-    det_buffer_append(&call->line.text, det_buffer_text(&run.writer.lines), run.writer.lines.size);
+    det_buffer_append(&call->json.text, det_buffer_text(&run.writer.lines), run.writer.lines.size);
     call->type = "application/jsonl; charset=utf-8";
     close_run(&run);
     instance_close(&instance);
@@ -277,14 +277,14 @@ static void write_dot(struct api_call *call, const struct det_machine *machine)
 
     if (text && det_draw(machine, &options, text, (size_t)size + 1, NULL) < 0)
         text = NULL;
-    line_text(&call->line, "dot", text);
+    det_json_text(&call->json, "dot", text);
 }
 
 void api_check_definition(struct api_call *call)
 {
     struct det_spec_options options = { .allocator = call->api->allocator };
-    struct members *members = api_body(call, "spec");
-    const char *text = members ? members_text(members, "spec") : NULL;
+    struct det_json_object *members = api_body(call, "spec");
+    const char *text = members ? det_json_object_text(members, "spec") : NULL;
     struct det_spec *spec;
     struct det_machine *machine;
 
@@ -295,7 +295,7 @@ void api_check_definition(struct api_call *call)
         return;
     }
     machine = det_spec_machine(spec);
-    line_open(&call->line, NULL, '{');
+    det_json_open(&call->json, NULL, '{');
     if (machine) {
         json_t *object = gen_json(spec, call->api->allocator);
 
@@ -306,10 +306,10 @@ void api_check_definition(struct api_call *call)
         put_json(call, "machine", object);
         write_dot(call, machine);
     } else {
-        line_text(&call->line, "machine", NULL);
-        line_text(&call->line, "dot", NULL);
+        det_json_text(&call->json, "machine", NULL);
+        det_json_text(&call->json, "dot", NULL);
     }
     put_json(call, "findings", findings_json(spec));
-    line_close(&call->line, '}');
+    det_json_close(&call->json, '}');
     det_spec_close(spec);
 }

@@ -29,7 +29,7 @@ struct stuck {
 
 /* What is collected on the way. */
 struct overview {
-    struct line *stuck; /* elements of an array, the first STUCK_MAX */
+    struct det_json_writer *stuck; /* elements of an array, the first STUCK_MAX */
     size_t shown;
     uint64_t total;        /* how many do not go on by themselves, dead letters apart */
     struct stuck *letters; /* dead letters by machine, name and reason, the newest group first */
@@ -42,22 +42,22 @@ struct overview {
 
 static void write_stuck(struct overview *overview, const struct stuck *stuck)
 {
-    struct line *line = overview->stuck;
+    struct det_json_writer *json = overview->stuck;
 
     if (overview->shown++ >= STUCK_MAX)
         return;
-    line_open(line, NULL, '{');
-    line_text(line, "about", stuck->about);
-    line_text(line, "name", stuck->name);
-    line_text(line, "machine", stuck->machine);
-    line_text(line, "id", stuck->id_count ? stuck->ids[0] : NULL);
-    line_open(line, "ids", '[');
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "about", stuck->about);
+    det_json_text(json, "name", stuck->name);
+    det_json_text(json, "machine", stuck->machine);
+    det_json_text(json, "id", stuck->id_count ? stuck->ids[0] : NULL);
+    det_json_open(json, "ids", '[');
     for (size_t i = 0; i < stuck->id_count; i++)
-        line_text(line, NULL, stuck->ids[i]);
-    line_close(line, ']');
-    line_number(line, "count", stuck->count);
-    line_text(line, "why", stuck->why);
-    line_close(line, '}');
+        det_json_text(json, NULL, stuck->ids[i]);
+    det_json_close(json, ']');
+    det_json_number(json, "count", stuck->count);
+    det_json_text(json, "why", stuck->why);
+    det_json_close(json, '}');
 }
 
 static void add_one(struct overview *overview, const char *about, const char *name, const char *why)
@@ -102,7 +102,7 @@ static void write_tasks(struct api_call *call, json_t *parts)
     size_t i;
     json_t *part;
 
-    line_open(&call->line, "tasks", '[');
+    det_json_open(&call->json, "tasks", '[');
     json_array_foreach(parts, i, part)
     {
         bool is_group = strcmp(text_of(part, "kind"), "group") == 0;
@@ -113,7 +113,7 @@ static void write_tasks(struct api_call *call, json_t *parts)
         else if (!is_group && judge_task(overview, part))
             api_put_json(call, NULL, part);
     }
-    line_close(&call->line, ']');
+    det_json_close(&call->json, ']');
 }
 
 static void write_slots(struct api_call *call, json_t *parts)
@@ -278,11 +278,11 @@ static bool write_letters(struct api_call *call)
 static void finish_overview(struct api_call *call)
 {
     struct overview *overview = call->own;
-    struct line *line = &call->line;
+    struct det_json_writer *json = &call->json;
     uint64_t counted;
     int code;
 
-    line_open(line, "machines", '[');
+    det_json_open(json, "machines", '[');
     if (call->api->address) {
         if (!api_reader_take(call) || !api_counts_write(call, NULL))
             return;
@@ -297,14 +297,15 @@ static void finish_overview(struct api_call *call)
         counted = api_counts_dead(call->api);
         overview->total += counted > overview->letter_count ? counted : overview->letter_count;
     }
-    line_close(line, ']');
-    line_open(line, "stuck", '[');
+    det_json_close(json, ']');
+    det_json_open(json, "stuck", '[');
     if (overview->shown)
-        line_raw(line, NULL, det_buffer_text(&overview->stuck->text), overview->stuck->text.size);
-    line_close(line, ']');
-    line_number(line, "stuck_total", overview->total);
-    line_bool(line, "stuck_capped", overview->is_capped);
-    line_close(line, '}');
+        det_json_raw(
+            json, NULL, det_buffer_text(&overview->stuck->text), overview->stuck->text.size);
+    det_json_close(json, ']');
+    det_json_number(json, "stuck_total", overview->total);
+    det_json_bool(json, "stuck_capped", overview->is_capped);
+    det_json_close(json, '}');
 }
 
 /* On the http thread: one question behind the other. */
@@ -329,7 +330,7 @@ static void take_tree(struct api_call *call, json_t *parts)
 
 static void take_status(struct api_call *call, json_t *parts)
 {
-    line_open(&call->line, NULL, '{');
+    det_json_open(&call->json, NULL, '{');
     api_write_status(call, "status", parts);
     api_write_rates(call);
     api_ask_further(call, "tree", json_object(), take_tree);

@@ -67,12 +67,13 @@ static uint32_t step_at(const struct up_rates *rates, size_t rate, size_t age)
 
 /* Points of `group` samples each, oldest first, per second; null where nothing was sampled. */
 static void write_series(
-    struct line *line, const struct up_rates *rates, size_t rate, size_t points, size_t group)
+    struct det_json_writer *json, const struct up_rates *rates, size_t rate, size_t points,
+    size_t group)
 {
     char text[32];
     int size;
 
-    line_open(line, rate_names[rate], '[');
+    det_json_open(json, rate_names[rate], '[');
     for (size_t point = points; point-- > 0;) {
         uint64_t sum = 0;
 
@@ -82,40 +83,40 @@ static void write_series(
             text, sizeof text, "%.2f",
             (double)sum * (double)DET_SECOND / (double)(RATE_STEP * (det_time)group));
         if ((point + 1) * group > rates->taken)
-            line_raw(line, NULL, "null", 4);
+            det_json_raw(json, NULL, "null", 4);
         else
-            line_raw(line, NULL, text, (size_t)size);
+            det_json_raw(json, NULL, text, (size_t)size);
     }
-    line_close(line, ']');
+    det_json_close(json, ']');
 }
 
 /* For the overview: the last minute. What was not sampled yet counts as nothing. */
 void api_write_rates(struct api_call *call)
 {
     const struct up_rates *rates = &call->api->up->rates;
-    struct line *line = &call->line;
+    struct det_json_writer *json = &call->json;
     char text[32];
     int size;
 
-    line_open(line, "rates", '{');
-    line_signed(line, "step_ns", RATE_STEP);
+    det_json_open(json, "rates", '{');
+    det_json_signed(json, "step_ns", RATE_STEP);
     for (size_t i = 0; i < UP_RATES; i++) {
-        line_open(line, rate_names[i], '[');
+        det_json_open(json, rate_names[i], '[');
         for (size_t age = SHOWN_STEPS; age-- > 0;) {
             size = snprintf(
                 text, sizeof text, "%.1f",
                 (double)step_at(rates, i, age) * (double)DET_SECOND / (double)RATE_STEP);
-            line_raw(line, NULL, text, (size_t)size);
+            det_json_raw(json, NULL, text, (size_t)size);
         }
-        line_close(line, ']');
+        det_json_close(json, ']');
     }
-    line_close(line, '}');
+    det_json_close(json, '}');
 }
 
 void api_get_rates(struct api_call *call)
 {
     const struct up_rates *rates = &call->api->up->rates;
-    struct line *line = &call->line;
+    struct det_json_writer *json = &call->json;
     uint64_t span = 3600;
     size_t steps, group, points;
 
@@ -124,12 +125,12 @@ void api_get_rates(struct api_call *call)
     steps = (size_t)(span * (uint64_t)DET_SECOND / (uint64_t)RATE_STEP);
     group = (steps + POINTS_MAX - 1) / POINTS_MAX;
     points = steps / group;
-    line_open(line, NULL, '{');
-    line_signed(line, "step_ns", RATE_STEP * (det_time)group);
-    line_time(
-        line, "until",
+    det_json_open(json, NULL, '{');
+    det_json_signed(json, "step_ns", RATE_STEP * (det_time)group);
+    det_json_time(
+        json, "until",
         rates->taken ? rates->sampled_at : det_world_now(call->api->world, DET_CLOCK_WALL));
     for (size_t i = 0; i < UP_RATES; i++)
-        write_series(line, rates, i, points, group);
-    line_close(line, '}');
+        write_series(json, rates, i, points, group);
+    det_json_close(json, '}');
 }

@@ -24,12 +24,12 @@
 static void write_ready(struct api_call *call, const char *why)
 {
     call->status = why ? 503 : 200;
-    det_buffer_clear(&call->line.text);
-    call->line.needs_comma = false;
-    line_open(&call->line, NULL, '{');
-    line_bool(&call->line, "ready", !why);
-    line_text(&call->line, "why", why);
-    line_close(&call->line, '}');
+    det_buffer_clear(&call->json.text);
+    call->json.needs_comma = false;
+    det_json_open(&call->json, NULL, '{');
+    det_json_bool(&call->json, "ready", !why);
+    det_json_text(&call->json, "why", why);
+    det_json_close(&call->json, '}');
 }
 
 /* The errno of taking room in a new file at this path, which is gone again; 0: there is room. */

@@ -31,10 +31,10 @@ static bool is_key_listed(const char *keys, struct det_view key)
 }
 
 int api_object(
-    struct members *members, struct det_arena *arena, struct det_view text, const char *keys,
-    struct det_error *reterr)
+    struct det_json_object *members, struct det_arena *arena, struct det_view text,
+    const char *keys, struct det_error *reterr)
 {
-    int r = members_read(members, arena, text, reterr);
+    int r = det_json_object_read(members, arena, text, reterr);
 
     for (size_t i = 0; r == 0 && i < members->count; i++) {
         struct det_view key = members->items[i].key;
@@ -47,9 +47,9 @@ int api_object(
     return r;
 }
 
-struct members *api_body(struct api_call *call, const char *keys)
+struct det_json_object *api_body(struct api_call *call, const char *keys)
 {
-    struct members *members = det_arena_alloc(&call->arena, sizeof *members);
+    struct det_json_object *members = det_arena_alloc(&call->arena, sizeof *members);
     struct det_error error = { 0 };
     int r = DET_ERR_NO_MEMORY;
 
@@ -60,7 +60,7 @@ struct members *api_body(struct api_call *call, const char *keys)
     return r < 0 ? NULL : members;
 }
 
-bool api_body_is_right(struct api_call *call, const struct members *members)
+bool api_body_is_right(struct api_call *call, const struct det_json_object *members)
 {
     if (members->has_failed)
         api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
@@ -74,9 +74,9 @@ bool api_body_is_right(struct api_call *call, const struct members *members)
 }
 
 bool api_body_object(
-    struct api_call *call, struct members *members, const char *key, struct det_view *ret)
+    struct api_call *call, struct det_json_object *members, const char *key, struct det_view *ret)
 {
-    const struct member *member = members_find(members, key);
+    const struct det_json_member *member = det_json_object_find(members, key);
 
     *ret = member ? member->raw : det_view_text("{}");
     if (!member || member->kind == DET_JSON_OBJECT)
@@ -85,11 +85,12 @@ bool api_body_object(
     return false;
 }
 
-int api_payload(const struct members *members, struct det_view *ret, struct det_error *reterr)
+int api_payload(
+    const struct det_json_object *members, struct det_view *ret, struct det_error *reterr)
 {
-    const struct member *payload = members_find(members, "payload");
-    const struct member *data = members_find(members, "data");
-    const struct member *member = payload ? payload : data;
+    const struct det_json_member *payload = det_json_object_find(members, "payload");
+    const struct det_json_member *data = det_json_object_find(members, "data");
+    const struct det_json_member *member = payload ? payload : data;
 
     if (payload && data)
         return det_error_set(
@@ -102,31 +103,32 @@ int api_payload(const struct members *members, struct det_view *ret, struct det_
         reterr, DET_ERR_TYPE, "'%s' must be an object", payload ? "payload" : "data");
 }
 
-void api_read_expected(struct members *members, uint64_t *ret)
+void api_read_expected(struct det_json_object *members, uint64_t *ret)
 {
     uint64_t expected;
 
-    if (!members_find(members, "expected"))
+    if (!det_json_object_find(members, "expected"))
         return;
-    expected = members_number(members, "expected");
+    expected = det_json_object_number(members, "expected");
     /* Sequences have 63 bits; DET_EXPECT_NO_EVENT is larger. */
     if (expected > INT64_MAX)
-        members_fail(members, "expected");
+        det_json_object_fail(members, "expected");
     else
         *ret = expected ? expected : DET_EXPECT_NO_EVENT;
 }
 
-bool api_body_expected(struct api_call *call, struct members *members, uint64_t *ret)
+bool api_body_expected(struct api_call *call, struct det_json_object *members, uint64_t *ret)
 {
     api_read_expected(members, ret);
     return api_body_is_right(call, members);
 }
 
 bool api_body_text(
-    struct api_call *call, struct members *members, const char *key, size_t most, const char **ret)
+    struct api_call *call, struct det_json_object *members, const char *key, size_t most,
+    const char **ret)
 {
-    *ret = members_find(members, key) ? members_text(members, key) : NULL;
+    *ret = det_json_object_find(members, key) ? det_json_object_text(members, key) : NULL;
     if (*ret && strlen(*ret) > most)
-        members_fail(members, key);
+        det_json_object_fail(members, key);
     return api_body_is_right(call, members);
 }

@@ -12,12 +12,12 @@
 static bool read_expected(const char *body, uint64_t *ret)
 {
     struct det_arena arena;
-    struct members members;
+    struct det_json_object members;
     bool is_right;
 
     *ret = 7;
     det_arena_init(&arena, NULL);
-    assert_int_equal(members_read(&members, &arena, det_view_text(body), NULL), 0);
+    assert_int_equal(det_json_object_read(&members, &arena, det_view_text(body), NULL), 0);
     api_read_expected(&members, ret);
     is_right = !members.has_failed && !members.wrong[0];
     det_arena_deinit(&arena);

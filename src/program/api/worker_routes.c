@@ -123,21 +123,21 @@ static void answer_list(struct api_call *call, json_t *parts)
     const char *last = NULL;
     char next[DET_WORKER_PATH_MAX + 32];
 
-    line_open(&call->line, NULL, '{');
-    line_open(&call->line, "items", '[');
+    det_json_open(&call->json, NULL, '{');
+    det_json_open(&call->json, "items", '[');
     for (; written < count && !api_page_is_full(call); written++) {
         json_t *worker = json_array_get(parts, written);
 
         api_put_json(call, NULL, worker);
         last = json_string_value(json_object_get(worker, "id"));
     }
-    line_close(&call->line, ']');
+    det_json_close(&call->json, ']');
     if (last && (written < count || json_is_true(json_object_get(page, "has_more"))))
         snprintf(next, sizeof next, "%llu~%s", (unsigned long long)passed + written, last);
     else
         last = NULL;
-    line_text(&call->line, "next", last ? next : NULL);
-    line_close(&call->line, '}');
+    det_json_text(&call->json, "next", last ? next : NULL);
+    det_json_close(&call->json, '}');
 }
 
 /* Asks, unless what is asked for is wrong. */
@@ -201,12 +201,12 @@ static void answer_history(struct api_call *call, json_t *parts)
     if (is_drained && !api_query_number(call, "after", 0, INT64_MAX, &after))
         return;
     next = !count ? after : sequence_at(parts, is_drained ? count - 1 : 0);
-    line_open(&call->line, NULL, '{');
+    det_json_open(&call->json, NULL, '{');
     api_put_json(call, "items", parts);
-    line_number(&call->line, "next", next);
-    line_number(
-        &call->line, "lost", is_drained && count ? first - (first > after ? after : 0) - 1 : 0);
-    line_close(&call->line, '}');
+    det_json_number(&call->json, "next", next);
+    det_json_number(
+        &call->json, "lost", is_drained && count ? first - (first > after ? after : 0) - 1 : 0);
+    det_json_close(&call->json, '}');
 }
 
 void api_get_worker_history(struct api_call *call)
@@ -227,8 +227,8 @@ void api_delete_worker(struct api_call *call)
 
 void api_order_worker(struct api_call *call)
 {
-    struct members *body = api_body(call, "order");
-    const char *order = body ? members_text(body, "order") : NULL;
+    struct det_json_object *body = api_body(call, "order");
+    const char *order = body ? det_json_object_text(body, "order") : NULL;
     json_t *arguments;
 
     if (!body || !api_body_is_right(call, body)) {
@@ -252,11 +252,12 @@ static bool put_value(json_t *arguments, const char *key, json_t *value_take)
 }
 
 /* An object, which is YAML as it is. */
-static bool put_map(struct api_call *call, struct members *body, const char *key, json_t *arguments)
+static bool put_map(
+    struct api_call *call, struct det_json_object *body, const char *key, json_t *arguments)
 {
     struct det_view text;
 
-    if (!members_find(body, key))
+    if (!det_json_object_find(body, key))
         return true;
     return api_body_object(call, body, key, &text) &&
            put_value(arguments, key, json_stringn(text.data, text.size));
@@ -274,14 +275,14 @@ static int add_state(void *context, struct det_view element)
     return DET_ERR_TYPE;
 }
 
-static bool put_states(struct api_call *call, struct members *body, json_t *arguments)
+static bool put_states(struct api_call *call, struct det_json_object *body, json_t *arguments)
 {
     json_t *states = json_array();
-    bool is_there = members_find(body, "run_in");
+    bool is_there = det_json_object_find(body, "run_in");
 
-    if (is_there && (members_each(body, "run_in", add_state, states) < 0 ||
+    if (is_there && (det_json_object_each(body, "run_in", add_state, states) < 0 ||
                      json_array_size(states) > DET_WORKER_STATES_MAX))
-        members_fail(body, "run_in");
+        det_json_object_fail(body, "run_in");
     if (!is_there || !api_body_is_right(call, body)) {
         json_decref(states);
         return !is_there;
@@ -289,19 +290,19 @@ static bool put_states(struct api_call *call, struct members *body, json_t *argu
     return put_value(arguments, "run_in", states);
 }
 
-static bool put_disabled(struct api_call *call, struct members *body, json_t *arguments)
+static bool put_disabled(struct api_call *call, struct det_json_object *body, json_t *arguments)
 {
     bool is_disabled;
 
-    if (!members_find(body, "disabled"))
+    if (!det_json_object_find(body, "disabled"))
         return true;
-    is_disabled = members_bool(body, "disabled");
+    is_disabled = det_json_object_bool(body, "disabled");
     return api_body_is_right(call, body) &&
            put_value(arguments, "disabled", json_boolean(is_disabled));
 }
 
 /* Nothing is said of one that is empty: there is no text that says nothing. */
-static bool put_config(struct api_call *call, struct members *body, json_t *arguments)
+static bool put_config(struct api_call *call, struct det_json_object *body, json_t *arguments)
 {
     const char *config = NULL;
 
@@ -309,9 +310,9 @@ static bool put_config(struct api_call *call, struct members *body, json_t *argu
            put_text(arguments, "config", config && *config ? config : NULL);
 }
 
-static bool put_kind(struct api_call *call, struct members *body, json_t *arguments)
+static bool put_kind(struct api_call *call, struct det_json_object *body, json_t *arguments)
 {
-    const char *kind = members_text(body, "kind");
+    const char *kind = det_json_object_text(body, "kind");
 
     return api_body_is_right(call, body) && check_kind(call, kind) &&
            put_text(arguments, "kind", kind);
@@ -319,7 +320,7 @@ static bool put_kind(struct api_call *call, struct members *body, json_t *argume
 
 void api_put_worker(struct api_call *call)
 {
-    struct members *body = api_body(call, "kind config variables location run_in disabled");
+    struct det_json_object *body = api_body(call, "kind config variables location run_in disabled");
     json_t *arguments;
 
     if (!body) {

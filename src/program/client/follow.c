@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "inspect/event_print.h"
 #include "inspect/instance_summary.h"
-#include "json/json_writer.h"
+#include "json/writer.h"
 
 #define LOOK_FIRST (100 * DET_MILLISECOND)
 #define LOOK_MAX   (500 * DET_MILLISECOND)
@@ -77,47 +77,47 @@ static struct follow_attempts compare_attempts(
     return now;
 }
 
-static void begin_attempt(struct line *line, const struct instance *instance)
+static void begin_attempt(struct det_json_writer *json, const struct instance *instance)
 {
-    line_init(line, instance->store->cli->allocator);
-    line_open(line, NULL, '{');
-    line_text(line, "type", "attempt");
-    line_text(line, "machine", instance->machine->name);
-    line_text(line, "id", instance->id);
+    det_json_writer_init(json, instance->store->cli->allocator);
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "type", "attempt");
+    det_json_text(json, "machine", instance->machine->name);
+    det_json_text(json, "id", instance->id);
 }
 
-static void end_attempt(struct line *line, const struct instance *instance)
+static void end_attempt(struct det_json_writer *json, const struct instance *instance)
 {
-    line_close(line, '}');
-    cli_print_line(instance->store->cli, line);
-    line_deinit(line);
+    det_json_close(json, '}');
+    cli_print_line(instance->store->cli, json);
+    det_json_writer_deinit(json);
 }
 
 static void print_effect(const struct instance *instance, const struct det_store_effect *row)
 {
-    struct line line;
+    struct det_json_writer json;
 
     if (!instance->store->cli->is_json) {
         facts_effect(instance->store->cli, instance, row);
         return;
     }
-    begin_attempt(&line, instance);
-    instance_effect_line(&line, instance->store->store, instance->machine, instance->id, row);
-    end_attempt(&line, instance);
+    begin_attempt(&json, instance);
+    instance_effect_line(&json, instance->store->store, instance->machine, instance->id, row);
+    end_attempt(&json, instance);
 }
 
 static void print_timer(const struct instance *instance, const struct det_store_timer *row)
 {
-    struct line line;
+    struct det_json_writer json;
 
     if (!instance->store->cli->is_json) {
         facts_timer(instance->store->cli, instance, row);
         return;
     }
-    begin_attempt(&line, instance);
-    instance_timer_line(&line, instance->machine, row);
-    instance_attempts_line(&line, row);
-    end_attempt(&line, instance);
+    begin_attempt(&json, instance);
+    instance_timer_line(&json, instance->machine, row);
+    instance_attempts_line(&json, row);
+    end_attempt(&json, instance);
 }
 
 /* Attempts of effects and timers that have ended since the last look. */

@@ -207,22 +207,22 @@ int act_read_json(
 
 static void print_object(struct act *act, const char *event, const struct det_sent *sent)
 {
-    struct line line;
+    struct det_json_writer json;
 
-    line_init(&line, act->store.cli->allocator);
-    line_open(&line, NULL, '{');
-    line_text(&line, "type", "sent");
-    line_text(&line, "machine", act->machine->name);
-    line_text(&line, "id", act->id);
-    line_text(&line, "event", event);
-    line_text(&line, "outcome", det_row_outcome_name(sent->outcome));
-    line_text(&line, "state", act->machine->states[sent->state].name);
-    line_number(&line, "sequence", sent->sequence);
-    line_number(&line, "visit", sent->visit);
-    line_bool(&line, "duplicate", sent->is_duplicate);
-    line_close(&line, '}');
-    cli_print_line(act->store.cli, &line);
-    line_deinit(&line);
+    det_json_writer_init(&json, act->store.cli->allocator);
+    det_json_open(&json, NULL, '{');
+    det_json_text(&json, "type", "sent");
+    det_json_text(&json, "machine", act->machine->name);
+    det_json_text(&json, "id", act->id);
+    det_json_text(&json, "event", event);
+    det_json_text(&json, "outcome", det_row_outcome_name(sent->outcome));
+    det_json_text(&json, "state", act->machine->states[sent->state].name);
+    det_json_number(&json, "sequence", sent->sequence);
+    det_json_number(&json, "visit", sent->visit);
+    det_json_bool(&json, "duplicate", sent->is_duplicate);
+    det_json_close(&json, '}');
+    cli_print_line(act->store.cli, &json);
+    det_json_writer_deinit(&json);
 }
 
 void act_report(struct act *act, const char *event, const struct det_sent *sent)

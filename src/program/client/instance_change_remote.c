@@ -38,14 +38,14 @@ struct socket_client *act_find_up(struct cli *cli, const char *what, char *targe
 /* The record as the text that a request has. NULL: no memory. */
 static json_t *record_text(struct act *act, const struct det_record *record, const void *value)
 {
-    struct line line;
+    struct det_json_writer json;
     json_t *text = NULL;
 
-    line_init(&line, act->store.cli->allocator);
-    line_record(&line, NULL, record, value, DET_TEXT_REVEAL);
-    if (det_buffer_status(&line.text) == 0)
-        text = json_stringn(line.text.data, line.text.size);
-    line_deinit(&line);
+    det_json_writer_init(&json, act->store.cli->allocator);
+    det_json_record(&json, NULL, record, value, DET_TEXT_REVEAL);
+    if (det_buffer_status(&json.text) == 0)
+        text = json_stringn(json.text.data, json.text.size);
+    det_json_writer_deinit(&json);
     return text;
 }
 

@@ -4,7 +4,7 @@
 /* diff.c - `detent diff`: what a change of a definition means for what runs. */
 #include "base/text.h"
 #include "transfer/evolve.h"
-#include "json/json_writer.h"
+#include "json/writer.h"
 
 enum {
     OPTION_RENAMES, /* four of them */
@@ -24,19 +24,19 @@ static const struct cli_option option_table[] = {
 
 static void print_summary_object(struct evolve *evolve)
 {
-    struct line line;
+    struct det_json_writer json;
 
-    line_init(&line, evolve->cli->allocator);
-    line_open(&line, NULL, '{');
-    line_text(&line, "type", "summary");
-    line_text(&line, "machine", evolve->new->name);
-    line_bool(&line, "ok", evolve->stranded == 0);
-    line_number(&line, "changes", evolve->change_count);
-    line_number(&line, "hazards", evolve->hazard_count);
-    line_number(&line, "stranded", evolve->stranded);
-    line_close(&line, '}');
-    cli_print_line(evolve->cli, &line);
-    line_deinit(&line);
+    det_json_writer_init(&json, evolve->cli->allocator);
+    det_json_open(&json, NULL, '{');
+    det_json_text(&json, "type", "summary");
+    det_json_text(&json, "machine", evolve->new->name);
+    det_json_bool(&json, "ok", evolve->stranded == 0);
+    det_json_number(&json, "changes", evolve->change_count);
+    det_json_number(&json, "hazards", evolve->hazard_count);
+    det_json_number(&json, "stranded", evolve->stranded);
+    det_json_close(&json, '}');
+    cli_print_line(evolve->cli, &json);
+    det_json_writer_deinit(&json);
 }
 
 static void print_summary(struct evolve *evolve)

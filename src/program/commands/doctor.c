@@ -22,7 +22,7 @@
 #include "daemon/serve.h"
 #include "http/tls_stream.h"
 #include "terminal/command.h"
-#include "json/json_writer.h"
+#include "json/writer.h"
 
 #define CERTIFICATE_SOON (30 * DET_DAY)
 #define TOKEN_SOON       (7 * DET_DAY)
@@ -46,20 +46,20 @@ struct doctor {
 
 static void print_finding(struct cli *cli, const char *level, const char *text)
 {
-    struct line line;
+    struct det_json_writer json;
 
     if (!cli->is_json) {
         cli_print(cli, "%-8s  %s\n", level, text);
         return;
     }
-    line_init(&line, cli->allocator);
-    line_open(&line, NULL, '{');
-    line_text(&line, "type", "finding");
-    line_text(&line, "level", level);
-    line_text(&line, "text", text);
-    line_close(&line, '}');
-    cli_print_line(cli, &line);
-    line_deinit(&line);
+    det_json_writer_init(&json, cli->allocator);
+    det_json_open(&json, NULL, '{');
+    det_json_text(&json, "type", "finding");
+    det_json_text(&json, "level", level);
+    det_json_text(&json, "text", text);
+    det_json_close(&json, '}');
+    cli_print_line(cli, &json);
+    det_json_writer_deinit(&json);
 }
 
 /* Who finds something unsafe does not run with it; all else is only careless. */

@@ -74,17 +74,17 @@ static void print_start(struct walk *walk, const struct det_store_start *start)
 {
     const struct det_machine *machine = walk->instance.machine;
     struct cli *cli = walk->instance.store->cli;
-    struct line line;
+    struct det_json_writer json;
 
-    line_init(&line, cli->allocator);
-    line_open(&line, NULL, '{');
-    line_text(&line, "type", "start");
-    line_text(&line, "machine", machine->name);
-    line_text(&line, "id", walk->instance.id);
-    instance_start_line(&line, machine, start);
-    line_close(&line, '}');
-    cli_print_line(cli, &line);
-    line_deinit(&line);
+    det_json_writer_init(&json, cli->allocator);
+    det_json_open(&json, NULL, '{');
+    det_json_text(&json, "type", "start");
+    det_json_text(&json, "machine", machine->name);
+    det_json_text(&json, "id", walk->instance.id);
+    instance_start_line(&json, machine, start);
+    det_json_close(&json, '}');
+    cli_print_line(cli, &json);
+    det_json_writer_deinit(&json);
 }
 
 static void add_start(struct walk *walk, const struct det_store_start *start)

@@ -56,7 +56,7 @@ struct listing {
     struct cli_store store;
     struct det_job_query query;
     struct table table;
-    struct line line;
+    struct det_json_writer json;
     size_t count, limit, page; /* `limit` 0: none; `page`: of these in this page */
     uint64_t last;
     bool is_cut, has_running;
@@ -110,8 +110,8 @@ static int take_row(void *context, const struct det_job_row *row)
     listing->last = row->key;
     listing->has_running |= row->state == DET_JOB_RUNNING;
     if (listing->store.cli->is_json) {
-        job_line(&listing->line, row);
-        cli_print_line(listing->store.cli, &listing->line);
+        job_line(&listing->json, row);
+        cli_print_line(listing->store.cli, &listing->json);
     } else {
         add_row(listing, row);
     }
@@ -193,14 +193,14 @@ static int list(struct cli *cli, const struct cli_args *args)
     if (!read_query(cli, args, &listing))
         return CLI_USAGE;
     table_init(&listing.table, cli, columns, sizeof columns / sizeof *columns);
-    line_init(&listing.line, cli->allocator);
+    det_json_writer_init(&listing.json, cli->allocator);
     code = cli_store_open(cli, &wish, &listing.store);
     if (code == CLI_OK)
         code = needs_jobs(&listing.store);
     if (code == CLI_OK)
         code = list_all(&listing);
     cli_store_close(&listing.store);
-    line_deinit(&listing.line);
+    det_json_writer_deinit(&listing.json);
     table_deinit(&listing.table);
     return code;
 }
@@ -293,7 +293,7 @@ static void report(const struct changing *changing)
 {
     bool is_retry = changing->change.verb == DET_JOB_RETRY;
     struct cli *cli = changing->store.cli;
-    struct line line;
+    struct det_json_writer json;
 
     if (!cli->is_json) {
         cli_print(
@@ -303,14 +303,14 @@ static void report(const struct changing *changing)
                                                                      : "is cancelled");
         return;
     }
-    line_init(&line, cli->allocator);
-    line_open(&line, NULL, '{');
-    line_text(&line, "type", is_retry ? "retried" : "cancelled");
-    line_text(&line, "queue", changing->queue);
-    line_text(&line, "id", changing->change.id);
-    line_close(&line, '}');
-    cli_print_line(cli, &line);
-    line_deinit(&line);
+    det_json_writer_init(&json, cli->allocator);
+    det_json_open(&json, NULL, '{');
+    det_json_text(&json, "type", is_retry ? "retried" : "cancelled");
+    det_json_text(&json, "queue", changing->queue);
+    det_json_text(&json, "id", changing->change.id);
+    det_json_close(&json, '}');
+    cli_print_line(cli, &json);
+    det_json_writer_deinit(&json);
 }
 
 static int change(struct changing *changing)

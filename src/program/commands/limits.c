@@ -13,7 +13,7 @@
 #include "worker/datum.h"
 #include "worker/limits.h"
 #include "yaml/yaml_tree.h"
-#include "json/json_writer.h"
+#include "json/writer.h"
 
 struct limit {
     const char *where, *name;
@@ -140,21 +140,21 @@ static const char *show(const struct limit *limit, uint64_t value, char target[6
     return target;
 }
 
-static void print_object(struct cli *cli, struct line *line, const struct limit *limit)
+static void print_object(struct cli *cli, struct det_json_writer *json, const struct limit *limit)
 {
-    line_open(line, NULL, '{');
-    line_text(line, "type", "limit");
-    line_text(line, "where", *limit->where ? limit->where : NULL);
-    line_text(line, "name", limit->name);
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "type", "limit");
+    det_json_text(json, "where", *limit->where ? limit->where : NULL);
+    det_json_text(json, "name", limit->name);
     if (limit->otherwise == NO_LIMIT)
-        line_text(line, "default", NULL);
+        det_json_text(json, "default", NULL);
     else
-        line_number(line, "default", limit->otherwise);
-    line_number(line, "most", limit->most);
-    line_text(line, "unit", limit->is_time ? "ns" : *limit->unit ? limit->unit : NULL);
-    line_text(line, "about", limit->about);
-    line_close(line, '}');
-    cli_print_line(cli, line);
+        det_json_number(json, "default", limit->otherwise);
+    det_json_number(json, "most", limit->most);
+    det_json_text(json, "unit", limit->is_time ? "ns" : *limit->unit ? limit->unit : NULL);
+    det_json_text(json, "about", limit->about);
+    det_json_close(json, '}');
+    cli_print_line(cli, json);
 }
 
 static const struct table_column columns[] = {
@@ -177,24 +177,24 @@ static void add_row(struct table *table, const struct limit *limit)
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
     struct table table;
-    struct line line;
+    struct det_json_writer json;
 
     const size_t count = sizeof limits / sizeof *limits;
 
     (void)args;
     table_init(&table, cli, columns, sizeof columns / sizeof *columns);
-    line_init(&line, cli->allocator);
+    det_json_writer_init(&json, cli->allocator);
     for (size_t i = 0; i < count + sizeof worker_limits / sizeof *worker_limits; i++) {
         struct limit limit = i < count ? limits[i] : worker_limit_at(i - count);
 
         if (cli->is_json)
-            print_object(cli, &line, &limit);
+            print_object(cli, &json, &limit);
         else
             add_row(&table, &limit);
     }
     if (!cli->is_json)
         table_print(&table, 0);
-    line_deinit(&line);
+    det_json_writer_deinit(&json);
     table_deinit(&table);
     return CLI_OK;
 }

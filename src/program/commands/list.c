@@ -46,7 +46,7 @@ struct listing {
     const struct cli_args *args;
     struct det_store_query query;
     struct table table;
-    struct line line;
+    struct det_json_writer json;
     const struct det_machine *machine; /* whose rows are coming */
     bool is_one;                       /* there is only one machine */
     bool has_state;                    /* one of them has the state that was asked for */
@@ -98,8 +98,8 @@ static int take_row(void *context, const struct det_store_listed *row)
     listing->count++;
     snprintf(listing->last, sizeof listing->last, "%s", row->id);
     if (listing->store.cli->is_json) {
-        instance_row_line(&listing->line, listing->machine, row);
-        cli_print_line(listing->store.cli, &listing->line);
+        instance_row_line(&listing->json, listing->machine, row);
+        cli_print_line(listing->store.cli, &listing->json);
     } else {
         add_row(listing, row);
     }
@@ -230,7 +230,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
         return CLI_USAGE;
     code = cli_store_open(cli, &wish, &listing.store);
     table_init(&listing.table, cli, columns, sizeof columns / sizeof *columns);
-    line_init(&listing.line, cli->allocator);
+    det_json_writer_init(&listing.json, cli->allocator);
     if (code == CLI_OK) {
         listing.now = listing.store.ops->now(listing.store.store);
         if (listing.query.moved_before)
@@ -238,7 +238,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
         listing.is_one = has_one_machine(&listing.store);
         code = list_all(&listing);
     }
-    line_deinit(&listing.line);
+    det_json_writer_deinit(&listing.json);
     table_deinit(&listing.table);
     cli_store_close(&listing.store);
     return code;

@@ -21,7 +21,7 @@ static const struct table_column columns[] = {
 struct locks {
     struct cli_store *store;
     struct table table;
-    struct line line;
+    struct det_json_writer json;
     size_t count;
 };
 
@@ -33,13 +33,13 @@ static void show(
     char when[INSTANCE_WHEN_TEXT];
 
     if (store->cli->is_json) {
-        line_open(&locks->line, NULL, '{');
-        line_text(&locks->line, "type", "lock");
-        line_text(&locks->line, "machine", machine->name);
-        line_text(&locks->line, "id", id);
-        explain_lock_line(&locks->line, lease);
-        line_close(&locks->line, '}');
-        cli_print_line(store->cli, &locks->line);
+        det_json_open(&locks->json, NULL, '{');
+        det_json_text(&locks->json, "type", "lock");
+        det_json_text(&locks->json, "machine", machine->name);
+        det_json_text(&locks->json, "id", id);
+        explain_lock_line(&locks->json, lease);
+        det_json_close(&locks->json, '}');
+        cli_print_line(store->cli, &locks->json);
         return;
     }
     table_add(&locks->table, CLI_BOLD, "%s", id);
@@ -83,7 +83,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     int code;
 
     table_init(&locks.table, cli, columns, sizeof columns / sizeof *columns);
-    line_init(&locks.line, cli->allocator);
+    det_json_writer_init(&locks.json, cli->allocator);
     code = cli_store_open(cli, &wish, &store);
     if (code == CLI_OK)
         code = cli_store_each(&store, take_machine, &locks);
@@ -92,7 +92,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     else if (code == CLI_OK && !cli->is_json)
         cli_say(cli, "No instance is locked.\n");
     cli_store_close(&store);
-    line_deinit(&locks.line);
+    det_json_writer_deinit(&locks.json);
     table_deinit(&locks.table);
     return code;
 }

@@ -5,7 +5,7 @@
  * new names for it. */
 #include "base/text.h"
 #include "transfer/evolve.h"
-#include "json/json_writer.h"
+#include "json/writer.h"
 
 enum {
     OPTION_RENAMES, /* four of them */
@@ -47,7 +47,7 @@ static void print_rename(struct migration *migration, const struct det_rename *r
 {
     struct evolve *evolve = &migration->evolve;
     uint64_t stopped, count = evolve_count_of(evolve, users[rename->kind], rename->from, &stopped);
-    struct line line;
+    struct det_json_writer json;
 
     if (!evolve->cli->is_json) {
         cli_print_in(evolve->cli, CLI_BLUE, "> ");
@@ -56,16 +56,16 @@ static void print_rename(struct migration *migration, const struct det_rename *r
             rename->to, (unsigned long long)count + stopped);
         return;
     }
-    line_init(&line, evolve->cli->allocator);
-    line_open(&line, NULL, '{');
-    line_text(&line, "type", "rename");
-    line_text(&line, "subject", nouns[rename->kind]);
-    line_text(&line, "from", rename->from);
-    line_text(&line, "to", rename->to);
-    line_number(&line, "stored", count + stopped);
-    line_close(&line, '}');
-    cli_print_line(evolve->cli, &line);
-    line_deinit(&line);
+    det_json_writer_init(&json, evolve->cli->allocator);
+    det_json_open(&json, NULL, '{');
+    det_json_text(&json, "type", "rename");
+    det_json_text(&json, "subject", nouns[rename->kind]);
+    det_json_text(&json, "from", rename->from);
+    det_json_text(&json, "to", rename->to);
+    det_json_number(&json, "stored", count + stopped);
+    det_json_close(&json, '}');
+    cli_print_line(evolve->cli, &json);
+    det_json_writer_deinit(&json);
 }
 
 static void print_summary(struct migration *migration)
@@ -73,7 +73,7 @@ static void print_summary(struct migration *migration)
     struct evolve *evolve = &migration->evolve;
     struct cli *cli = evolve->cli;
     bool is_fine = evolve->stranded == 0;
-    struct line line;
+    struct det_json_writer json;
 
     if (!cli->is_json) {
         if (!is_fine)
@@ -93,17 +93,17 @@ static void print_summary(struct migration *migration)
                 det_plural(migration->rows));
         return;
     }
-    line_init(&line, cli->allocator);
-    line_open(&line, NULL, '{');
-    line_text(&line, "type", "summary");
-    line_text(&line, "machine", evolve->new->name);
-    line_bool(&line, "ok", is_fine);
-    line_bool(&line, "dry_run", migration->is_dry);
-    line_number(&line, "stranded", evolve->stranded);
-    line_number(&line, "rows", migration->rows);
-    line_close(&line, '}');
-    cli_print_line(cli, &line);
-    line_deinit(&line);
+    det_json_writer_init(&json, cli->allocator);
+    det_json_open(&json, NULL, '{');
+    det_json_text(&json, "type", "summary");
+    det_json_text(&json, "machine", evolve->new->name);
+    det_json_bool(&json, "ok", is_fine);
+    det_json_bool(&json, "dry_run", migration->is_dry);
+    det_json_number(&json, "stranded", evolve->stranded);
+    det_json_number(&json, "rows", migration->rows);
+    det_json_close(&json, '}');
+    cli_print_line(cli, &json);
+    det_json_writer_deinit(&json);
 }
 
 /* Looks with a store that is open for reading, so that nobody is disturbed before it is known that

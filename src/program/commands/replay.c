@@ -9,7 +9,7 @@
 #include "machine/replay.h"
 #include "transfer/complete_history.h"
 #include "transfer/evolve.h"
-#include "json/json_writer.h"
+#include "json/writer.h"
 
 enum {
     OPTION_RENAMES, /* four of them */
@@ -45,22 +45,22 @@ static struct rerun *rerun_of(struct evolve *evolve)
 
 static void print_object(struct rerun *rerun, const struct det_replay_drift *drift)
 {
-    struct line line;
+    struct det_json_writer json;
 
-    line_init(&line, rerun->evolve.cli->allocator);
-    line_open(&line, NULL, '{');
-    line_text(&line, "type", "drift");
-    line_text(&line, "machine", rerun->evolve.stored->name);
-    line_text(&line, "id", rerun->id);
-    line_number(&line, "sequence", drift->sequence);
-    line_text(&line, "event", drift->event);
-    line_text(&line, "from", drift->from);
-    line_text(&line, "recorded", drift->recorded);
-    line_text(&line, "derived", drift->derived);
-    line_text(&line, "text", drift->text);
-    line_close(&line, '}');
-    cli_print_line(rerun->evolve.cli, &line);
-    line_deinit(&line);
+    det_json_writer_init(&json, rerun->evolve.cli->allocator);
+    det_json_open(&json, NULL, '{');
+    det_json_text(&json, "type", "drift");
+    det_json_text(&json, "machine", rerun->evolve.stored->name);
+    det_json_text(&json, "id", rerun->id);
+    det_json_number(&json, "sequence", drift->sequence);
+    det_json_text(&json, "event", drift->event);
+    det_json_text(&json, "from", drift->from);
+    det_json_text(&json, "recorded", drift->recorded);
+    det_json_text(&json, "derived", drift->derived);
+    det_json_text(&json, "text", drift->text);
+    det_json_close(&json, '}');
+    cli_print_line(rerun->evolve.cli, &json);
+    det_json_writer_deinit(&json);
 }
 
 static void tell(struct rerun *rerun, const struct det_replay_drift *drift)
@@ -199,7 +199,7 @@ static void print_summary(struct rerun *rerun)
 {
     struct cli *cli = rerun->evolve.cli;
     bool is_fine = rerun->drifts + rerun->unreadable == 0;
-    struct line line;
+    struct det_json_writer json;
 
     if (!cli->is_json) {
         cli_say_in(
@@ -210,17 +210,17 @@ static void print_summary(struct rerun *rerun)
             det_plural(rerun->events), (unsigned long long)rerun->drifts);
         return;
     }
-    line_init(&line, cli->allocator);
-    line_open(&line, NULL, '{');
-    line_text(&line, "type", "summary");
-    line_bool(&line, "ok", is_fine);
-    line_number(&line, "instances", rerun->instances);
-    line_number(&line, "events", rerun->events);
-    line_number(&line, "drifts", rerun->drifts);
-    line_number(&line, "unreadable", rerun->unreadable);
-    line_close(&line, '}');
-    cli_print_line(cli, &line);
-    line_deinit(&line);
+    det_json_writer_init(&json, cli->allocator);
+    det_json_open(&json, NULL, '{');
+    det_json_text(&json, "type", "summary");
+    det_json_bool(&json, "ok", is_fine);
+    det_json_number(&json, "instances", rerun->instances);
+    det_json_number(&json, "events", rerun->events);
+    det_json_number(&json, "drifts", rerun->drifts);
+    det_json_number(&json, "unreadable", rerun->unreadable);
+    det_json_close(&json, '}');
+    cli_print_line(cli, &json);
+    det_json_writer_deinit(&json);
 }
 
 static int run_command(struct cli *cli, const struct cli_args *args)

@@ -25,7 +25,7 @@ static const struct table_column columns[] = {
 struct letters {
     struct cli_store store;
     struct table table;
-    struct line line;
+    struct det_json_writer json;
     size_t count;
 };
 
@@ -37,14 +37,14 @@ static void show_letter(
 
     letters->count++;
     if (cli->is_json) {
-        line_open(&letters->line, NULL, '{');
-        line_text(&letters->line, "type", "effect");
-        line_text(&letters->line, "machine", instance->machine->name);
-        line_text(&letters->line, "id", instance->id);
+        det_json_open(&letters->json, NULL, '{');
+        det_json_text(&letters->json, "type", "effect");
+        det_json_text(&letters->json, "machine", instance->machine->name);
+        det_json_text(&letters->json, "id", instance->id);
         instance_effect_line(
-            &letters->line, letters->store.store, instance->machine, instance->id, row);
-        line_close(&letters->line, '}');
-        cli_print_line(cli, &letters->line);
+            &letters->json, letters->store.store, instance->machine, instance->id, row);
+        det_json_close(&letters->json, '}');
+        cli_print_line(cli, &letters->json);
         return;
     }
     table_add(
@@ -65,13 +65,13 @@ static void show_timer(
 
     letters->count++;
     if (letters->store.cli->is_json) {
-        line_open(&letters->line, NULL, '{');
-        line_text(&letters->line, "type", "timer");
-        line_text(&letters->line, "machine", machine->name);
-        line_text(&letters->line, "id", instance->id);
-        instance_dead_timer_line(&letters->line, machine, instance->id, row);
-        line_close(&letters->line, '}');
-        cli_print_line(letters->store.cli, &letters->line);
+        det_json_open(&letters->json, NULL, '{');
+        det_json_text(&letters->json, "type", "timer");
+        det_json_text(&letters->json, "machine", machine->name);
+        det_json_text(&letters->json, "id", instance->id);
+        instance_dead_timer_line(&letters->json, machine, instance->id, row);
+        det_json_close(&letters->json, '}');
+        cli_print_line(letters->store.cli, &letters->json);
         return;
     }
     table_add(&letters->table, CLI_BOLD, "%s", instance_timer_key(machine, instance->id, row, key));
@@ -141,12 +141,12 @@ static int list(struct cli *cli, const struct cli_args *args, const struct store
     int code;
 
     table_init(&letters.table, cli, columns, sizeof columns / sizeof *columns);
-    line_init(&letters.line, cli->allocator);
+    det_json_writer_init(&letters.json, cli->allocator);
     code = cli_store_open(cli, wish, &letters.store);
     if (code == CLI_OK)
         code = show(&letters, args);
     cli_store_close(&letters.store);
-    line_deinit(&letters.line);
+    det_json_writer_deinit(&letters.json);
     table_deinit(&letters.table);
     return code;
 }
@@ -155,7 +155,7 @@ static int revive(struct act *act, const char *effect, const char *key)
 {
     struct cli *cli = act->store.cli;
     struct det_error error = { 0 };
-    struct line line;
+    struct det_json_writer json;
     int r;
 
     r = act_retry(act, key, &error);
@@ -165,16 +165,16 @@ static int revive(struct act *act, const char *effect, const char *key)
         cli_print(cli, "%s: %s is to be tried again\n", key, effect);
         return CLI_OK;
     }
-    line_init(&line, cli->allocator);
-    line_open(&line, NULL, '{');
-    line_text(&line, "type", "retried");
-    line_text(&line, "machine", act->machine->name);
-    line_text(&line, "id", act->id);
-    line_text(&line, "effect", effect);
-    line_text(&line, "key", key);
-    line_close(&line, '}');
-    cli_print_line(cli, &line);
-    line_deinit(&line);
+    det_json_writer_init(&json, cli->allocator);
+    det_json_open(&json, NULL, '{');
+    det_json_text(&json, "type", "retried");
+    det_json_text(&json, "machine", act->machine->name);
+    det_json_text(&json, "id", act->id);
+    det_json_text(&json, "effect", effect);
+    det_json_text(&json, "key", key);
+    det_json_close(&json, '}');
+    cli_print_line(cli, &json);
+    det_json_writer_deinit(&json);
     return CLI_OK;
 }
 

@@ -8,7 +8,7 @@
 #include <detent/runtime.h>
 
 #include "commands/store_verbs.h"
-#include "json/json_writer.h"
+#include "json/writer.h"
 
 /* An instance with something wrong; the findings about it stand behind each other, and the first
  * one counts. */
@@ -21,7 +21,7 @@ struct damage {
 struct repair {
     struct cli_store *store;
     struct det_runtime *runtime;
-    struct line line;
+    struct det_json_writer json;
     struct damage *first, *last;
     uint64_t repaired, failed;
     bool is_dry; /* the store is open for reading */
@@ -37,15 +37,15 @@ static void tell(struct repair *repair, const char *machine, const char *id, con
     else
         repair->repaired++;
     if (cli->is_json) {
-        line_open(&repair->line, NULL, '{');
-        line_text(&repair->line, "type", "repair");
-        line_text(&repair->line, "machine", machine);
-        line_text(&repair->line, "id", id);
-        line_bool(&repair->line, "ok", !why);
-        line_bool(&repair->line, "dry_run", repair->is_dry);
-        line_text(&repair->line, "text", why);
-        line_close(&repair->line, '}');
-        cli_print_line(cli, &repair->line);
+        det_json_open(&repair->json, NULL, '{');
+        det_json_text(&repair->json, "type", "repair");
+        det_json_text(&repair->json, "machine", machine);
+        det_json_text(&repair->json, "id", id);
+        det_json_bool(&repair->json, "ok", !why);
+        det_json_bool(&repair->json, "dry_run", repair->is_dry);
+        det_json_text(&repair->json, "text", why);
+        det_json_close(&repair->json, '}');
+        cli_print_line(cli, &repair->json);
     } else if (why) {
         cli_print(cli, "%s\n", why);
     } else {
@@ -221,11 +221,11 @@ int store_repair(struct cli_store *store, const char *id)
     r = det_runtime_open(store->store, &options, &repair.runtime, &error);
     if (r < 0)
         return cli_store_complain(store, r, &error);
-    line_init(&repair.line, store->cli->allocator);
+    det_json_writer_init(&repair.json, store->cli->allocator);
     code = id ? repair_one(&repair, id) : repair_all(&repair);
     if (code == CLI_OK)
         summarize(&repair);
-    line_deinit(&repair.line);
+    det_json_writer_deinit(&repair.json);
     det_runtime_close(repair.runtime);
     return code == CLI_OK && repair.failed ? CLI_FAILURE : code;
 }

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "commands/store_verbs.h"
 #include "terminal/table.h"
-#include "json/json_writer.h"
+#include "json/writer.h"
 
 int store_unsupported(struct cli_store *store, const char *what, const char *remedy)
 {
@@ -19,7 +19,7 @@ int store_unsupported(struct cli_store *store, const char *what, const char *rem
 
 struct check {
     struct cli *cli;
-    struct line line;
+    struct det_json_writer json;
     uint64_t findings;
     uint64_t total;
 };
@@ -30,14 +30,14 @@ static void print_finding(struct check *check, const struct det_store_finding *r
 
     cli_progress_end(cli);
     if (cli->is_json) {
-        line_open(&check->line, NULL, '{');
-        line_text(&check->line, "type", "finding");
-        line_text(&check->line, "machine", row->machine);
-        line_text(&check->line, "id", row->id);
-        line_number(&check->line, "sequence", row->sequence);
-        line_text(&check->line, "text", row->text);
-        line_close(&check->line, '}');
-        cli_print_line(cli, &check->line);
+        det_json_open(&check->json, NULL, '{');
+        det_json_text(&check->json, "type", "finding");
+        det_json_text(&check->json, "machine", row->machine);
+        det_json_text(&check->json, "id", row->id);
+        det_json_number(&check->json, "sequence", row->sequence);
+        det_json_text(&check->json, "text", row->text);
+        det_json_close(&check->json, '}');
+        cli_print_line(cli, &check->json);
         return;
     }
     if (row->id)
@@ -72,10 +72,10 @@ int store_verify(struct cli_store *store, const char *path)
     (void)path;
     if (!store->ops->check)
         return store_unsupported(store, "be verified", "its server does that");
-    line_init(&check.line, store->cli->allocator);
+    det_json_writer_init(&check.json, store->cli->allocator);
     r = store->ops->check(store->store, take_finding, take_progress, &check);
     cli_progress_end(store->cli);
-    line_deinit(&check.line);
+    det_json_writer_deinit(&check.json);
     if (r < 0)
         return cli_store_complain(store, r, NULL);
     if (r > 0 || cli_is_stopped(store->cli))
@@ -107,7 +107,7 @@ static const struct table_column columns[] = {
 struct info {
     struct cli_store *store;
     struct table table;
-    struct line line;
+    struct det_json_writer json;
     uint64_t *counts; /* by state, and the stopped ones */
     uint64_t total;
 };
@@ -141,14 +141,14 @@ static void add_rows(struct info *info, const struct det_machine *machine)
 
 static void add_members(struct info *info, const struct det_machine *machine)
 {
-    line_open(&info->line, NULL, '{');
-    line_text(&info->line, "machine", machine->name);
-    line_number(&info->line, "version", machine->version);
-    line_open(&info->line, "states", '{');
+    det_json_open(&info->json, NULL, '{');
+    det_json_text(&info->json, "machine", machine->name);
+    det_json_number(&info->json, "version", machine->version);
+    det_json_open(&info->json, "states", '{');
     for (size_t i = 0; i < machine->state_count; i++)
-        line_number(&info->line, machine->states[i].name, info->counts[i]);
-    line_close(&info->line, '}');
-    line_close(&info->line, '}');
+        det_json_number(&info->json, machine->states[i].name, info->counts[i]);
+    det_json_close(&info->json, '}');
+    det_json_close(&info->json, '}');
 }
 
 static int add_machine(void *context, struct det_machine *machine)
@@ -176,7 +176,7 @@ static void print_info(struct info *info)
     struct cli *cli = info->store->cli;
 
     if (cli->is_json) {
-        cli_print_line(cli, &info->line);
+        cli_print_line(cli, &info->json);
         return;
     }
     cli_print(
@@ -196,20 +196,20 @@ int store_info(struct cli_store *store, const char *path)
 
     (void)path;
     table_init(&info.table, store->cli, columns, sizeof columns / sizeof *columns);
-    line_init(&info.line, store->cli->allocator);
-    line_open(&info.line, NULL, '{');
-    line_text(&info.line, "type", "store");
-    line_text(&info.line, "store", store->url);
-    line_text(&info.line, "identity", det_store_identity(store->store));
-    line_number(&info.line, "schema", store->store->schema);
-    line_open(&info.line, "machines", '[');
+    det_json_writer_init(&info.json, store->cli->allocator);
+    det_json_open(&info.json, NULL, '{');
+    det_json_text(&info.json, "type", "store");
+    det_json_text(&info.json, "store", store->url);
+    det_json_text(&info.json, "identity", det_store_identity(store->store));
+    det_json_number(&info.json, "schema", store->store->schema);
+    det_json_open(&info.json, "machines", '[');
     code = cli_store_each(store, add_machine, &info);
-    line_close(&info.line, ']');
-    line_number(&info.line, "instances", info.total);
-    line_close(&info.line, '}');
+    det_json_close(&info.json, ']');
+    det_json_number(&info.json, "instances", info.total);
+    det_json_close(&info.json, '}');
     if (code == CLI_OK)
         print_info(&info);
-    line_deinit(&info.line);
+    det_json_writer_deinit(&info.json);
     table_deinit(&info.table);
     return code;
 }

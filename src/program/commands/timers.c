@@ -45,16 +45,16 @@ static int print(struct pending_list *timers)
     const struct pending *all = pending_sort(timers, &count);
     det_time now = timers->store->ops->now(timers->store->store);
     struct table table;
-    struct line line;
+    struct det_json_writer json;
 
     if (det_buffer_status(&timers->found) < 0)
         return cli_no_memory(cli);
     table_init(&table, cli, columns, sizeof columns / sizeof *columns);
-    line_init(&line, cli->allocator);
+    det_json_writer_init(&json, cli->allocator);
     for (size_t i = 0; i < count && i < timers->limit; i++) {
         if (cli->is_json) {
-            pending_timer_line(&line, &all[i]);
-            cli_print_line(cli, &line);
+            pending_timer_line(&json, &all[i]);
+            cli_print_line(cli, &json);
         } else {
             add_row(&table, &all[i], now);
         }
@@ -71,7 +71,7 @@ static int print(struct pending_list *timers)
             timers->left_out);
     if (count > timers->limit)
         cli_say(cli, "There are more: --limit shows them\n");
-    line_deinit(&line);
+    det_json_writer_deinit(&json);
     table_deinit(&table);
     return CLI_OK;
 }

@@ -14,7 +14,7 @@
 #include "terminal/command.h"
 #include "terminal/input.h"
 #include "terminal/table.h"
-#include "json/json_writer.h"
+#include "json/writer.h"
 
 #define WORDS        "new list revoke"
 #define NAME_DEFAULT "token"
@@ -62,29 +62,29 @@ static const char *scopes_text(unsigned scopes, char target[SCOPES_TEXT])
 static void print_object(
     struct cli *cli, const char *type, const struct token *token, const char *secret)
 {
-    struct line line;
+    struct det_json_writer json;
 
-    line_init(&line, cli->allocator);
-    line_open(&line, NULL, '{');
-    line_text(&line, "type", type);
-    line_text(&line, "id", token->id);
-    line_text(&line, "name", token->name);
-    line_open(&line, "scopes", '[');
+    det_json_writer_init(&json, cli->allocator);
+    det_json_open(&json, NULL, '{');
+    det_json_text(&json, "type", type);
+    det_json_text(&json, "id", token->id);
+    det_json_text(&json, "name", token->name);
+    det_json_open(&json, "scopes", '[');
     for (size_t i = 0; tokens_scope_word(i); i++) {
         if (token->scopes & 1u << i)
-            line_text(&line, NULL, tokens_scope_word(i));
+            det_json_text(&json, NULL, tokens_scope_word(i));
     }
-    line_close(&line, ']');
-    line_time(&line, "created", token->created);
+    det_json_close(&json, ']');
+    det_json_time(&json, "created", token->created);
     if (token->expires)
-        line_time(&line, "expires", token->expires);
+        det_json_time(&json, "expires", token->expires);
     else
-        line_text(&line, "expires", NULL);
+        det_json_text(&json, "expires", NULL);
     if (secret)
-        line_text(&line, "token", secret);
-    line_close(&line, '}');
-    cli_print_line(cli, &line);
-    line_deinit(&line);
+        det_json_text(&json, "token", secret);
+    det_json_close(&json, '}');
+    cli_print_line(cli, &json);
+    det_json_writer_deinit(&json);
 }
 
 static int complain(const struct work *work, int r, const struct det_error *error)

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "inspect/instance.h"
 #include "os/os.h"
-#include "json/json_writer.h"
+#include "json/writer.h"
 
 #define SHORTAGE_TOLD_EVERY (10 * DET_SECOND)
 /* Of what is cut off: it is for the next process. */
@@ -129,33 +129,33 @@ void effect_time_out(
 
 /* What it gets: the real values, also of sensitive fields. */
 static void write_input(
-    struct line *line, const struct effect_binding *binding, const struct det_effect_call *call,
-    const void *data, const void *event)
+    struct det_json_writer *json, const struct effect_binding *binding,
+    const struct det_effect_call *call, const void *data, const void *event)
 {
     const struct det_machine *machine = binding->machine;
 
-    line_open(line, NULL, '{');
-    line_text(line, "key", call->key);
-    line_number(line, "attempt", call->attempt);
-    line_text(line, "machine", machine->name);
-    line_text(line, "instance", call->move.instance);
-    line_number(line, "sequence", call->move.sequence);
-    line_text(line, "effect", call->effect);
-    line_record(line, "data", det_machine_data(machine), data, DET_TEXT_REVEAL);
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "key", call->key);
+    det_json_number(json, "attempt", call->attempt);
+    det_json_text(json, "machine", machine->name);
+    det_json_text(json, "instance", call->move.instance);
+    det_json_number(json, "sequence", call->move.sequence);
+    det_json_text(json, "effect", call->effect);
+    det_json_record(json, "data", det_machine_data(machine), data, DET_TEXT_REVEAL);
     if (event) {
         unsigned kind = det_event_kind(event);
 
-        line_open(line, "event", '{');
-        line_text(line, "name", machine->events[kind].name);
-        line_record(
-            line, "payload", det_machine_payload(machine, kind),
+        det_json_open(json, "event", '{');
+        det_json_text(json, "name", machine->events[kind].name);
+        det_json_record(
+            json, "payload", det_machine_payload(machine, kind),
             instance_payload_of(machine, event), DET_TEXT_REVEAL);
-        line_close(line, '}');
+        det_json_close(json, '}');
     } else {
-        line_text(line, "event", NULL);
+        det_json_text(json, "event", NULL);
     }
-    line_close(line, '}');
-    det_buffer_append_char(&line->text, '\n');
+    det_json_close(json, '}');
+    det_buffer_append_char(&json->text, '\n');
 }
 
 static void wipe(struct det_buffer *buffer)
@@ -222,15 +222,15 @@ static int run(struct det_effect_call *call, const void *data, const void *event
 {
     struct effects *effects = call->move.user;
     const struct effect_binding *binding = find(effects, call->move.machine, call->effect);
-    struct line line;
+    struct det_json_writer json;
     int r = DET_POSTPONED;
 
     det_assert(binding);
-    line_init(&line, effects->allocator);
-    write_input(&line, binding, call, data, event);
-    if (det_buffer_status(&line.text) == 0)
-        r = run_binding(effects, binding, call, &line.text, ret);
-    wipe(&line.text);
+    det_json_writer_init(&json, effects->allocator);
+    write_input(&json, binding, call, data, event);
+    if (det_buffer_status(&json.text) == 0)
+        r = run_binding(effects, binding, call, &json.text, ret);
+    wipe(&json.text);
     return r;
 }
 

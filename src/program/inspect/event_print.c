@@ -29,17 +29,17 @@ const char *event_print_target(const struct det_machine *machine, const struct d
 void event_print_object(
     struct cli *cli, const struct instance *instance, const struct det_store_event *row)
 {
-    struct line line;
+    struct det_json_writer json;
 
-    line_init(&line, cli->allocator);
-    line_open(&line, NULL, '{');
-    line_text(&line, "type", "event");
-    line_text(&line, "machine", instance->machine->name);
-    line_text(&line, "id", instance->id);
-    instance_event_line(&line, instance->machine, row);
-    line_close(&line, '}');
-    cli_print_line(cli, &line);
-    line_deinit(&line);
+    det_json_writer_init(&json, cli->allocator);
+    det_json_open(&json, NULL, '{');
+    det_json_text(&json, "type", "event");
+    det_json_text(&json, "machine", instance->machine->name);
+    det_json_text(&json, "id", instance->id);
+    instance_event_line(&json, instance->machine, row);
+    det_json_close(&json, '}');
+    cli_print_line(cli, &json);
+    det_json_writer_deinit(&json);
 }
 
 void event_print_line(

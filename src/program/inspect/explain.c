@@ -171,46 +171,47 @@ int explain_print(struct cli *cli, const struct instance *instance)
     return CLI_OK;
 }
 
-void explain_lock_line(struct line *line, const struct det_store_lease *lease)
+void explain_lock_line(struct det_json_writer *json, const struct det_store_lease *lease)
 {
     bool is_held = lease->owner[0];
 
-    line_text(line, "owner", is_held ? lease->owner : NULL);
-    line_number(line, "fence", lease->token);
+    det_json_text(json, "owner", is_held ? lease->owner : NULL);
+    det_json_number(json, "fence", lease->token);
     if (is_held)
-        line_time(line, "until", lease->expires_at);
+        det_json_time(json, "until", lease->expires_at);
     else
-        line_text(line, "until", NULL);
+        det_json_text(json, "until", NULL);
 }
 
 static void add_events(
-    struct line *line, const char *key, const struct instance *instance, is_wanted_fn *is_wanted)
+    struct det_json_writer *json, const char *key, const struct instance *instance,
+    is_wanted_fn *is_wanted)
 {
     const struct det_machine *machine = instance->machine;
 
-    line_open(line, key, '[');
+    det_json_open(json, key, '[');
     for (unsigned i = 0; i < machine->event_count; i++) {
         if (!is_wanted(instance, i))
             continue;
-        line_open(line, NULL, '{');
-        line_text(line, "event", machine->events[i].name);
-        line_bool(line, "internal", machine->events[i].is_internal);
-        line_close(line, '}');
+        det_json_open(json, NULL, '{');
+        det_json_text(json, "event", machine->events[i].name);
+        det_json_bool(json, "internal", machine->events[i].is_internal);
+        det_json_close(json, '}');
     }
-    line_close(line, ']');
+    det_json_close(json, ']');
 }
 
-void explain_line(struct line *line, const struct instance *instance)
+void explain_line(struct det_json_writer *json, const struct instance *instance)
 {
     struct det_store_lease lease = { .token = 0 };
 
-    add_events(line, "takes", instance, is_taken);
-    add_events(line, "defers", instance, is_deferrable);
+    add_events(json, "takes", instance, is_taken);
+    add_events(json, "defers", instance, is_deferrable);
     if (explain_lock(instance, &lease) < 0 || !lease.owner[0]) {
-        line_text(line, "lock", NULL);
+        det_json_text(json, "lock", NULL);
         return;
     }
-    line_open(line, "lock", '{');
-    explain_lock_line(line, &lease);
-    line_close(line, '}');
+    det_json_open(json, "lock", '{');
+    explain_lock_line(json, &lease);
+    det_json_close(json, '}');
 }

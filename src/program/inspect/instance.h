@@ -8,7 +8,7 @@
 
 #include "inspect/store_url.h"
 #include "terminal/table.h"
-#include "json/json_writer.h"
+#include "json/writer.h"
 
 struct instance_timer {
     struct instance_timer *next;
@@ -84,26 +84,30 @@ const char *instance_error_text(int code, char target[24]);
 const char *instance_why(int last_error, const char *reason, char target[INSTANCE_WHY_TEXT]);
 
 /* As members of an object that is open. */
-void instance_line(struct line *line, const struct instance *instance);
+void instance_line(struct det_json_writer *json, const struct instance *instance);
 void instance_timer_line(
-    struct line *line, const struct det_machine *machine, const struct det_store_timer *row);
+    struct det_json_writer *json, const struct det_machine *machine,
+    const struct det_store_timer *row);
 /* What became of its attempts, where there were any. */
-void instance_attempts_line(struct line *line, const struct det_store_timer *row);
+void instance_attempts_line(struct det_json_writer *json, const struct det_store_timer *row);
 /* A dead timer, with the members of an effect. */
 void instance_dead_timer_line(
-    struct line *line, const struct det_machine *machine, const char *id,
+    struct det_json_writer *json, const struct det_machine *machine, const char *id,
     const struct det_store_timer *row);
 void instance_effect_line(
-    struct line *line, const struct det_store *store, const struct det_machine *machine,
+    struct det_json_writer *json, const struct det_store *store, const struct det_machine *machine,
     const char *id, const struct det_store_effect *row);
 void instance_start_line(
-    struct line *line, const struct det_machine *machine, const struct det_store_start *start);
+    struct det_json_writer *json, const struct det_machine *machine,
+    const struct det_store_start *start);
 void instance_event_line(
-    struct line *line, const struct det_machine *machine, const struct det_store_event *row);
+    struct det_json_writer *json, const struct det_machine *machine,
+    const struct det_store_event *row);
 
 /* One of a list, as a whole object. */
 void instance_row_line(
-    struct line *line, const struct det_machine *machine, const struct det_store_listed *row);
+    struct det_json_writer *json, const struct det_machine *machine,
+    const struct det_store_listed *row);
 
 /* For people. "in 29m", "now". */
 #define INSTANCE_WHEN_TEXT 48

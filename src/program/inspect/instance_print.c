@@ -71,7 +71,7 @@ const void *instance_payload_of(const struct det_machine *machine, const void *e
                                        : (const void *)&empty;
 }
 
-static void add_activity(struct line *line, const struct instance_effect *effect)
+static void add_activity(struct det_json_writer *json, const struct instance_effect *effect)
 {
     static const char *const names[] = {
         [INSTANCE_RUNNING] = "running", [INSTANCE_QUEUED] = "queued"
@@ -79,161 +79,166 @@ static void add_activity(struct line *line, const struct instance_effect *effect
 
     if (effect->activity == INSTANCE_UNKNOWN)
         return;
-    line_text(line, "activity", names[effect->activity]);
+    det_json_text(json, "activity", names[effect->activity]);
     if (effect->began)
-        line_time(line, "began_at", effect->began);
+        det_json_time(json, "began_at", effect->began);
 }
 
-static void pending_lines(struct line *line, const struct instance *instance)
+static void pending_lines(struct det_json_writer *json, const struct instance *instance)
 {
     const struct det_machine *machine = instance->machine;
 
-    line_open(line, "timers", '[');
+    det_json_open(json, "timers", '[');
     for (const struct instance_timer *t = instance->timers; t; t = t->next) {
-        line_open(line, NULL, '{');
-        instance_timer_line(line, machine, &t->row);
-        instance_attempts_line(line, &t->row);
-        line_close(line, '}');
+        det_json_open(json, NULL, '{');
+        instance_timer_line(json, machine, &t->row);
+        instance_attempts_line(json, &t->row);
+        det_json_close(json, '}');
     }
-    line_close(line, ']');
-    line_open(line, "effects", '[');
+    det_json_close(json, ']');
+    det_json_open(json, "effects", '[');
     for (const struct instance_effect *e = instance->effects; e; e = e->next) {
-        line_open(line, NULL, '{');
-        instance_effect_line(line, instance->store->store, machine, instance->id, &e->row);
-        add_activity(line, e);
-        line_close(line, '}');
+        det_json_open(json, NULL, '{');
+        instance_effect_line(json, instance->store->store, machine, instance->id, &e->row);
+        add_activity(json, e);
+        det_json_close(json, '}');
     }
-    line_close(line, ']');
-    line_open(line, "deferred", '[');
+    det_json_close(json, ']');
+    det_json_open(json, "deferred", '[');
     for (const struct instance_deferred *d = instance->deferred; d; d = d->next) {
-        line_open(line, NULL, '{');
-        line_text(line, "event", machine->events[det_event_kind(d->row.event)].name);
-        line_number(line, "sequence", d->row.sequence);
-        line_close(line, '}');
+        det_json_open(json, NULL, '{');
+        det_json_text(json, "event", machine->events[det_event_kind(d->row.event)].name);
+        det_json_number(json, "sequence", d->row.sequence);
+        det_json_close(json, '}');
     }
-    line_close(line, ']');
+    det_json_close(json, ']');
 }
 
-void instance_line(struct line *line, const struct instance *instance)
+void instance_line(struct det_json_writer *json, const struct instance *instance)
 {
     const struct det_store_head *head = &instance->loaded.head;
     const struct det_machine *machine = instance->machine;
 
-    line_text(line, "machine", machine->name);
-    line_text(line, "id", instance->id);
-    line_text(line, "state", instance_state(instance));
-    line_bool(line, "final", instance_is_final(instance));
-    line_bool(line, "stopped", head->is_stopped);
-    line_text(line, "reason", instance->loaded.reason[0] ? instance->loaded.reason : NULL);
-    line_number(line, "sequence", head->sequence);
-    line_number(line, "visit", head->visit);
-    line_number(line, "transitions", head->transition_count);
-    line_time(line, "started_at", head->started_at);
-    line_time(line, "moved_at", head->last_transition_at);
-    line_open(line, "history", '[');
+    det_json_text(json, "machine", machine->name);
+    det_json_text(json, "id", instance->id);
+    det_json_text(json, "state", instance_state(instance));
+    det_json_bool(json, "final", instance_is_final(instance));
+    det_json_bool(json, "stopped", head->is_stopped);
+    det_json_text(json, "reason", instance->loaded.reason[0] ? instance->loaded.reason : NULL);
+    det_json_number(json, "sequence", head->sequence);
+    det_json_number(json, "visit", head->visit);
+    det_json_number(json, "transitions", head->transition_count);
+    det_json_time(json, "started_at", head->started_at);
+    det_json_time(json, "moved_at", head->last_transition_at);
+    det_json_open(json, "history", '[');
     for (size_t i = 0; i < instance->loaded.history_count; i++)
-        line_text(line, NULL, machine->states[instance->loaded.history[i]].name);
-    line_close(line, ']');
-    line_record(line, "data", det_machine_data(machine), instance->loaded.data, 0);
-    pending_lines(line, instance);
+        det_json_text(json, NULL, machine->states[instance->loaded.history[i]].name);
+    det_json_close(json, ']');
+    det_json_record(json, "data", det_machine_data(machine), instance->loaded.data, 0);
+    pending_lines(json, instance);
 }
 
 void instance_row_line(
-    struct line *line, const struct det_machine *machine, const struct det_store_listed *row)
+    struct det_json_writer *json, const struct det_machine *machine,
+    const struct det_store_listed *row)
 {
-    line_open(line, NULL, '{');
-    line_text(line, "type", "instance");
-    line_text(line, "machine", machine->name);
-    line_text(line, "id", row->id);
-    line_text(line, "state", machine->states[row->state].name);
-    line_bool(line, "stopped", row->is_stopped);
-    line_number(line, "sequence", row->sequence);
-    line_time(line, "started_at", row->started_at);
-    line_time(line, "moved_at", row->moved_at);
-    line_close(line, '}');
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "type", "instance");
+    det_json_text(json, "machine", machine->name);
+    det_json_text(json, "id", row->id);
+    det_json_text(json, "state", machine->states[row->state].name);
+    det_json_bool(json, "stopped", row->is_stopped);
+    det_json_number(json, "sequence", row->sequence);
+    det_json_time(json, "started_at", row->started_at);
+    det_json_time(json, "moved_at", row->moved_at);
+    det_json_close(json, '}');
 }
 
 void instance_timer_line(
-    struct line *line, const struct det_machine *machine, const struct det_store_timer *row)
+    struct det_json_writer *json, const struct det_machine *machine,
+    const struct det_store_timer *row)
 {
-    line_text(line, "timer", instance_timer_name(machine, row->timer));
-    line_text(line, "event", machine->events[row->event].name);
-    line_time(line, "due", row->due);
-    line_number(line, "visit", row->visit);
+    det_json_text(json, "timer", instance_timer_name(machine, row->timer));
+    det_json_text(json, "event", machine->events[row->event].name);
+    det_json_time(json, "due", row->due);
+    det_json_number(json, "visit", row->visit);
 }
 
-void instance_attempts_line(struct line *line, const struct det_store_timer *row)
+void instance_attempts_line(struct det_json_writer *json, const struct det_store_timer *row)
 {
     char error[24];
 
     if (!row->attempts && !row->is_dead)
         return;
-    line_bool(line, "dead", row->is_dead);
-    line_number(line, "attempts", row->attempts);
-    line_text(line, "last_error", instance_error_text(row->last_error, error));
-    line_text(line, "reason", row->reason);
+    det_json_bool(json, "dead", row->is_dead);
+    det_json_number(json, "attempts", row->attempts);
+    det_json_text(json, "last_error", instance_error_text(row->last_error, error));
+    det_json_text(json, "reason", row->reason);
     if (!row->is_dead)
-        line_time(line, "next_at", row->next);
+        det_json_time(json, "next_at", row->next);
 }
 
 void instance_dead_timer_line(
-    struct line *line, const struct det_machine *machine, const char *id,
+    struct det_json_writer *json, const struct det_machine *machine, const char *id,
     const struct det_store_timer *row)
 {
     const char *name = instance_timer_name(machine, row->timer);
     char key[INSTANCE_KEY_TEXT];
 
-    line_text(line, "effect", *name ? name : machine->events[row->event].name);
-    line_text(line, "key", instance_timer_key(machine, id, row, key));
-    instance_attempts_line(line, row);
-    line_time(line, "asked_at", row->due);
+    det_json_text(json, "effect", *name ? name : machine->events[row->event].name);
+    det_json_text(json, "key", instance_timer_key(machine, id, row, key));
+    instance_attempts_line(json, row);
+    det_json_time(json, "asked_at", row->due);
 }
 
 void instance_effect_line(
-    struct line *line, const struct det_store *store, const struct det_machine *machine,
+    struct det_json_writer *json, const struct det_store *store, const struct det_machine *machine,
     const char *id, const struct det_store_effect *row)
 {
     char key[INSTANCE_KEY_TEXT], error[24];
 
-    line_text(line, "effect", machine->effects[row->effect].name);
-    line_text(line, "key", instance_key(store, machine, id, row, key));
-    line_bool(line, "dead", row->is_dead);
-    line_number(line, "attempts", row->attempts);
-    line_text(
-        line, "last_error", row->last_error ? instance_error_text(row->last_error, error) : NULL);
-    line_text(line, "reason", row->reason);
-    line_time(line, "asked_at", row->at);
+    det_json_text(json, "effect", machine->effects[row->effect].name);
+    det_json_text(json, "key", instance_key(store, machine, id, row, key));
+    det_json_bool(json, "dead", row->is_dead);
+    det_json_number(json, "attempts", row->attempts);
+    det_json_text(
+        json, "last_error", row->last_error ? instance_error_text(row->last_error, error) : NULL);
+    det_json_text(json, "reason", row->reason);
+    det_json_time(json, "asked_at", row->at);
     if (!row->is_dead)
-        line_time(line, "next_at", row->next);
+        det_json_time(json, "next_at", row->next);
 }
 
 void instance_start_line(
-    struct line *line, const struct det_machine *machine, const struct det_store_start *start)
+    struct det_json_writer *json, const struct det_machine *machine,
+    const struct det_store_start *start)
 {
-    line_number(line, "sequence", 0);
-    line_time(line, "at", start->at);
-    line_number(line, "version", start->version);
-    line_text(line, "state", machine->states[start->state].name);
-    line_record(line, "data", det_machine_data(machine), start->data, 0);
+    det_json_number(json, "sequence", 0);
+    det_json_time(json, "at", start->at);
+    det_json_number(json, "version", start->version);
+    det_json_text(json, "state", machine->states[start->state].name);
+    det_json_record(json, "data", det_machine_data(machine), start->data, 0);
 }
 
 void instance_event_line(
-    struct line *line, const struct det_machine *machine, const struct det_store_event *row)
+    struct det_json_writer *json, const struct det_machine *machine,
+    const struct det_store_event *row)
 {
-    line_number(line, "sequence", row->sequence);
-    line_time(line, "at", row->at);
-    line_text(line, "event", row->event == UINT16_MAX ? NULL : machine->events[row->event].name);
-    line_text(line, "from", machine->states[row->from].name);
-    line_text(line, "to", machine->states[row->to].name);
-    line_text(line, "outcome", det_row_outcome_name(row->outcome));
-    line_number(line, "choice", row->choice);
-    line_number(line, "visit", row->visit);
-    line_bool(line, "timeout", row->is_timeout);
-    line_text(line, "event_id", row->event_id);
-    line_text(line, "cause", row->cause);
+    det_json_number(json, "sequence", row->sequence);
+    det_json_time(json, "at", row->at);
+    det_json_text(
+        json, "event", row->event == UINT16_MAX ? NULL : machine->events[row->event].name);
+    det_json_text(json, "from", machine->states[row->from].name);
+    det_json_text(json, "to", machine->states[row->to].name);
+    det_json_text(json, "outcome", det_row_outcome_name(row->outcome));
+    det_json_number(json, "choice", row->choice);
+    det_json_number(json, "visit", row->visit);
+    det_json_bool(json, "timeout", row->is_timeout);
+    det_json_text(json, "event_id", row->event_id);
+    det_json_text(json, "cause", row->cause);
     if (row->value && row->event < machine->event_count)
-        line_record(
-            line, "payload", det_machine_payload(machine, row->event),
+        det_json_record(
+            json, "payload", det_machine_payload(machine, row->event),
             instance_payload_of(machine, row->value), 0);
 }
 

@@ -15,10 +15,10 @@
 
 static void collect(struct cli *cli, const char *word, const char *text)
 {
-    line_open(cli->facts, NULL, '{');
-    line_text(cli->facts, "about", word ? word : "");
-    line_text(cli->facts, "text", text);
-    line_close(cli->facts, '}');
+    det_json_open(cli->facts, NULL, '{');
+    det_json_text(cli->facts, "about", word ? word : "");
+    det_json_text(cli->facts, "text", text);
+    det_json_close(cli->facts, '}');
 }
 
 /* In one line, however long: a part of it, pasted, would be another command. */
@@ -311,15 +311,15 @@ void facts_deferred(struct cli *cli, const struct instance *instance)
 
 void facts_json(struct cli *cli, const struct instance *instance, facts_line_fn *more)
 {
-    struct line line;
+    struct det_json_writer json;
 
-    line_init(&line, cli->allocator);
-    line_open(&line, NULL, '{');
-    line_text(&line, "type", "instance");
-    instance_line(&line, instance);
+    det_json_writer_init(&json, cli->allocator);
+    det_json_open(&json, NULL, '{');
+    det_json_text(&json, "type", "instance");
+    instance_line(&json, instance);
     if (more)
-        more(&line, instance);
-    line_close(&line, '}');
-    cli_print_line(cli, &line);
-    line_deinit(&line);
+        more(&json, instance);
+    det_json_close(&json, '}');
+    cli_print_line(cli, &json);
+    det_json_writer_deinit(&json);
 }

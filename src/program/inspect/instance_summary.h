@@ -27,7 +27,7 @@ void facts_timer(
     struct cli *cli, const struct instance *instance, const struct det_store_timer *row);
 void facts_deferred(struct cli *cli, const struct instance *instance);
 /* All of it as an object; `more`, if not NULL, adds members. */
-typedef void facts_line_fn(struct line *line, const struct instance *instance);
+typedef void facts_line_fn(struct det_json_writer *json, const struct instance *instance);
 void facts_json(struct cli *cli, const struct instance *instance, facts_line_fn *more);
 
 #endif

@@ -6,26 +6,27 @@
 
 #include "store/jobs.h"
 
-void job_line(struct line *line, const struct det_job_row *row)
+void job_line(struct det_json_writer *json, const struct det_job_row *row)
 {
-    line_open(line, NULL, '{');
-    line_text(line, "type", "job");
-    line_number(line, "key", row->key);
-    line_text(line, "queue", row->queue);
-    line_text(line, "id", row->id);
-    line_text(line, "work", row->task);
-    line_text(line, "state", det_jobs_state_name(row->state));
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "type", "job");
+    det_json_number(json, "key", row->key);
+    det_json_text(json, "queue", row->queue);
+    det_json_text(json, "id", row->id);
+    det_json_text(json, "work", row->task);
+    det_json_text(json, "state", det_jobs_state_name(row->state));
     if (row->is_damaged)
-        line_bool(line, "damaged", true);
-    line_number(line, "attempts", row->attempts);
-    line_time(line, "submitted_at", row->submitted_at);
+        det_json_bool(json, "damaged", true);
+    det_json_number(json, "attempts", row->attempts);
+    det_json_time(json, "submitted_at", row->submitted_at);
     if (row->due_at)
-        line_time(line, row->state == DET_JOB_RUNNING ? "claimed_until" : "due_at", row->due_at);
+        det_json_time(
+            json, row->state == DET_JOB_RUNNING ? "claimed_until" : "due_at", row->due_at);
     if (row->ended_at)
-        line_time(line, "ended_at", row->ended_at);
+        det_json_time(json, "ended_at", row->ended_at);
     if (row->reason[0])
-        line_text(line, "reason", row->reason);
-    line_number(line, "body_size", row->body_size);
-    line_bytes(line, "body", row->body, row->body_size);
-    line_close(line, '}');
+        det_json_text(json, "reason", row->reason);
+    det_json_number(json, "body_size", row->body_size);
+    det_json_bytes(json, "body", row->body, row->body_size);
+    det_json_close(json, '}');
 }

@@ -7,8 +7,8 @@
 
 #include <detent/driver/jobs.h>
 
-#include "json/json_writer.h"
+#include "json/writer.h"
 
-void job_line(struct line *line, const struct det_job_row *row);
+void job_line(struct det_json_writer *json, const struct det_job_row *row);
 
 #endif

@@ -218,18 +218,18 @@ const struct pending *pending_sort(struct pending_list *list, size_t *ret_count)
     return all;
 }
 
-void pending_timer_line(struct line *line, const struct pending *timer)
+void pending_timer_line(struct det_json_writer *json, const struct pending *timer)
 {
-    line_open(line, NULL, '{');
-    line_text(line, "type", "timer");
-    line_text(line, "machine", timer->place.machine);
-    line_text(line, "id", timer->place.id);
-    line_text(line, "timer", timer->place.timer);
-    line_text(line, "event", timer->event);
-    line_time(line, "due", timer->place.due);
-    line_number(line, "visit", timer->visit);
-    instance_attempts_line(line, &timer->timer);
-    line_close(line, '}');
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "type", "timer");
+    det_json_text(json, "machine", timer->place.machine);
+    det_json_text(json, "id", timer->place.id);
+    det_json_text(json, "timer", timer->place.timer);
+    det_json_text(json, "event", timer->event);
+    det_json_time(json, "due", timer->place.due);
+    det_json_number(json, "visit", timer->visit);
+    instance_attempts_line(json, &timer->timer);
+    det_json_close(json, '}');
 }
 
 /* Dead letters. */
@@ -273,7 +273,8 @@ const struct pending_dead *pending_dead_of(
 
 /* Places as text. */
 
-void pending_place_line(struct line *line, const char *key, const struct pending_place *place)
+void pending_place_line(
+    struct det_json_writer *json, const char *key, const struct pending_place *place)
 {
     char text[DET_ID_MAX + 2 * DET_NAME_MAX + 80];
 
@@ -281,7 +282,7 @@ void pending_place_line(struct line *line, const char *key, const struct pending
         text, sizeof text, "%lld~%s~%s~%s~%llu~%llu", (long long)place->due, place->machine,
         place->id, place->timer, (unsigned long long)place->sequence,
         (unsigned long long)place->index);
-    line_text(line, key, text);
+    det_json_text(json, key, text);
 }
 
 bool pending_place_read(const char *text, struct det_arena *arena, struct pending_place *ret)

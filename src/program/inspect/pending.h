@@ -56,7 +56,7 @@ DET_MUST_CHECK int pending_of_machine(void *context, struct det_machine *machine
 /* Those that stand behind `after`, in order; the first `limit` of them are the page. There may be
  * more of them, and when `until` is a time there are. To be called once. */
 const struct pending *pending_sort(struct pending_list *list, size_t *ret_count);
-void pending_timer_line(struct line *line, const struct pending *timer);
+void pending_timer_line(struct det_json_writer *json, const struct pending *timer);
 
 /* A dead letter: either a timer or an effect. */
 struct pending_dead {
@@ -72,7 +72,8 @@ const struct pending_dead *pending_dead_of(
 
 int pending_place_compare(const struct pending_place *left, const struct pending_place *right);
 /* Places as text. False: it is none. What `ret` points to is of the arena. */
-void pending_place_line(struct line *line, const char *key, const struct pending_place *place);
+void pending_place_line(
+    struct det_json_writer *json, const char *key, const struct pending_place *place);
 bool pending_place_read(const char *text, struct det_arena *arena, struct pending_place *ret);
 
 #endif

@@ -20,19 +20,19 @@ struct pages {
 static void pass_on(const struct pending_place *place, struct det_arena *arena, const char **text)
 {
     struct pending_place again;
-    struct line line;
+    struct det_json_writer json;
     char *end;
 
-    line_init(&line, NULL);
-    pending_place_line(&line, NULL, place);
-    assert_int_equal(det_buffer_status(&line.text), 0);
-    *text = det_arena_copy_n(arena, det_buffer_text(&line.text) + 1, line.text.size - 2);
+    det_json_writer_init(&json, NULL);
+    pending_place_line(&json, NULL, place);
+    assert_int_equal(det_buffer_status(&json.text), 0);
+    *text = det_arena_copy_n(arena, det_buffer_text(&json.text) + 1, json.text.size - 2);
     assert_non_null(*text);
     end = strchr(*text, '"');
     assert_null(end);
     assert_true(pending_place_read(*text, arena, &again));
     assert_int_equal(pending_place_compare(&again, place), 0);
-    line_deinit(&line);
+    det_json_writer_deinit(&json);
 }
 
 /* The page behind `after`; where it ends, or NULL. */

@@ -91,7 +91,7 @@ void worker_event_members(json_t *object, const struct det_worker_event *event)
         (void)json_object_set_new(object, "took_ns", json_integer((json_int_t)event->took));
 }
 
-static void line_text(struct det_log_line *line, const char *key, const char *value)
+static void det_json_text(struct det_log_line *line, const char *key, const char *value)
 {
     det_log_line_text(line, key, value && *value ? value : NULL);
 }
@@ -100,13 +100,13 @@ void worker_event_line(struct det_log_line *line, const struct det_worker_event 
 {
     const struct det_worker_identity *identity = event->identity;
 
-    line_text(line, "worker", identity ? identity->path : NULL);
-    line_text(line, "id", identity ? identity->id : NULL);
-    line_text(line, "from", event->from);
-    line_text(line, "to", event->to);
-    line_text(line, "action", event->action);
-    line_text(line, "reason", event->reason);
-    line_text(line, "error", event->code < 0 ? det_error_name(event->code) : NULL);
+    det_json_text(line, "worker", identity ? identity->path : NULL);
+    det_json_text(line, "id", identity ? identity->id : NULL);
+    det_json_text(line, "from", event->from);
+    det_json_text(line, "to", event->to);
+    det_json_text(line, "action", event->action);
+    det_json_text(line, "reason", event->reason);
+    det_json_text(line, "error", event->code < 0 ? det_error_name(event->code) : NULL);
     if (event->number > 0)
         det_log_line_number(line, "number", (int64_t)event->number);
     if (event->took > 0)

@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* json_line_test.c - objects that are written member by member are JSON. */
-#include "json/json_writer.h"
+#include "json/writer.h"
 
 #include "terminal/output_test.h"
 
@@ -27,39 +27,39 @@ static const struct det_record pay_record = {
     .name = "pay", .size = sizeof(struct pay), .fields = pay_fields, .field_count = 2
 };
 
-static void write_all(struct line *line)
+static void write_all(struct det_json_writer *json)
 {
     const struct pay pay = { UINT64_MAX, "4242" };
 
-    line_open(line, NULL, '{');
-    line_text(line, "id", "a\"b\\c\n\t\r\x01\x7f");
-    line_text(line, "none", NULL);
-    line_text(line, "bytes", "\xff");
-    line_open(line, "list", '[');
-    line_number(line, NULL, UINT64_MAX);
-    line_signed(line, NULL, INT64_MIN);
-    line_close(line, ']');
-    line_bool(line, "yes", true);
-    line_bool(line, "no", false);
-    line_time(line, "at", 0);
-    line_record(line, "pay", &pay_record, &pay, 0);
-    line_close(line, '}');
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "id", "a\"b\\c\n\t\r\x01\x7f");
+    det_json_text(json, "none", NULL);
+    det_json_text(json, "bytes", "\xff");
+    det_json_open(json, "list", '[');
+    det_json_number(json, NULL, UINT64_MAX);
+    det_json_signed(json, NULL, INT64_MIN);
+    det_json_close(json, ']');
+    det_json_bool(json, "yes", true);
+    det_json_bool(json, "no", false);
+    det_json_time(json, "at", 0);
+    det_json_record(json, "pay", &pay_record, &pay, 0);
+    det_json_close(json, '}');
 }
 
 static void every_member_stands_in_its_place(void **state)
 {
     struct caught caught;
-    struct line line;
+    struct det_json_writer json;
 
     (void)state;
     catch_output(&caught);
-    line_init(&line, NULL);
-    write_all(&line);
-    cli_print_line(&caught.cli, &line);
-    line_open(&line, NULL, '{');
-    line_close(&line, '}');
-    cli_print_line(&caught.cli, &line);
-    line_deinit(&line);
+    det_json_writer_init(&json, NULL);
+    write_all(&json);
+    cli_print_line(&caught.cli, &json);
+    det_json_open(&json, NULL, '{');
+    det_json_close(&json, '}');
+    cli_print_line(&caught.cli, &json);
+    det_json_writer_deinit(&json);
     expect_output(
         &caught,
         "{\"id\":\"a\\\"b\\\\c\\n\\t\\r\\u0001\\u007f\",\"none\":null,\"bytes\":\"\\\\xff\","
@@ -71,15 +71,15 @@ static void every_member_stands_in_its_place(void **state)
 static int write_in(struct det_test_memory *memory, void *argument)
 {
     struct caught caught;
-    struct line line;
+    struct det_json_writer json;
     bool has_failed;
 
     (void)argument;
     catch_output(&caught);
-    line_init(&line, &memory->allocator);
-    write_all(&line);
-    cli_print_line(&caught.cli, &line);
-    line_deinit(&line);
+    det_json_writer_init(&json, &memory->allocator);
+    write_all(&json);
+    cli_print_line(&caught.cli, &json);
+    det_json_writer_deinit(&json);
     has_failed = caught.cli.has_failed;
     fclose(caught.cli.out);
     assert_int_equal(caught.size == 0, has_failed);

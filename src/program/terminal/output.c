@@ -13,7 +13,7 @@
 #include "base/escape.h"
 #include "base/text.h"
 #include "terminal/terminal.h"
-#include "json/json_writer.h"
+#include "json/writer.h"
 
 static const char *const styles[] = {
     [CLI_PLAIN] = "",         [CLI_BOLD] = "\033[1m",   [CLI_FAINT] = "\033[2m",
@@ -320,14 +320,14 @@ bool cli_is_stopped(const struct cli *cli)
     return cli_is_interrupted() || ferror(cli->out) != 0;
 }
 
-void cli_print_line(struct cli *cli, struct line *line)
+void cli_print_line(struct cli *cli, struct det_json_writer *json)
 {
-    if (det_buffer_status(&line->text) < 0) {
+    if (det_buffer_status(&json->text) < 0) {
         cli->has_failed = true;
     } else {
-        cli_write(cli, det_buffer_text(&line->text), line->text.size);
+        cli_write(cli, det_buffer_text(&json->text), json->text.size);
         cli_write(cli, "\n", 1);
     }
-    det_buffer_clear(&line->text);
-    line->needs_comma = false;
+    det_buffer_clear(&json->text);
+    json->needs_comma = false;
 }

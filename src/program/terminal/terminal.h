@@ -40,7 +40,7 @@ enum cli_style {
     CLI_BLUE,
 };
 
-struct line;
+struct det_json_writer;
 
 struct cli {
     const struct det_allocator *allocator;
@@ -53,9 +53,9 @@ struct cli {
     bool out_has_lines;                /* a terminal that shows UTF-8: lines of trees and tables */
     unsigned out_columns, err_columns; /* of the terminal; 0: it is none, or does not say */
     unsigned out_rows;
-    bool has_failed;    /* memory ran out while something was printed */
-    int out_error;      /* errno of the first write to `out` that failed */
-    struct line *facts; /* where facts_print() puts what it says; NULL: it prints it */
+    bool has_failed;               /* memory ran out while something was printed */
+    int out_error;                 /* errno of the first write to `out` that failed */
+    struct det_json_writer *facts; /* where facts_print() puts what it says; NULL: it prints it */
     det_time progress_from, progress_next;
     bool progress_is_shown;
 };
@@ -92,7 +92,7 @@ void cli_json(struct cli *cli, json_t *object_take);
 json_t *cli_json_text(const char *text);
 json_t *cli_json_text_n(const char *text, size_t size);
 /* Prints the text of a JSON writer as a line on `out`, and empties the writer. */
-void cli_print_line(struct cli *cli, struct line *line);
+void cli_print_line(struct cli *cli, struct det_json_writer *json);
 
 /* Paragraphs to `out`, their lines broken between words so that they fit the terminal, or 80
  * columns where there is none. Each line is indented by `indent`, but the first, in which `used`

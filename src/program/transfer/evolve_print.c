@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "transfer/evolve.h"
-#include "json/json_writer.h"
+#include "json/writer.h"
 
 static const char *const change_words[] = {
     [DET_CHANGE_ADDED] = "added",
@@ -37,20 +37,20 @@ static void print_change(struct evolve *evolve, const struct det_change *change)
 
 static void print_change_object(struct evolve *evolve, const struct det_change *change)
 {
-    struct line line;
+    struct det_json_writer json;
 
-    line_init(&line, evolve->cli->allocator);
-    line_open(&line, NULL, '{');
-    line_text(&line, "type", "change");
-    line_text(&line, "change", change_words[change->kind]);
-    line_text(&line, "subject", change->subject);
-    line_text(&line, "name", change->name);
+    det_json_writer_init(&json, evolve->cli->allocator);
+    det_json_open(&json, NULL, '{');
+    det_json_text(&json, "type", "change");
+    det_json_text(&json, "change", change_words[change->kind]);
+    det_json_text(&json, "subject", change->subject);
+    det_json_text(&json, "name", change->name);
     if (change->event)
-        line_text(&line, "event", change->event);
-    line_text(&line, "text", change->text);
-    line_close(&line, '}');
-    cli_print_line(evolve->cli, &line);
-    line_deinit(&line);
+        det_json_text(&json, "event", change->event);
+    det_json_text(&json, "text", change->text);
+    det_json_close(&json, '}');
+    cli_print_line(evolve->cli, &json);
+    det_json_writer_deinit(&json);
 }
 
 void evolve_print_changes(struct evolve *evolve)
@@ -115,21 +115,21 @@ static void print_hazard(struct evolve *evolve, const struct evolve_hazard *haza
 
 static void print_hazard_object(struct evolve *evolve, const struct evolve_hazard *hazard)
 {
-    struct line line;
+    struct det_json_writer json;
 
-    line_init(&line, evolve->cli->allocator);
-    line_open(&line, NULL, '{');
-    line_text(&line, "type", "hazard");
-    line_text(&line, "subject", hazard_words[hazard->it.kind]);
-    line_text(&line, "name", hazard->it.name);
-    line_text(&line, "text", hazard->it.text);
+    det_json_writer_init(&json, evolve->cli->allocator);
+    det_json_open(&json, NULL, '{');
+    det_json_text(&json, "type", "hazard");
+    det_json_text(&json, "subject", hazard_words[hazard->it.kind]);
+    det_json_text(&json, "name", hazard->it.name);
+    det_json_text(&json, "text", hazard->it.text);
     if (evolve->has_store) {
-        line_number(&line, "stored", hazard->count);
-        line_number(&line, "stopped", hazard->stopped);
+        det_json_number(&json, "stored", hazard->count);
+        det_json_number(&json, "stopped", hazard->stopped);
     }
-    line_close(&line, '}');
-    cli_print_line(evolve->cli, &line);
-    line_deinit(&line);
+    det_json_close(&json, '}');
+    cli_print_line(evolve->cli, &json);
+    det_json_writer_deinit(&json);
 }
 
 /* The one change of a kind to this subject; NULL: there is none, or there are several. */

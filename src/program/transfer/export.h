@@ -15,7 +15,7 @@
 struct exporter {
     struct cli_store *store;
     FILE *file;
-    struct line line;
+    struct det_json_writer json;
     struct seal seal;
     const struct det_machine *machine;
     struct instance *instance;

@@ -17,17 +17,17 @@ static int write_document(void *context, const struct det_document *row)
 {
     struct writing *writing = context;
     struct exporter *exporter = writing->exporter;
-    struct line *line = &exporter->line;
+    struct det_json_writer *json = &exporter->json;
 
     export_begin(exporter, "document");
-    line_text(line, "of", row->kind);
-    line_text(line, "id", row->id);
-    line_text(line, "role", det_document_role_name(row->role));
-    line_number(line, "version", row->version);
-    line_number(line, "sync", writing->position.latest);
-    line_time(line, "created_at", row->created_at);
-    line_time(line, "updated_at", row->updated_at);
-    line_bytes(line, "text", row->text, row->size);
+    det_json_text(json, "of", row->kind);
+    det_json_text(json, "id", row->id);
+    det_json_text(json, "role", det_document_role_name(row->role));
+    det_json_number(json, "version", row->version);
+    det_json_number(json, "sync", writing->position.latest);
+    det_json_time(json, "created_at", row->created_at);
+    det_json_time(json, "updated_at", row->updated_at);
+    det_json_bytes(json, "text", row->text, row->size);
     exporter->documents++;
     writing->code = cli_is_stopped(exporter->store->cli) ? CLI_INTERRUPTED : export_end(exporter);
     return writing->code == CLI_OK ? 0 : 1;

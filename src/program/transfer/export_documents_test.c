@@ -95,14 +95,14 @@ static void write_lines(const char *line)
 
     assert_non_null(file);
     for (int i = 0; i < 3; i++) {
-        struct line out;
+        struct det_json_writer out;
 
-        line_init(&out, NULL);
+        det_json_writer_init(&out, NULL);
         det_buffer_format(&out.text, "{%s", lines[i]);
         out.needs_comma = true;
         seal_close(&seal, &out);
         fprintf(file, "%s\n", det_buffer_text(&out.text));
-        line_deinit(&out);
+        det_json_writer_deinit(&out);
     }
     fclose(file);
 }

@@ -31,39 +31,39 @@ static int write_body(struct exporter *exporter, const struct det_job_row *row)
         text[2 * i] = digits[body[i] >> 4];
         text[2 * i + 1] = digits[body[i] & 15];
     }
-    line_bytes(&exporter->line, "body", text, size);
+    det_json_bytes(&exporter->json, "body", text, size);
     det_free(allocator, text, size + 1);
     return 0;
 }
 
-static void write_time(struct line *line, const char *key, det_time at)
+static void write_time(struct det_json_writer *json, const char *key, det_time at)
 {
     if (at)
-        line_time(line, key, at);
+        det_json_time(json, key, at);
 }
 
 static int write_job(void *context, const struct det_job_row *row)
 {
     struct page *page = context;
     struct exporter *exporter = page->exporter;
-    struct line *line = &exporter->line;
+    struct det_json_writer *json = &exporter->json;
     bool runs = row->state == DET_JOB_RUNNING;
 
     if (row->is_damaged)
         return DET_ERR_CORRUPT;
     export_begin(exporter, "job");
-    line_text(line, "queue", row->queue);
-    line_text(line, "id", row->id);
-    line_text(line, "task", row->task);
+    det_json_text(json, "queue", row->queue);
+    det_json_text(json, "id", row->id);
+    det_json_text(json, "task", row->task);
     if (write_body(exporter, row) < 0)
         return DET_ERR_NO_MEMORY;
-    line_text(line, "state", det_jobs_state_name(runs ? DET_JOB_QUEUED : row->state));
-    write_time(line, "due_at", runs ? 0 : row->due_at);
-    line_number(line, "attempts", row->attempts);
-    line_number(line, "lost", row->lost);
-    line_time(line, "submitted_at", row->submitted_at);
-    write_time(line, "ended_at", row->ended_at);
-    line_text(line, "reason", row->reason[0] ? row->reason : NULL);
+    det_json_text(json, "state", det_jobs_state_name(runs ? DET_JOB_QUEUED : row->state));
+    write_time(json, "due_at", runs ? 0 : row->due_at);
+    det_json_number(json, "attempts", row->attempts);
+    det_json_number(json, "lost", row->lost);
+    det_json_time(json, "submitted_at", row->submitted_at);
+    write_time(json, "ended_at", row->ended_at);
+    det_json_text(json, "reason", row->reason[0] ? row->reason : NULL);
     page->last = row->key;
     page->count++;
     exporter->jobs++;
@@ -77,9 +77,9 @@ static int write_schedule(void *context, const char *name, const struct det_job_
     struct exporter *exporter = page->exporter;
 
     export_begin(exporter, "schedule");
-    line_text(&exporter->line, "name", name);
-    line_time(&exporter->line, "next_at", schedule->next_at);
-    write_time(&exporter->line, "last_at", schedule->last_at);
+    det_json_text(&exporter->json, "name", name);
+    det_json_time(&exporter->json, "next_at", schedule->next_at);
+    write_time(&exporter->json, "last_at", schedule->last_at);
     exporter->schedules++;
     page->code = export_end(exporter);
     return page->code == CLI_OK ? 0 : 1;

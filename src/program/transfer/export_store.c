@@ -14,26 +14,26 @@
 
 void export_begin(struct exporter *exporter, const char *kind)
 {
-    line_open(&exporter->line, NULL, '{');
-    line_text(&exporter->line, "kind", kind);
+    det_json_open(&exporter->json, NULL, '{');
+    det_json_text(&exporter->json, "kind", kind);
 }
 
 static void clear_line(struct exporter *exporter)
 {
-    det_buffer_clear(&exporter->line.text);
-    exporter->line.needs_comma = false;
+    det_buffer_clear(&exporter->json.text);
+    exporter->json.needs_comma = false;
 }
 
 /* What could not be written sticks to the stream, and is told at the end. */
 int export_end(struct exporter *exporter)
 {
-    struct line *line = &exporter->line;
+    struct det_json_writer *json = &exporter->json;
     int r;
 
-    seal_close(&exporter->seal, line);
-    r = det_buffer_status(&line->text);
+    seal_close(&exporter->seal, json);
+    r = det_buffer_status(&json->text);
     if (r == 0) {
-        (void)fwrite(line->text.data, 1, line->text.size, exporter->file);
+        (void)fwrite(json->text.data, 1, json->text.size, exporter->file);
         (void)fputc('\n', exporter->file);
     }
     exporter->lines++;
@@ -46,10 +46,10 @@ static int write_head(struct exporter *exporter)
     const struct cli_store *store = exporter->store;
 
     export_begin(exporter, "store");
-    line_number(&exporter->line, "format", EXPORT_FORMAT);
-    line_text(&exporter->line, "identity", det_store_identity(store->store));
-    line_time(&exporter->line, "exported_at", det_world_now(store->cli->world, DET_CLOCK_WALL));
-    line_text(&exporter->line, "program", det_version());
+    det_json_number(&exporter->json, "format", EXPORT_FORMAT);
+    det_json_text(&exporter->json, "identity", det_store_identity(store->store));
+    det_json_time(&exporter->json, "exported_at", det_world_now(store->cli->world, DET_CLOCK_WALL));
+    det_json_text(&exporter->json, "program", det_version());
     return export_end(exporter);
 }
 
@@ -63,9 +63,9 @@ static int write_text(struct exporter *exporter, char *text, size_t capacity)
     if (size < 0)
         return cli_store_complain(exporter->store, (int)size, &error);
     export_begin(exporter, "definition");
-    line_text(&exporter->line, "machine", machine->name);
-    line_number(&exporter->line, "version", machine->version);
-    line_text(&exporter->line, "spec", text);
+    det_json_text(&exporter->json, "machine", machine->name);
+    det_json_number(&exporter->json, "version", machine->version);
+    det_json_text(&exporter->json, "spec", text);
     return export_end(exporter);
 }
 
@@ -92,92 +92,92 @@ static void write_payload(struct exporter *exporter, const void *event)
 {
     const struct det_machine *machine = exporter->machine;
 
-    line_record(
-        &exporter->line, "payload", det_machine_payload(machine, det_event_kind(event)),
+    det_json_record(
+        &exporter->json, "payload", det_machine_payload(machine, det_event_kind(event)),
         instance_payload_of(machine, event), DET_TEXT_REVEAL);
 }
 
-static void write_attempts(struct line *line, const struct det_store_timer *row)
+static void write_attempts(struct det_json_writer *json, const struct det_store_timer *row)
 {
     if (!row->attempts && !row->is_dead)
         return;
-    line_number(line, "attempts", row->attempts);
-    line_signed(line, "last_error", row->last_error);
-    line_text(line, "reason", row->reason);
-    line_time(line, "next", row->next);
-    line_bool(line, "dead", row->is_dead);
+    det_json_number(json, "attempts", row->attempts);
+    det_json_signed(json, "last_error", row->last_error);
+    det_json_text(json, "reason", row->reason);
+    det_json_time(json, "next", row->next);
+    det_json_bool(json, "dead", row->is_dead);
 }
 
 static void write_timers(struct exporter *exporter)
 {
-    struct line *line = &exporter->line;
+    struct det_json_writer *json = &exporter->json;
 
-    line_open(line, "timers", '[');
+    det_json_open(json, "timers", '[');
     for (const struct instance_timer *t = exporter->instance->timers; t; t = t->next) {
-        line_open(line, NULL, '{');
-        instance_timer_line(line, exporter->machine, &t->row);
+        det_json_open(json, NULL, '{');
+        instance_timer_line(json, exporter->machine, &t->row);
         if (t->row.value)
             write_payload(exporter, t->row.value);
-        write_attempts(line, &t->row);
-        line_close(line, '}');
+        write_attempts(json, &t->row);
+        det_json_close(json, '}');
     }
-    line_close(line, ']');
+    det_json_close(json, ']');
 }
 
-static void write_trace(struct line *line, const struct det_trace_context *trace)
+static void write_trace(struct det_json_writer *json, const struct det_trace_context *trace)
 {
     char text[DET_TRACEPARENT_TEXT];
 
     if (trace)
-        line_text(line, "trace", det_trace_format(trace, text));
+        det_json_text(json, "trace", det_trace_format(trace, text));
 }
 
 static void write_effect(struct exporter *exporter, const struct det_store_effect *row)
 {
     const struct det_machine *machine = exporter->machine;
-    struct line *line = &exporter->line;
+    struct det_json_writer *json = &exporter->json;
 
-    line_open(line, NULL, '{');
-    line_text(line, "effect", machine->effects[row->effect].name);
-    line_number(line, "sequence", row->sequence);
-    line_number(line, "index", row->index);
-    line_text(line, "from", machine->states[row->from].name);
-    line_text(line, "to", machine->states[row->to].name);
-    line_number(line, "visit", row->visit);
-    line_number(line, "asked", row->asked);
-    line_time(line, "at", row->at);
-    line_number(line, "attempts", row->attempts);
-    line_signed(line, "last_error", row->last_error);
-    line_text(line, "reason", row->reason);
-    line_time(line, "next", row->next);
-    line_bool(line, "dead", row->is_dead);
-    line_record(line, "data", det_machine_data(machine), row->data, DET_TEXT_REVEAL);
-    line_text(line, "event", machine->events[det_event_kind(row->event)].name);
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "effect", machine->effects[row->effect].name);
+    det_json_number(json, "sequence", row->sequence);
+    det_json_number(json, "index", row->index);
+    det_json_text(json, "from", machine->states[row->from].name);
+    det_json_text(json, "to", machine->states[row->to].name);
+    det_json_number(json, "visit", row->visit);
+    det_json_number(json, "asked", row->asked);
+    det_json_time(json, "at", row->at);
+    det_json_number(json, "attempts", row->attempts);
+    det_json_signed(json, "last_error", row->last_error);
+    det_json_text(json, "reason", row->reason);
+    det_json_time(json, "next", row->next);
+    det_json_bool(json, "dead", row->is_dead);
+    det_json_record(json, "data", det_machine_data(machine), row->data, DET_TEXT_REVEAL);
+    det_json_text(json, "event", machine->events[det_event_kind(row->event)].name);
     write_payload(exporter, row->event);
-    write_trace(line, row->trace);
+    write_trace(json, row->trace);
     if (row->origin[0])
-        line_text(line, "origin", row->origin);
-    line_close(line, '}');
+        det_json_text(json, "origin", row->origin);
+    det_json_close(json, '}');
 }
 
 static void write_pending(struct exporter *exporter)
 {
-    struct line *line = &exporter->line;
+    struct det_json_writer *json = &exporter->json;
 
     write_timers(exporter);
-    line_open(line, "effects", '[');
+    det_json_open(json, "effects", '[');
     for (const struct instance_effect *e = exporter->instance->effects; e; e = e->next)
         write_effect(exporter, &e->row);
-    line_close(line, ']');
-    line_open(line, "deferred", '[');
+    det_json_close(json, ']');
+    det_json_open(json, "deferred", '[');
     for (const struct instance_deferred *d = exporter->instance->deferred; d; d = d->next) {
-        line_open(line, NULL, '{');
-        line_number(line, "sequence", d->row.sequence);
-        line_text(line, "event", exporter->machine->events[det_event_kind(d->row.event)].name);
+        det_json_open(json, NULL, '{');
+        det_json_number(json, "sequence", d->row.sequence);
+        det_json_text(json, "event", exporter->machine->events[det_event_kind(d->row.event)].name);
         write_payload(exporter, d->row.event);
-        line_close(line, '}');
+        det_json_close(json, '}');
     }
-    line_close(line, ']');
+    det_json_close(json, ']');
 }
 
 /* What it began with, if that and the first event are kept. */
@@ -186,19 +186,19 @@ static int write_start(struct exporter *exporter)
     const struct cli_store *store = exporter->store;
     const struct det_record *record = det_machine_data(exporter->machine);
     struct det_store_start start = { .data = det_alloc_zero(store->cli->allocator, record->size) };
-    struct line *line = &exporter->line;
+    struct det_json_writer *json = &exporter->json;
     int r;
 
     if (!start.data)
         return DET_ERR_NO_MEMORY;
     r = store->ops->start(store->store, exporter->instance->loaded.instance, &start);
     if (r == 0) {
-        line_open(line, "start", '{');
-        line_number(line, "version", start.version);
-        line_text(line, "state", exporter->machine->states[start.state].name);
-        line_time(line, "at", start.at);
-        line_record(line, "data", record, start.data, DET_TEXT_REVEAL);
-        line_close(line, '}');
+        det_json_open(json, "start", '{');
+        det_json_number(json, "version", start.version);
+        det_json_text(json, "state", exporter->machine->states[start.state].name);
+        det_json_time(json, "at", start.at);
+        det_json_record(json, "data", record, start.data, DET_TEXT_REVEAL);
+        det_json_close(json, '}');
     }
     det_free(store->cli->allocator, start.data, record->size);
     return r == DET_ERR_NOT_FOUND ? 0 : r;
@@ -208,28 +208,28 @@ static int write_head_of(struct exporter *exporter)
 {
     const struct instance *instance = exporter->instance;
     const struct det_store_head *head = &instance->loaded.head;
-    struct line *line = &exporter->line;
+    struct det_json_writer *json = &exporter->json;
     int r;
 
     export_begin(exporter, "instance");
-    line_text(line, "id", instance->id);
-    line_text(line, "state", instance_state(instance));
-    line_bool(line, "stopped", head->is_stopped);
-    line_text(line, "reason", instance->loaded.reason[0] ? instance->loaded.reason : NULL);
-    line_number(line, "sequence", head->sequence);
-    line_number(line, "visit", head->visit);
-    line_number(line, "transitions", head->transition_count);
-    line_time(line, "started_at", head->started_at);
-    line_time(line, "moved_at", head->last_transition_at);
-    line_open(line, "history", '[');
+    det_json_text(json, "id", instance->id);
+    det_json_text(json, "state", instance_state(instance));
+    det_json_bool(json, "stopped", head->is_stopped);
+    det_json_text(json, "reason", instance->loaded.reason[0] ? instance->loaded.reason : NULL);
+    det_json_number(json, "sequence", head->sequence);
+    det_json_number(json, "visit", head->visit);
+    det_json_number(json, "transitions", head->transition_count);
+    det_json_time(json, "started_at", head->started_at);
+    det_json_time(json, "moved_at", head->last_transition_at);
+    det_json_open(json, "history", '[');
     for (size_t i = 0; i < instance->loaded.history_count; i++)
-        line_text(line, NULL, exporter->machine->states[instance->loaded.history[i]].name);
-    line_close(line, ']');
-    line_record(
-        line, "data", det_machine_data(exporter->machine), instance->loaded.data, DET_TEXT_REVEAL);
+        det_json_text(json, NULL, exporter->machine->states[instance->loaded.history[i]].name);
+    det_json_close(json, ']');
+    det_json_record(
+        json, "data", det_machine_data(exporter->machine), instance->loaded.data, DET_TEXT_REVEAL);
     write_pending(exporter);
-    line_number(line, "first", exporter->first);
-    line_number(line, "moves", exporter->moves);
+    det_json_number(json, "first", exporter->first);
+    det_json_number(json, "moves", exporter->moves);
     r = write_start(exporter);
     if (r == 0 && export_end(exporter) != CLI_OK)
         r = DET_ERR_NO_MEMORY;
@@ -252,9 +252,9 @@ static int write_request(struct exporter *exporter, const struct det_store_event
         return r == DET_ERR_NOT_FOUND || r == DET_ERR_VERSION ? 0 : r;
     if (!answer.request)
         return 0;
-    line_number(&exporter->line, "request", answer.request);
-    line_text(
-        &exporter->line, "request_event",
+    det_json_number(&exporter->json, "request", answer.request);
+    det_json_text(
+        &exporter->json, "request_event",
         answer.event < machine->event_count ? machine->events[answer.event].name : NULL);
     return 0;
 }
@@ -263,24 +263,25 @@ static int write_event(void *context, const struct det_store_event *row)
 {
     struct exporter *exporter = context;
     const struct det_machine *machine = exporter->machine;
-    struct line *line = &exporter->line;
+    struct det_json_writer *json = &exporter->json;
     int r;
 
     export_begin(exporter, "event");
-    line_number(line, "sequence", row->sequence);
-    line_number(line, "visit", row->visit);
-    line_text(line, "from", machine->states[row->from].name);
-    line_text(line, "to", machine->states[row->to].name);
-    line_text(line, "event", row->event == UINT16_MAX ? NULL : machine->events[row->event].name);
-    line_text(line, "outcome", det_row_outcome_name(row->outcome));
-    line_number(line, "choice", row->choice);
-    line_bool(line, "timeout", row->is_timeout);
-    line_time(line, "at", row->at);
-    line_text(line, "event_id", row->event_id);
-    line_text(line, "cause", row->cause);
+    det_json_number(json, "sequence", row->sequence);
+    det_json_number(json, "visit", row->visit);
+    det_json_text(json, "from", machine->states[row->from].name);
+    det_json_text(json, "to", machine->states[row->to].name);
+    det_json_text(
+        json, "event", row->event == UINT16_MAX ? NULL : machine->events[row->event].name);
+    det_json_text(json, "outcome", det_row_outcome_name(row->outcome));
+    det_json_number(json, "choice", row->choice);
+    det_json_bool(json, "timeout", row->is_timeout);
+    det_json_time(json, "at", row->at);
+    det_json_text(json, "event_id", row->event_id);
+    det_json_text(json, "cause", row->cause);
     if (row->value)
         write_payload(exporter, row->value);
-    write_trace(line, row->trace);
+    write_trace(json, row->trace);
     r = write_request(exporter, row);
     if (r < 0)
         return r;
@@ -437,12 +438,12 @@ static int write_machine(void *context, struct det_machine *machine)
 static int write_end(struct exporter *exporter)
 {
     export_begin(exporter, "end");
-    line_number(&exporter->line, "instances", exporter->instances);
-    line_number(&exporter->line, "events", exporter->events);
-    line_number(&exporter->line, "jobs", exporter->jobs);
-    line_number(&exporter->line, "schedules", exporter->schedules);
-    line_number(&exporter->line, "documents", exporter->documents);
-    line_number(&exporter->line, "damaged", exporter->damaged);
+    det_json_number(&exporter->json, "instances", exporter->instances);
+    det_json_number(&exporter->json, "events", exporter->events);
+    det_json_number(&exporter->json, "jobs", exporter->jobs);
+    det_json_number(&exporter->json, "schedules", exporter->schedules);
+    det_json_number(&exporter->json, "documents", exporter->documents);
+    det_json_number(&exporter->json, "damaged", exporter->damaged);
     return export_end(exporter);
 }
 
@@ -473,7 +474,7 @@ static int write_store(struct exporter *exporter)
         code = cli_store_each(exporter->store, count_machine, exporter);
     if (code != CLI_OK)
         return code;
-    line_init(&exporter->line, exporter->store->cli->allocator);
+    det_json_writer_init(&exporter->json, exporter->store->cli->allocator);
     code = write_head(exporter);
     if (code == CLI_OK)
         code = cli_store_each(exporter->store, write_machine, exporter);
@@ -484,7 +485,7 @@ static int write_store(struct exporter *exporter)
     if (code == CLI_OK)
         code = write_end(exporter);
     cli_progress_end(exporter->store->cli);
-    line_deinit(&exporter->line);
+    det_json_writer_deinit(&exporter->json);
     return code;
 }
 

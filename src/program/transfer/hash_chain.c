@@ -23,15 +23,15 @@ static void advance(struct seal *seal, const char *text, size_t size)
     seal->hash = det_chain_bytes(&seal->hash, (struct det_chain_bytes){ text, size });
 }
 
-void seal_close(struct seal *seal, struct line *line)
+void seal_close(struct seal *seal, struct det_json_writer *json)
 {
     char hex[HEX_SIZE + 1];
 
-    if (det_buffer_status(&line->text) < 0)
+    if (det_buffer_status(&json->text) < 0)
         return;
-    advance(seal, det_buffer_text(&line->text), line->text.size);
+    advance(seal, det_buffer_text(&json->text), json->text.size);
     to_hex(&seal->hash, hex);
-    det_buffer_format(&line->text, "%s%s%s", prefix, hex, suffix);
+    det_buffer_format(&json->text, "%s%s%s", prefix, hex, suffix);
 }
 
 bool seal_check(struct seal *seal, const char *text, size_t size)

@@ -7,7 +7,7 @@
 #define DET_TRANSFER_HASH_CHAIN_H
 
 #include "store/chain.h"
-#include "json/json_writer.h"
+#include "json/writer.h"
 
 /* The hash of the last line. Zero before the first. */
 struct seal {
@@ -15,7 +15,7 @@ struct seal {
 };
 
 /* Adds the last member to an object, and closes it. */
-void seal_close(struct seal *seal, struct line *line);
+void seal_close(struct seal *seal, struct det_json_writer *json);
 /* Whether the line, without its newline, follows the ones before it; then it is the last one. */
 DET_MUST_CHECK bool seal_check(struct seal *seal, const char *text, size_t size);
 

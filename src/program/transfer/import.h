@@ -16,7 +16,7 @@
 
 #include "base/buffer.h"
 #include "inspect/store_url.h"
-#include "json/json_object.h"
+#include "json/object.h"
 
 /* Instances in a group, and events that wait in all of it. */
 #define IMPORT_GROUP_MAX  256
@@ -75,7 +75,7 @@ struct import {
 void import_init(struct import *import, struct cli_store *store);
 void import_deinit(struct import *import);
 /* The first line, which says which store was exported. */
-void import_head(struct import *import, struct members *members);
+void import_head(struct import *import, struct det_json_object *members);
 /* The line of an instance, or of an event of it: 0; DET_ERR_MALFORMED and `wrong` says why;
  * DET_ERR_EXISTS when another instance is in the way; or an error of the store. */
 DET_MUST_CHECK int import_instance(struct import *import, struct det_view line);
@@ -86,10 +86,10 @@ DET_MUST_CHECK int import_finish(struct import *import);
 DET_MUST_CHECK int import_flush(struct import *import);
 
 /* import_jobs.c: the same of a job and a schedule, into a store that keeps them. */
-DET_MUST_CHECK int import_job(struct import *import, struct members *members);
-DET_MUST_CHECK int import_schedule(struct import *import, struct members *members);
+DET_MUST_CHECK int import_job(struct import *import, struct det_json_object *members);
+DET_MUST_CHECK int import_schedule(struct import *import, struct det_json_object *members);
 /* import_documents.c: of a document. */
-DET_MUST_CHECK int import_document(struct import *import, struct members *members);
+DET_MUST_CHECK int import_document(struct import *import, struct det_json_object *members);
 
 /* import_read.c: lines into structs; 0, DET_ERR_MALFORMED or DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int import_read_instance(

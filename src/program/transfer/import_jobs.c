@@ -9,7 +9,7 @@
 #include "store/jobs.h"
 #include "transfer/import_internal.h"
 
-int import_refuse(struct import *import, struct members *members)
+int import_refuse(struct import *import, struct det_json_object *members)
 {
     if (members->has_failed)
         return DET_ERR_NO_MEMORY;
@@ -28,9 +28,9 @@ static int digit_of(char c)
 }
 
 /* Two hexadecimal digits a byte. */
-static const void *read_body(struct members *members, size_t *ret_size)
+static const void *read_body(struct det_json_object *members, size_t *ret_size)
 {
-    const char *text = members_text(members, "body");
+    const char *text = det_json_object_text(members, "body");
     size_t size = strlen(text) / 2;
     unsigned char *body = det_arena_alloc(members->arena, size + 1);
 
@@ -42,28 +42,28 @@ static const void *read_body(struct members *members, size_t *ret_size)
         int high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
 
         if (high < 0 || low < 0) {
-            members_fail(members, "body");
+            det_json_object_fail(members, "body");
             return NULL;
         }
         body[i] = (unsigned char)(high * 16 + low);
     }
     if (text[2 * size])
-        members_fail(members, "body");
+        det_json_object_fail(members, "body");
     *ret_size = size;
     return body;
 }
 
-static det_time time_of(struct members *members, const char *key)
+static det_time time_of(struct det_json_object *members, const char *key)
 {
-    return members_find(members, key) ? members_time(members, key) : 0;
+    return det_json_object_find(members, key) ? det_json_object_time(members, key) : 0;
 }
 
-static uint32_t count_of(struct members *members, const char *key)
+static uint32_t count_of(struct det_json_object *members, const char *key)
 {
-    uint64_t count = members_number(members, key);
+    uint64_t count = det_json_object_number(members, key);
 
     if (count > UINT32_MAX)
-        members_fail(members, key);
+        det_json_object_fail(members, key);
     return (uint32_t)count;
 }
 
@@ -80,38 +80,38 @@ int import_settle(struct import *import, int r, bool is_new, uint64_t *count, ui
     return r;
 }
 
-int import_job(struct import *import, struct members *members)
+int import_job(struct import *import, struct det_json_object *members)
 {
     const struct cli_store *store = import->store;
     struct det_job_row row = {
-        .queue = members_text(members, "queue"),
-        .id = members_text(members, "id"),
-        .task = members_text(members, "task"),
+        .queue = det_json_object_text(members, "queue"),
+        .id = det_json_object_text(members, "id"),
+        .task = det_json_object_text(members, "task"),
         .due_at = time_of(members, "due_at"),
         .attempts = count_of(members, "attempts"),
         .lost = count_of(members, "lost"),
-        .submitted_at = members_time(members, "submitted_at"),
+        .submitted_at = det_json_object_time(members, "submitted_at"),
         .ended_at = time_of(members, "ended_at"),
-        .reason = members_text_or_null(members, "reason"),
+        .reason = det_json_object_text_or_null(members, "reason"),
     };
     bool is_new = false;
     int r;
 
     row.body = read_body(members, &row.body_size);
-    if (det_jobs_state_find(members_text(members, "state"), &row.state) < 0)
-        members_fail(members, "state");
+    if (det_jobs_state_find(det_json_object_text(members, "state"), &row.state) < 0)
+        det_json_object_fail(members, "state");
     if (members->has_failed || members->wrong[0])
         return import_refuse(import, members);
     r = store->ops->jobs->restore(store->store, &row, &is_new);
     return import_settle(import, r, is_new, &import->jobs, &import->passed_jobs);
 }
 
-int import_schedule(struct import *import, struct members *members)
+int import_schedule(struct import *import, struct det_json_object *members)
 {
     const struct cli_store *store = import->store;
     const struct det_job_firing firing = {
-        .name = members_text(members, "name"),
-        .next_at = members_time(members, "next_at"),
+        .name = det_json_object_text(members, "name"),
+        .next_at = det_json_object_time(members, "next_at"),
         .last_at = time_of(members, "last_at"),
     };
     int r;

@@ -11,7 +11,7 @@
 #include "transfer/import.h"
 
 /* What is wrong with an object, as a result. */
-static int verdict(struct import *import, const struct members *members)
+static int verdict(struct import *import, const struct det_json_object *members)
 {
     if (members->has_failed)
         return DET_ERR_NO_MEMORY;
@@ -24,10 +24,11 @@ static int verdict(struct import *import, const struct members *members)
 }
 
 static int open_members(
-    struct import *import, struct det_arena *arena, struct det_view text, struct members *members)
+    struct import *import, struct det_arena *arena, struct det_view text,
+    struct det_json_object *members)
 {
     struct det_error error = { 0 };
-    int r = members_read(members, arena, text, &error);
+    int r = det_json_object_read(members, arena, text, &error);
 
     if (r < 0 && r != DET_ERR_NO_MEMORY)
         snprintf(import->wrong, sizeof import->wrong, "%s", error.text);
@@ -44,28 +45,29 @@ typedef int find_fn(const struct det_machine *machine, const char *name);
 
 /* The id of a name of the machine; a name that it does not have makes the object wrong. */
 static uint16_t find_name(
-    const struct incoming *incoming, struct members *members, const char *key, find_fn *find)
+    const struct incoming *incoming, struct det_json_object *members, const char *key,
+    find_fn *find)
 {
-    int found = find(incoming->machine, members_text(members, key));
+    int found = find(incoming->machine, det_json_object_text(members, key));
 
     if (found < 0)
-        members_fail(members, key);
+        det_json_object_fail(members, key);
     return found < 0 ? 0 : (uint16_t)found;
 }
 
 static void read_value(
-    struct members *members, const char *key, const struct det_record *record, void *value)
+    struct det_json_object *members, const char *key, const struct det_record *record, void *value)
 {
-    const struct member *member = members_find(members, key);
+    const struct det_json_member *member = det_json_object_find(members, key);
 
     if (!member ||
         det_record_from_json(record, member->raw.data, member->raw.size, 0, value, NULL) < 0)
-        members_fail(members, key);
+        det_json_object_fail(members, key);
 }
 
 /* An event struct of a kind with the payload of the object; NULL: no memory. */
 static void *read_event_value(
-    const struct incoming *incoming, struct det_arena *arena, struct members *members,
+    const struct incoming *incoming, struct det_arena *arena, struct det_json_object *members,
     unsigned kind)
 {
     const struct det_machine *machine = incoming->machine;
@@ -83,9 +85,10 @@ static void *read_event_value(
 }
 
 /* That of the object; NULL: it has none. */
-static const struct det_trace_context *read_trace(struct det_arena *arena, struct members *members)
+static const struct det_trace_context *read_trace(
+    struct det_arena *arena, struct det_json_object *members)
 {
-    const char *text = members_text_or_null(members, "trace");
+    const char *text = det_json_object_text_or_null(members, "trace");
     struct det_trace_context *trace;
 
     if (!text)
@@ -93,11 +96,11 @@ static const struct det_trace_context *read_trace(struct det_arena *arena, struc
     trace = det_arena_alloc(arena, sizeof *trace);
     members->has_failed |= !trace;
     if (trace && det_trace_parse(text, strlen(text), trace) < 0)
-        members_fail(members, "trace");
+        det_json_object_fail(members, "trace");
     return trace;
 }
 
-static void *read_data(struct incoming *incoming, struct members *members)
+static void *read_data(struct incoming *incoming, struct det_json_object *members)
 {
     const struct det_record *record = det_machine_data(incoming->machine);
     void *data = det_arena_alloc(&incoming->arena, record->size);
@@ -125,28 +128,28 @@ static int read_history(void *context, struct det_view element)
     return 0;
 }
 
-static uint16_t find_timer(const struct incoming *incoming, struct members *members)
+static uint16_t find_timer(const struct incoming *incoming, struct det_json_object *members)
 {
-    const char *name = members_text(members, "timer");
+    const char *name = det_json_object_text(members, "timer");
     uint16_t found = DET_STATE_TIMER;
 
     if (det_row_timer_find(incoming->machine, name, &found) < 0)
-        members_fail(members, "timer");
+        det_json_object_fail(members, "timer");
     return found;
 }
 
 /* Of a timer that has failed. */
-static void read_attempts(struct members *members, struct det_store_timer *timer)
+static void read_attempts(struct det_json_object *members, struct det_store_timer *timer)
 {
-    if (!members_find(members, "attempts"))
+    if (!det_json_object_find(members, "attempts"))
         return;
-    timer->attempts = (uint32_t)members_number(members, "attempts");
-    timer->last_error = (int)members_signed(members, "last_error");
-    timer->reason = members_text_or_null(members, "reason");
-    timer->next = members_time(members, "next");
-    timer->is_dead = members_bool(members, "dead");
+    timer->attempts = (uint32_t)det_json_object_number(members, "attempts");
+    timer->last_error = (int)det_json_object_signed(members, "last_error");
+    timer->reason = det_json_object_text_or_null(members, "reason");
+    timer->next = det_json_object_time(members, "next");
+    timer->is_dead = det_json_object_bool(members, "dead");
     if (timer->reason && strlen(timer->reason) > DET_REASON_MAX)
-        members_fail(members, "reason");
+        det_json_object_fail(members, "reason");
 }
 
 static int read_timer(void *context, struct det_view element)
@@ -154,7 +157,7 @@ static int read_timer(void *context, struct det_view element)
     const struct reading *reading = context;
     struct incoming *incoming = reading->incoming;
     struct det_store_timer_change *change = &incoming->timers[incoming->timer_count];
-    struct members members;
+    struct det_json_object members;
     int r = open_members(reading->import, &incoming->arena, element, &members);
 
     if (r < 0)
@@ -163,10 +166,10 @@ static int read_timer(void *context, struct det_view element)
         .kind = DET_STORE_SET,
         .timer = { .timer = find_timer(incoming, &members),
                    .event = find_name(incoming, &members, "event", det_machine_find_event),
-                   .visit = members_number(&members, "visit"),
-                   .due = members_time(&members, "due") },
+                   .visit = det_json_object_number(&members, "visit"),
+                   .due = det_json_object_time(&members, "due") },
     };
-    if (members_find(&members, "payload"))
+    if (det_json_object_find(&members, "payload"))
         change->timer.value =
             read_event_value(incoming, &incoming->arena, &members, change->timer.event);
     read_attempts(&members, &change->timer);
@@ -174,9 +177,9 @@ static int read_timer(void *context, struct det_view element)
     return verdict(reading->import, &members);
 }
 
-void import_head(struct import *import, struct members *members)
+void import_head(struct import *import, struct det_json_object *members)
 {
-    const char *identity = members_text_or_null(members, "identity");
+    const char *identity = det_json_object_text_or_null(members, "identity");
 
     snprintf(import->origin, sizeof import->origin, "%s", identity ? identity : "");
 }
@@ -184,16 +187,16 @@ void import_head(struct import *import, struct members *members)
 /* An attempt may have reached the other side under the key that the effect has had. It keeps it,
  * with the store that it names: the one in the row, or the one that was exported. */
 static void read_origin(
-    const struct import *import, struct members *members, struct det_store_effect *row)
+    const struct import *import, struct det_json_object *members, struct det_store_effect *row)
 {
-    const char *origin = members_text_or_null(members, "origin");
+    const char *origin = det_json_object_text_or_null(members, "origin");
 
     if (!(row->index & DET_KEY_HAS_STORE))
         return;
     if (!origin)
         origin = import->origin;
     if (strspn(origin, "0123456789abcdef") != DET_KEY_STORE || origin[DET_KEY_STORE])
-        members_fail(members, "origin");
+        det_json_object_fail(members, "origin");
     det_row_origin(row, origin);
     /* It comes back. */
     if (strncmp(row->origin, import->store->store->identity, DET_KEY_STORE) == 0)
@@ -205,7 +208,7 @@ static int read_effect(void *context, struct det_view element)
     const struct reading *reading = context;
     struct incoming *incoming = reading->incoming;
     struct det_store_effect_change *change = &incoming->effects[incoming->effect_count];
-    struct members members;
+    struct det_json_object members;
     unsigned event;
     int r = open_members(reading->import, &incoming->arena, element, &members);
 
@@ -215,19 +218,19 @@ static int read_effect(void *context, struct det_view element)
     *change = (struct det_store_effect_change){
         .kind = DET_STORE_SET,
         .effect = {
-            .sequence = members_number(&members, "sequence"),
-            .index = (uint16_t)members_number(&members, "index"),
+            .sequence = det_json_object_number(&members, "sequence"),
+            .index = (uint16_t)det_json_object_number(&members, "index"),
             .effect = find_name(incoming, &members, "effect", det_machine_find_effect),
             .from = find_name(incoming, &members, "from", det_machine_find_state),
             .to = find_name(incoming, &members, "to", det_machine_find_state),
-            .visit = members_number(&members, "visit"),
-            .asked = members_number(&members, "asked"),
-            .at = members_time(&members, "at"),
-            .attempts = (uint32_t)members_number(&members, "attempts"),
-            .last_error = (int)members_signed(&members, "last_error"),
-            .reason = members_text_or_null(&members, "reason"),
-            .next = members_time(&members, "next"),
-            .is_dead = members_bool(&members, "dead"),
+            .visit = det_json_object_number(&members, "visit"),
+            .asked = det_json_object_number(&members, "asked"),
+            .at = det_json_object_time(&members, "at"),
+            .attempts = (uint32_t)det_json_object_number(&members, "attempts"),
+            .last_error = (int)det_json_object_signed(&members, "last_error"),
+            .reason = det_json_object_text_or_null(&members, "reason"),
+            .next = det_json_object_time(&members, "next"),
+            .is_dead = det_json_object_bool(&members, "dead"),
             .data = read_data(incoming, &members),
             .event = read_event_value(incoming, &incoming->arena, &members, event),
             .trace = read_trace(&incoming->arena, &members),
@@ -236,7 +239,7 @@ static int read_effect(void *context, struct det_view element)
     incoming->effect_count++;
     read_origin(reading->import, &members, &change->effect);
     if (change->effect.reason && strlen(change->effect.reason) > DET_REASON_MAX)
-        members_fail(&members, "reason");
+        det_json_object_fail(&members, "reason");
     return verdict(reading->import, &members);
 }
 
@@ -245,7 +248,7 @@ static int read_deferred(void *context, struct det_view element)
     const struct reading *reading = context;
     struct incoming *incoming = reading->incoming;
     struct det_store_deferred_change *change = &incoming->deferred[incoming->deferred_count];
-    struct members members;
+    struct det_json_object members;
     unsigned event;
     int r = open_members(reading->import, &incoming->arena, element, &members);
 
@@ -254,7 +257,7 @@ static int read_deferred(void *context, struct det_view element)
     event = find_name(incoming, &members, "event", det_machine_find_event);
     *change = (struct det_store_deferred_change){
         .kind = DET_STORE_SET,
-        .deferred = { .sequence = members_number(&members, "sequence"),
+        .deferred = { .sequence = det_json_object_number(&members, "sequence"),
                       .event = read_event_value(incoming, &incoming->arena, &members, event) },
     };
     incoming->deferred_count++;
@@ -272,22 +275,24 @@ static int count_element(void *context, struct det_view element)
 struct array {
     const char *key;
     size_t size;
-    member_fn *read;
+    det_json_element_fn *read;
 };
 
 static int read_array(
-    struct reading *reading, struct members *members, const struct array *array, void **target)
+    struct reading *reading, struct det_json_object *members, const struct array *array,
+    void **target)
 {
     size_t count = 0;
-    int r = members_each(members, array->key, count_element, &count);
+    int r = det_json_object_each(members, array->key, count_element, &count);
 
     if (r < 0 || count == 0)
         return r;
     *target = det_arena_array(&reading->incoming->arena, count, array->size);
-    return *target ? members_each(members, array->key, array->read, reading) : DET_ERR_NO_MEMORY;
+    return *target ? det_json_object_each(members, array->key, array->read, reading)
+                   : DET_ERR_NO_MEMORY;
 }
 
-static int read_arrays(struct reading *reading, struct members *members)
+static int read_arrays(struct reading *reading, struct det_json_object *members)
 {
     struct incoming *incoming = reading->incoming;
     static const struct array history = { "history", 1, read_history },
@@ -311,30 +316,30 @@ static int read_arrays(struct reading *reading, struct members *members)
     return r;
 }
 
-static void read_head(struct incoming *incoming, struct members *members)
+static void read_head(struct incoming *incoming, struct det_json_object *members)
 {
-    incoming->id = members_text(members, "id");
-    incoming->reason = members_text_or_null(members, "reason");
+    incoming->id = det_json_object_text(members, "id");
+    incoming->reason = det_json_object_text_or_null(members, "reason");
     incoming->head = (struct det_store_head){
-        .sequence = members_number(members, "sequence"),
-        .visit = members_number(members, "visit"),
-        .transition_count = members_number(members, "transitions"),
-        .started_at = members_time(members, "started_at"),
-        .last_transition_at = members_time(members, "moved_at"),
+        .sequence = det_json_object_number(members, "sequence"),
+        .visit = det_json_object_number(members, "visit"),
+        .transition_count = det_json_object_number(members, "transitions"),
+        .started_at = det_json_object_time(members, "started_at"),
+        .last_transition_at = det_json_object_time(members, "moved_at"),
         .state = find_name(incoming, members, "state", det_machine_find_state),
-        .is_stopped = members_bool(members, "stopped"),
+        .is_stopped = det_json_object_bool(members, "stopped"),
     };
-    incoming->first = members_number(members, "first");
-    incoming->moves = members_number(members, "moves");
+    incoming->first = det_json_object_number(members, "first");
+    incoming->moves = det_json_object_number(members, "moves");
     incoming->data = read_data(incoming, members);
 }
 
 /* Without one it is from a store that did not keep it. */
-static int read_start(struct reading *reading, struct members *members)
+static int read_start(struct reading *reading, struct det_json_object *members)
 {
     struct incoming *incoming = reading->incoming;
-    const struct member *found = members_find(members, "start");
-    struct members inner;
+    const struct det_json_member *found = det_json_object_find(members, "start");
+    struct det_json_object inner;
     int r;
 
     if (!found)
@@ -343,8 +348,8 @@ static int read_start(struct reading *reading, struct members *members)
     if (r < 0)
         return r;
     incoming->start = (struct det_store_start){
-        .at = members_time(&inner, "at"),
-        .version = (uint32_t)members_number(&inner, "version"),
+        .at = det_json_object_time(&inner, "at"),
+        .version = (uint32_t)det_json_object_number(&inner, "version"),
         .state = find_name(incoming, &inner, "state", det_machine_find_state),
         .data = read_data(incoming, &inner),
     };
@@ -369,7 +374,7 @@ static int check(struct import *import, const struct incoming *incoming)
 int import_read_instance(struct import *import, struct incoming *incoming, struct det_view line)
 {
     struct reading reading = { import, incoming };
-    struct members members;
+    struct det_json_object members;
     int r = open_members(import, &incoming->arena, line, &members);
 
     if (r < 0)
@@ -386,19 +391,20 @@ int import_read_instance(struct import *import, struct incoming *incoming, struc
 }
 
 /* "goto" and so on, as the export writes them. */
-static uint16_t find_outcome(struct members *members)
+static uint16_t find_outcome(struct det_json_object *members)
 {
-    int outcome = det_row_outcome_find(members_text(members, "outcome"));
+    int outcome = det_row_outcome_find(det_json_object_text(members, "outcome"));
 
     if (outcome >= 0)
         return (uint16_t)outcome;
-    members_fail(members, "outcome");
+    det_json_object_fail(members, "outcome");
     return 0;
 }
 
 /* What its id is answered with, and what the id was used for, if that is known. */
 static struct det_store_answer read_answer(
-    const struct incoming *incoming, struct members *members, const struct det_store_event *row)
+    const struct incoming *incoming, struct det_json_object *members,
+    const struct det_store_event *row)
 {
     struct det_store_answer answer = { .outcome = row->outcome,
                                        .state = row->to,
@@ -406,12 +412,12 @@ static struct det_store_answer read_answer(
                                        .visit = row->visit,
                                        .event = UINT16_MAX };
 
-    if (!members_find(members, "request"))
+    if (!det_json_object_find(members, "request"))
         return answer;
-    answer.request = members_number(members, "request");
+    answer.request = det_json_object_number(members, "request");
     if (answer.request > INT64_MAX)
-        members_fail(members, "request");
-    if (members_text_or_null(members, "request_event"))
+        det_json_object_fail(members, "request");
+    if (det_json_object_text_or_null(members, "request_event"))
         answer.event = find_name(incoming, members, "request_event", det_machine_find_event);
     return answer;
 }
@@ -421,26 +427,26 @@ int import_read_event(
     struct import_event *ret)
 {
     struct det_arena *arena = &incoming->events_arena;
-    struct members members;
+    struct det_json_object members;
     int r = open_members(import, arena, line, &members);
 
     if (r < 0)
         return r;
     ret->row = (struct det_store_event){
-        .sequence = members_number(&members, "sequence"),
-        .visit = members_number(&members, "visit"),
+        .sequence = det_json_object_number(&members, "sequence"),
+        .visit = det_json_object_number(&members, "visit"),
         .from = find_name(incoming, &members, "from", det_machine_find_state),
         .to = find_name(incoming, &members, "to", det_machine_find_state),
         .event = UINT16_MAX,
         .outcome = find_outcome(&members),
-        .choice = (uint16_t)members_number(&members, "choice"),
-        .is_timeout = members_bool(&members, "timeout"),
-        .at = members_time(&members, "at"),
-        .event_id = members_text_or_null(&members, "event_id"),
-        .cause = members_text_or_null(&members, "cause"),
+        .choice = (uint16_t)det_json_object_number(&members, "choice"),
+        .is_timeout = det_json_object_bool(&members, "timeout"),
+        .at = det_json_object_time(&members, "at"),
+        .event_id = det_json_object_text_or_null(&members, "event_id"),
+        .cause = det_json_object_text_or_null(&members, "cause"),
         .trace = read_trace(arena, &members),
     };
-    if (members_text_or_null(&members, "event")) {
+    if (det_json_object_text_or_null(&members, "event")) {
         ret->row.event = find_name(incoming, &members, "event", det_machine_find_event);
         ret->row.value = read_event_value(incoming, arena, &members, ret->row.event);
     }

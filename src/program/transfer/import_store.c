@@ -43,11 +43,11 @@ struct importing {
 };
 
 /* KIND_COUNT: there is no such kind. */
-static enum kind kind_of(struct members *members)
+static enum kind kind_of(struct det_json_object *members)
 {
     static const char *const names[KIND_COUNT] = { "store", "definition", "instance", "event",
                                                    "job",   "schedule",   "document", "end" };
-    const char *name = members_text(members, "kind");
+    const char *name = det_json_object_text(members, "kind");
     unsigned kind = 0;
 
     while (kind < KIND_COUNT && strcmp(names[kind], name) != 0)
@@ -97,15 +97,15 @@ static void rewind_file(struct importing *importing)
 /* The first reading. */
 
 /* Exports of programs without jobs do not have all. */
-static uint64_t number_or_0(struct members *members, const char *key)
+static uint64_t number_or_0(struct det_json_object *members, const char *key)
 {
-    return members_find(members, key) ? members_number(members, key) : 0;
+    return det_json_object_find(members, key) ? det_json_object_number(members, key) : 0;
 }
 
-static int judge_head(struct importing *importing, struct members *members)
+static int judge_head(struct importing *importing, struct det_json_object *members)
 {
-    uint64_t format = members_number(members, "format");
-    const char *program = members_text(members, "program");
+    uint64_t format = det_json_object_number(members, "format");
+    const char *program = det_json_object_text(members, "program");
     char text[256];
 
     if (format == 0)
@@ -120,13 +120,13 @@ static int judge_head(struct importing *importing, struct members *members)
     return complain_of_line(importing, text);
 }
 
-static int judge_end(struct importing *importing, struct members *members)
+static int judge_end(struct importing *importing, struct det_json_object *members)
 {
     const uint64_t *counts = importing->counts;
 
     importing->damaged = number_or_0(members, "damaged");
-    if (members_number(members, "instances") != counts[KIND_INSTANCE] ||
-        members_number(members, "events") != counts[KIND_EVENT] ||
+    if (det_json_object_number(members, "instances") != counts[KIND_INSTANCE] ||
+        det_json_object_number(members, "events") != counts[KIND_EVENT] ||
         number_or_0(members, "jobs") != counts[KIND_JOB] ||
         number_or_0(members, "schedules") != counts[KIND_SCHEDULE] ||
         number_or_0(members, "documents") != counts[KIND_DOCUMENT])
@@ -134,7 +134,7 @@ static int judge_end(struct importing *importing, struct members *members)
     return CLI_OK;
 }
 
-static int judge_members(struct importing *importing, struct members *members)
+static int judge_members(struct importing *importing, struct det_json_object *members)
 {
     enum kind kind = kind_of(members);
 
@@ -163,11 +163,11 @@ static void forget_line(struct importing *importing)
 static int judge_line(struct importing *importing)
 {
     struct det_error error = { 0 };
-    struct members members;
+    struct det_json_object members;
     bool is_sealed = seal_check(&importing->seal, importing->text.data, importing->text.size);
     int code, r;
 
-    r = members_read(&members, &importing->arena, importing->text, &error);
+    r = det_json_object_read(&members, &importing->arena, importing->text, &error);
     if (r == DET_ERR_NO_MEMORY)
         return cli_no_memory(importing->store->cli);
     if (r < 0 && !importing->counts[KIND_STORE])
@@ -205,9 +205,10 @@ static int judge(struct importing *importing)
 
 /* The second reading. */
 
-static int take_definition(struct importing *importing, struct members *members)
+static int take_definition(struct importing *importing, struct det_json_object *members)
 {
-    const char *name = members_text(members, "machine"), *text = members_text(members, "spec");
+    const char *name = det_json_object_text(members, "machine"),
+               *text = det_json_object_text(members, "spec");
 
     if (members->has_failed)
         return cli_no_memory(importing->store->cli);
@@ -244,8 +245,8 @@ static int complain_of_instance(struct importing *importing, int r)
 
 /* What they work on is there before them. */
 static int take_alone(
-    struct importing *importing, struct members *members,
-    int (*take)(struct import *import, struct members *members), bool is_kept)
+    struct importing *importing, struct det_json_object *members,
+    int (*take)(struct import *import, struct det_json_object *members), bool is_kept)
 {
     struct import *import = &importing->import;
     int r = 0;
@@ -263,7 +264,7 @@ static int take_alone(
     return r < 0 ? complain_of_instance(importing, r) : CLI_OK;
 }
 
-static int take_line(struct importing *importing, struct members *members)
+static int take_line(struct importing *importing, struct det_json_object *members)
 {
     const struct det_store_ops *ops = importing->store->ops;
     enum kind kind = kind_of(members);
@@ -305,12 +306,12 @@ static int take(struct importing *importing)
 
     rewind_file(importing);
     while (code == CLI_OK && (r = next_line(importing)) > 0) {
-        struct members members;
+        struct det_json_object members;
 
         cli_progress(cli, "importing", importing->number, importing->total);
         if (cli_is_stopped(cli))
             return CLI_INTERRUPTED;
-        r = members_read(&members, &importing->arena, importing->text, NULL);
+        r = det_json_object_read(&members, &importing->arena, importing->text, NULL);
         code = r < 0 ? cli_no_memory(cli) : take_line(importing, &members);
         forget_line(importing);
     }

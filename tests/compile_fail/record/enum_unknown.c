@@ -20,3 +20,5 @@ RECORD(thing)
 #endif
 END
 #endif
+
+

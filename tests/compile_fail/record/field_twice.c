@@ -18,3 +18,5 @@ RECORD(thing)
 #endif
 END
 #endif
+
+

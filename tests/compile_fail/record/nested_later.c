@@ -18,3 +18,5 @@ RECORD(thing)
     FIELD(first, nested(line))
 END
 #endif
+
+

@@ -15,3 +15,5 @@ RECORD(thing)
 #endif
 END
 #endif
+
+

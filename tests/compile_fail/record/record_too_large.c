@@ -17,3 +17,5 @@ RECORD(thing)
 #endif
 END
 #endif
+
+

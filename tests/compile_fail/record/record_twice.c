@@ -20,3 +20,5 @@ RECORD(other)
     FIELD(size, u8)
 END
 #endif
+
+

@@ -17,3 +17,5 @@ RECORD(thing, 2)
 #endif
 END
 #endif
+
+

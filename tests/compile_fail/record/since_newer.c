@@ -18,3 +18,5 @@ RECORD(thing, 2)
 #endif
 END
 #endif
+
+

@@ -18,3 +18,5 @@ ENUM(color)
 #endif
 END
 #endif
+
+

@@ -17,3 +17,5 @@ RECORD(thing, 1)
     FIELD(name, u8)
 END
 #endif
+
+

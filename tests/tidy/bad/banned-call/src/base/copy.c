@@ -6,3 +6,5 @@ static void copy(char *to, const char *from)
 {
     strcpy(to, from);
 }
+
+

@@ -3,3 +3,5 @@
 
 /* A snippet for tidy.py. */
 DET_API int det_thing(void);
+
+

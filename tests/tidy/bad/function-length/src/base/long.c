@@ -74,3 +74,5 @@ static int long_one(int x)
     x++;
     return x;
 }
+
+

@@ -6,3 +6,5 @@ static int first(int file)
 {
     return fsync(file);
 }
+
+

@@ -6,3 +6,5 @@ static int second(const char *a, const char *b)
 {
     return rename(a, b);
 }
+
+

@@ -7,3 +7,5 @@ static void tell(unsigned count, unsigned all)
     say("%u tasks wait; look at them", count);
     say("%u of %u are healthy", count, all);
 }
+
+

@@ -12,3 +12,5 @@ int shortcut(const struct det_machine *machine, void *context)
         return 0;
     return machine->effects[transition->more->effects[0]].run(0, context, 0, 0);
 }
+
+

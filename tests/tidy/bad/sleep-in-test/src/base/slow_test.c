@@ -6,3 +6,5 @@ static void waits(void **state)
 {
     usleep(1000);
 }
+
+

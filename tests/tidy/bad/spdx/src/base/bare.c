@@ -1,2 +1,4 @@
 /* No head at all. */
 int bare;
+
+

@@ -3,3 +3,5 @@
 
 /* A snippet for tidy.py. */
 int	tab;
+
+
