@@ -8,7 +8,7 @@
 
 static const char *number(size_t i)
 {
-    static char id[16];
+    static char id[24];
 
     snprintf(id, sizeof id, "j%zu", i);
     return id;
