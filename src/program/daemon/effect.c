@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "http/client.h"
 #include "inspect/instance.h"
 #include "os/os.h"
 #include "json/writer.h"
@@ -40,7 +41,7 @@ int effects_open(
     if (!effects->bindings)
         return DET_ERR_NO_MEMORY;
     effects->capacity = count + 1;
-    r = has_http ? effect_http_open() : 0;
+    r = has_http ? http_client_load() : 0;
     effects->has_http = has_http && r == 0;
     if (r < 0)
         effects_close(effects);
@@ -52,7 +53,7 @@ void effects_close(struct effects *effects)
     if (effects->bindings)
         DET_DELETE_ARRAY(effects->allocator, effects->bindings, effects->capacity);
     if (effects->has_http)
-        effect_http_close();
+        http_client_unload();
     modules_close(&effects->modules);
     *effects = (struct effects){ .allocator = effects->allocator };
 }

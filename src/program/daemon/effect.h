@@ -111,8 +111,6 @@ void effect_http(
     struct effects *effects, const struct effect_binding *binding,
     const struct det_effect_call *call, const struct det_buffer *input,
     struct effect_outcome *outcome);
-DET_MUST_CHECK int effect_http_open(void);
-void effect_http_close(void);
 
 /* effect_answer.c: what the runtime is told. DET_DONE, DET_PRODUCED with the event, or an error
  * with the reason in outcome->why. */

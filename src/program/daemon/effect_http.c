@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* effect_http.c - an effect that is an HTTP call, by libcurl, on a thread that may block.
+/* effect_http.c - an effect that is an HTTP call, on a thread that may block.
  *
- * Redirects are not followed, only http and https are spoken, and certificates are checked. The
- * reason of a failure names hosts, but no headers and nothing of the request; it has the first
+ * The reason of a failure names hosts, but no headers and nothing of the request; it has the first
  * BODY_SHOWN bytes of an answer whose status is 400 or higher. */
-#include <curl/curl.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "daemon/effect.h"
 #include "daemon/http_header.h"
-#include "kinds/curl_shortage.h"
 #include "observe/episode.h"
 
 #define BODY_SHOWN ((size_t)160)
@@ -23,43 +20,13 @@ struct exchange {
     det_time deadline;
     struct effect_outcome *outcome;
     struct http_lines lines;
-    bool is_too_long, is_over;
 };
 
-int effect_http_open(void)
+static bool is_over(void *user)
 {
-    return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? 0 : DET_ERR_IO;
-}
+    const struct exchange *exchange = user;
 
-void effect_http_close(void)
-{
-    curl_global_cleanup();
-}
-
-static size_t take_body(char *data, size_t size, size_t count, void *user)
-{
-    struct exchange *exchange = user;
-    struct det_buffer *body = &exchange->outcome->body;
-
-    exchange->is_too_long = body->size + size * count > EFFECT_BODY_MAX;
-    if (exchange->is_too_long)
-        return 0;
-    det_buffer_append(body, data, size * count);
-    return det_buffer_status(body) < 0 ? 0 : size * count;
-}
-
-/* Called about once a second when nothing happens, and often when something does. */
-static int look_around(
-    void *user, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up)
-{
-    struct exchange *exchange = user;
-
-    (void)down_total;
-    (void)down;
-    (void)up_total;
-    (void)up;
-    exchange->is_over = effect_is_over(exchange->effects, exchange->deadline);
-    return exchange->is_over ? 1 : 0;
+    return effect_is_over(exchange->effects, exchange->deadline);
 }
 
 static bool add_line(struct exchange *exchange, const char *name, const char *value)
@@ -102,28 +69,6 @@ static bool add_headers(
     return is_good;
 }
 
-static void set_up(
-    CURL *curl, struct exchange *exchange, const struct effect_binding *binding,
-    const struct det_buffer *input)
-{
-    const struct config_effect *config = binding->config;
-    long timeout = (long)((config->timeout + DET_MILLISECOND - 1) / DET_MILLISECOND);
-
-    curl_easy_setopt(curl, CURLOPT_URL, config->url);
-    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, config->method);
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, det_buffer_text(input));
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)input->size);
-    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, exchange->lines.list);
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, timeout);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, exchange);
-    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_around);
-    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, exchange);
-}
-
 /* The size of the control character or blank at the beginning of this UTF-8, 0 if there is none.
  * Those of C1, U+0080 to U+009F, have two bytes; a terminal obeys them as it does an escape. */
 static size_t blank_size(const char *text, size_t size)
@@ -162,32 +107,50 @@ static void add_body(struct effect_outcome *outcome)
 }
 
 static void judge(
-    CURL *curl, CURLcode code, struct exchange *exchange, const struct effect_binding *binding)
+    const struct exchange *exchange, int code, const struct http_result *result,
+    const struct effect_binding *binding)
 {
     struct effect_outcome *outcome = exchange->outcome;
-    long status = 0;
 
-    if (exchange->is_over || code == CURLE_OPERATION_TIMEDOUT) {
+    if (code == DET_ERR_CANCELLED || code == DET_ERR_TIMEOUT) {
         effect_time_out(exchange->effects, binding, exchange->deadline, outcome);
-    } else if (exchange->is_too_long) {
-        outcome->error = DET_ERR_LIMIT;
-        snprintf(outcome->why, sizeof outcome->why, "the answer has more than 1 MiB");
-    } else if (curl_shortage(curl, code)) {
+    } else if (result->is_shortage) {
         outcome->is_shortage = true;
-        snprintf(outcome->why, sizeof outcome->why, CURL_SHORTAGE_TEXT);
-    } else if (code != CURLE_OK) {
-        outcome->error = code == CURLE_OUT_OF_MEMORY ? DET_ERR_NO_MEMORY : DET_ERR_IO;
-        snprintf(outcome->why, sizeof outcome->why, "%s", curl_easy_strerror(code));
+        snprintf(outcome->why, sizeof outcome->why, HTTP_CLIENT_SHORTAGE_TEXT);
+    } else if (code < 0) {
+        outcome->error = code;
+        snprintf(
+            outcome->why, sizeof outcome->why, "%s",
+            code == DET_ERR_LIMIT ? "the answer has more than 1 MiB" : result->reason);
     } else {
-        curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-        outcome->code = (int)status;
-        outcome->is_success = status >= 200 && status <= 299;
-        outcome->retry_after = http_retry_after(curl, status);
+        outcome->code = (int)result->status;
+        outcome->is_success = result->status >= 200 && result->status <= 299;
+        outcome->retry_after = result->retry_after;
         outcome->error = DET_ERR_ACTION_FAILED;
-        snprintf(outcome->why, sizeof outcome->why, "status %ld", status);
-        if (status >= 400 && outcome->body.size > 0)
+        snprintf(outcome->why, sizeof outcome->why, "status %u", result->status);
+        if (result->status >= 400 && outcome->body.size > 0)
             add_body(outcome);
     }
+}
+
+static void exchange_once(
+    struct exchange *exchange, struct http_client *client, const struct effect_binding *binding,
+    const struct det_buffer *input)
+{
+    const struct http_call call = {
+        .method = binding->config->method,
+        .url = binding->config->url,
+        .lines = &exchange->lines,
+        .send = det_buffer_text(input),
+        .send_size = input->size,
+        .timeout = binding->config->timeout,
+        .body = &exchange->outcome->body,
+        .body_max = EFFECT_BODY_MAX,
+    };
+    struct http_result result;
+    int r = http_client_call(client, &call, &result);
+
+    judge(exchange, r, &result, binding);
 }
 
 void effect_http(
@@ -198,16 +161,19 @@ void effect_http(
     struct exchange exchange = { .effects = effects,
                                  .deadline = effect_deadline(effects, binding),
                                  .outcome = outcome };
-    CURL *curl = curl_easy_init();
+    struct http_client_options options = { .allocator = effects->allocator,
+                                           .world = effects->world,
+                                           .is_cancelled = is_over,
+                                           .user = &exchange };
+    struct http_client *client = NULL;
 
     outcome->error = DET_ERR_IO;
-    if (curl && add_headers(&exchange, binding, call)) {
-        set_up(curl, &exchange, binding, input);
-        judge(curl, curl_easy_perform(curl), &exchange, binding);
+    if (http_client_open(&options, &client) == 0 && add_headers(&exchange, binding, call)) {
+        exchange_once(&exchange, client, binding, input);
     } else if (!outcome->why[0]) {
         outcome->is_shortage = true;
         snprintf(outcome->why, sizeof outcome->why, "there is no memory left");
     }
     http_lines_deinit(&exchange.lines);
-    curl_easy_cleanup(curl);
+    http_client_close(client);
 }

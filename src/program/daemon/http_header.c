@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* http_header.c - lines of a request's head; the memory of secret ones is wiped. */
+/* http_header.c - reads the secret ones, and wipes what it has read. */
 #include "daemon/http_header.h"
 
 #include <stdio.h>
@@ -12,31 +12,12 @@
 #include "os/os.h"
 
 #define SECRET_MAX 65536
-/* What a server may ask for, at most. */
-#define RETRY_AFTER_MAX DET_HOUR
-/* The statuses that ask for it. */
-#define TOO_MANY    429
-#define UNAVAILABLE 503
 
 static void wipe(char *text)
 {
     if (text)
         explicit_bzero(text, strlen(text));
     free(text);
-}
-
-bool http_lines_add(struct http_lines *lines, const char *name, const char *value)
-{
-    struct curl_slist *longer;
-    char *line = NULL;
-
-    if (asprintf(&line, "%s: %s", name, value) < 0)
-        return false;
-    longer = curl_slist_append(lines->list, line);
-    wipe(line);
-    if (longer)
-        lines->list = longer;
-    return longer != NULL;
 }
 
 /* The value of a secret: a line without its end. NULL with the reason. */
@@ -78,22 +59,4 @@ bool http_lines_add_header(
     is_added = secret && http_lines_add(lines, header->name, secret);
     wipe(secret);
     return is_added;
-}
-
-void http_lines_deinit(struct http_lines *lines)
-{
-    for (struct curl_slist *line = lines->list; line; line = line->next)
-        explicit_bzero(line->data, strlen(line->data));
-    curl_slist_free_all(lines->list);
-    lines->list = NULL;
-}
-
-det_time http_retry_after(CURL *curl, long status)
-{
-    curl_off_t seconds = 0;
-
-    if ((status != TOO_MANY && status != UNAVAILABLE) ||
-        curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &seconds) != CURLE_OK || seconds <= 0)
-        return 0;
-    return seconds < RETRY_AFTER_MAX / DET_SECOND ? seconds * DET_SECOND : RETRY_AFTER_MAX;
 }

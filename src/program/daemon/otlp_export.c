@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* otlp_export.c - the thread that sends spans, by libcurl.
- *
- * Redirects are not followed, only http and https are spoken, and certificates are checked, as for
- * effects. */
+/* otlp_export.c - the thread that sends spans. */
 #include "daemon/otlp_export.h"
 
-#include <curl/curl.h>
 #include <jansson.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -38,7 +34,7 @@ struct otlp {
     struct det_thread *thread;
     struct det_span *spans;
     struct det_buffer body, answer;
-    CURL *curl; /* one, so that the connection stays */
+    struct http_client *client;
     bool is_away;
     struct det_series *exported, *refused, *unreachable; /* NULL: nobody counts */
 };
@@ -66,26 +62,20 @@ static void tell(const struct otlp *otlp, const char *text)
 }
 
 /* What is longer than an answer may be is not looked at. */
-static size_t take_answer(char *data, size_t size, size_t number, void *user)
+static int take_answer(void *user, const char *data, size_t size)
 {
     struct otlp *otlp = user;
 
-    if (otlp->answer.size + size * number <= ANSWER_MAX)
-        det_buffer_append(&otlp->answer, data, size * number);
-    return size * number;
+    if (otlp->answer.size + size <= ANSWER_MAX)
+        det_buffer_append(&otlp->answer, data, size);
+    return 0;
 }
 
-/* Called about once a second when nothing happens. */
-static int look_around(
-    void *user, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up)
+static bool is_over(void *user)
 {
     struct otlp *otlp = user;
 
-    (void)down_total;
-    (void)down;
-    (void)up_total;
-    (void)up;
-    return now(otlp) >= atomic_load(&otlp->stop_at) ? 1 : 0;
+    return now(otlp) >= atomic_load(&otlp->stop_at);
 }
 
 static bool add_lines(struct otlp *otlp, struct http_lines *lines, char why[WHY_TEXT])
@@ -102,47 +92,28 @@ static bool add_lines(struct otlp *otlp, struct http_lines *lines, char why[WHY_
 }
 
 /* A request ends before its timeout where it has to be over sooner. */
-static long timeout_ms(struct otlp *otlp)
+static det_time timeout_of(struct otlp *otlp)
 {
     det_time stop_at = atomic_load(&otlp->stop_at), left = otlp->options.timeout;
 
     if (stop_at != DET_NEVER && stop_at - now(otlp) < left)
         left = stop_at - now(otlp);
-    return left > DET_MILLISECOND ? (long)(left / DET_MILLISECOND) : 1;
+    return left;
 }
 
-static void set_up(struct otlp *otlp, const struct http_lines *lines)
+static enum verdict judge(
+    int code, const struct http_result *result, det_time *wait, char why[WHY_TEXT])
 {
-    CURL *curl = otlp->curl;
+    unsigned status = result->status;
 
-    curl_easy_reset(curl);
-    curl_easy_setopt(curl, CURLOPT_URL, otlp->options.endpoint);
-    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, det_buffer_text(&otlp->body));
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)otlp->body.size);
-    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, lines->list);
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, timeout_ms(otlp));
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_answer);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, otlp);
-    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_around);
-    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, otlp);
-}
-
-static enum verdict judge(struct otlp *otlp, CURLcode code, det_time *wait, char why[WHY_TEXT])
-{
-    long status = 0;
-
-    if (code != CURLE_OK) {
-        snprintf(why, WHY_TEXT, "%s", curl_easy_strerror(code));
+    if (code < 0) {
+        snprintf(why, WHY_TEXT, "%s", result->reason);
         return LATER;
     }
-    curl_easy_getinfo(otlp->curl, CURLINFO_RESPONSE_CODE, &status);
     if (status >= 200 && status <= 299)
         return TAKEN;
-    snprintf(why, WHY_TEXT, "it answers with status %ld", status);
-    *wait = http_retry_after(otlp->curl, status);
+    snprintf(why, WHY_TEXT, "it answers with status %u", status);
+    *wait = result->retry_after;
     return status == 429 || (status >= 502 && status <= 504) ? LATER : REFUSED;
 }
 
@@ -156,8 +127,19 @@ static enum verdict post(struct otlp *otlp, det_time *wait, char why[WHY_TEXT])
     snprintf(why, WHY_TEXT, "there is no memory left");
     det_buffer_clear(&otlp->answer);
     if (add_lines(otlp, &lines, why)) {
-        set_up(otlp, &lines);
-        verdict = judge(otlp, curl_easy_perform(otlp->curl), wait, why);
+        const struct http_call call = {
+            .url = otlp->options.endpoint,
+            .lines = &lines,
+            .send = det_buffer_text(&otlp->body),
+            .send_size = otlp->body.size,
+            .timeout = timeout_of(otlp),
+            .on_body = take_answer,
+            .user = otlp,
+        };
+        struct http_result result;
+        int r = http_client_call(otlp->client, &call, &result);
+
+        verdict = judge(r, &result, wait, why);
     }
     http_lines_deinit(&lines);
     return verdict;
@@ -332,10 +314,7 @@ static struct det_series *dropped(const struct otlp_options *options, const char
 
 static void free_all(struct otlp *otlp)
 {
-    if (otlp->curl) {
-        curl_easy_cleanup(otlp->curl);
-        curl_global_cleanup();
-    }
+    http_client_close(otlp->client);
     if (otlp->spans)
         DET_DELETE_ARRAY(otlp->options.allocator, otlp->spans, otlp->options.batch_max);
     det_buffer_deinit(&otlp->body);
@@ -345,17 +324,6 @@ static void free_all(struct otlp *otlp)
     DET_DELETE(otlp->options.allocator, otlp);
 }
 
-static int open_curl(struct otlp *otlp)
-{
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        return DET_ERR_IO;
-    otlp->curl = curl_easy_init();
-    if (otlp->curl)
-        return 0;
-    curl_global_cleanup();
-    return DET_ERR_NO_MEMORY;
-}
-
 static int open_all(struct otlp *otlp)
 {
     int r = det_mutex_open(otlp->world, &otlp->mutex);
@@ -363,7 +331,12 @@ static int open_all(struct otlp *otlp)
     if (r == 0)
         r = det_condition_open(otlp->world, &otlp->stopping);
     if (r == 0)
-        r = open_curl(otlp);
+        r = http_client_open(
+            &(struct http_client_options){ .allocator = otlp->options.allocator,
+                                           .world = otlp->world,
+                                           .is_cancelled = is_over,
+                                           .user = otlp },
+            &otlp->client);
     if (r < 0)
         return r;
     otlp->spans = DET_NEW_ARRAY(otlp->options.allocator, otlp->options.batch_max, struct det_span);

@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "kinds/curl_shortage.h"
+#include "http/client.h"
 #include "kinds/http_get.h"
 #include "kinds/kinds.h"
 
@@ -210,7 +210,7 @@ static int http_check_collect(
     if (r < 0)
         return det_worker_fail(
             context, r, "not asked: %s",
-            r == DET_ERR_LIMIT ? CURL_SHORTAGE_TEXT : det_error_text(r));
+            r == DET_ERR_LIMIT ? HTTP_CLIENT_SHORTAGE_TEXT : det_error_text(r));
     det_worker_lock(context);
     if (asks) {
         deps->checked_at = now;
@@ -230,7 +230,7 @@ static int http_check_collect(
 static int http_check_open(struct det_worker_context *context, struct http_check_deps *deps)
 {
     (void)deps;
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+    if (http_client_load() < 0)
         return det_worker_fail(context, DET_ERR_IO, "libcurl does not start");
     return 0;
 }
@@ -238,7 +238,7 @@ static int http_check_open(struct det_worker_context *context, struct http_check
 static void http_check_close(struct http_check_deps *deps)
 {
     (void)deps;
-    curl_global_cleanup();
+    http_client_unload();
 }
 
 static int check_lists(struct det_derive *derive, const struct http_check_desired *config)
@@ -264,7 +264,7 @@ static int check_url(struct det_derive *derive, const struct http_check_desired 
     if (!*config->url)
         return derive->refuse(
             derive, "url is missing: say what is asked, such as url: http://localhost:8080/ready");
-    if (!http_get_takes(config->url))
+    if (!http_client_takes(config->url))
         return derive->refuse(
             derive,
             "url is none of http or https without a password: http://HOST[:PORT]/PATH; a secret "

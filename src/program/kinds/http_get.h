@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* http_get.h - one GET over a connection of its own, by libcurl. */
+/* http_get.h - one GET over a connection of its own. */
 #ifndef DET_KINDS_HTTP_GET_H
 #define DET_KINDS_HTTP_GET_H
 
@@ -34,8 +34,6 @@ struct http_get_answer {
     char error[121];
 };
 
-/* Whether it is a URL of http or https, with a host and without a password. */
-bool http_get_takes(const char *url);
 /* What went wrong is in the answer. 0, DET_ERR_CANCELLED; DET_ERR_NO_MEMORY, DET_ERR_LIMIT: our own
  * process is short of memory or descriptors, which says nothing about the server. */
 DET_MUST_CHECK int http_get(const struct http_get_options *options, struct http_get_answer *ret);

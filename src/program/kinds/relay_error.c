@@ -4,8 +4,9 @@
 /* relay_error.c - what a failed call of a relay is, and what is done about it. */
 #include "kinds/relay_error.h"
 
-#include <curl/curl.h>
 #include <string.h>
+
+#include "http/client.h"
 
 #define STEPS 6
 
@@ -116,7 +117,7 @@ static det_time at_most(det_time seconds)
 det_time relay_retry_after(const char *text, det_time wall)
 {
     det_time seconds = 0;
-    time_t date;
+    int64_t date;
 
     if (!text)
         return 0;
@@ -124,7 +125,7 @@ det_time relay_retry_after(const char *text, det_time wall)
     if (!*text)
         return 0;
     if (strspn(text, "0123456789") != strcspn(text, " \t\r\n")) {
-        date = curl_getdate(text, NULL);
+        date = http_client_date(text);
         return date < 0 ? 0 : at_most(date - wall / DET_SECOND);
     }
     for (; *text >= '0' && *text <= '9' && seconds < RELAY_RETRY_AFTER_MAX; text++)

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* relay_http.c - one exchange with a relay, by libcurl.
- *
- * The multi interface does what the easy one would, but lets us look up while nothing happens, so
- * that a cancelled call ends at once and not in a second. */
+/* relay_http.c - one exchange with a relay. */
 #include "kinds/relay_http.h"
 
 #include <stdio.h>
@@ -12,24 +9,17 @@
 #include <strings.h>
 
 #include "base/memory.h"
-#include "kinds/curl_shortage.h"
 #include "kinds/relay_url.h"
 
 #define CONNECT_TIMEOUT DET_SECOND * 30
-#define IDLE_MAX        30L /* seconds that a connection may be unused */
-#define LOOK_UP_EVERY   50  /* milliseconds */
 /* Longer bodies of failures are not shown. */
 #define SHOWN_MAX 200
 
-static size_t take_body(char *data, size_t size, size_t count, void *user)
+static bool is_cancelled(void *user)
 {
-    struct relay *relay = user;
+    const struct relay *relay = user;
 
-    relay->is_too_large = relay->answer.size + size * count > RELAY_BODY_MAX;
-    if (relay->is_too_large)
-        return 0;
-    det_buffer_append(&relay->answer, data, size * count);
-    return det_buffer_status(&relay->answer) < 0 ? 0 : size * count;
+    return relay->call->is_cancelled && relay->call->is_cancelled(relay->call->user);
 }
 
 /* What stands behind the name of a header line, NUL-terminated in `target`; false: another name, or
@@ -61,12 +51,11 @@ static bool is_cookie_value(const char *text)
     return *text != 0;
 }
 
-static size_t take_line(char *line, size_t size, size_t count, void *user)
+static void take_line(void *user, const char *line, size_t size)
 {
     struct relay *relay = user;
     char cookie[RELAY_TOKEN_MAX + 256];
 
-    size *= count;
     if (size > 5 && !strncasecmp(line, "HTTP/", 5)) {
         /* Of a proxy or of a 100: what counts is the last head. */
         relay->offered[0] = relay->retry_after[0] = 0;
@@ -79,39 +68,20 @@ static size_t take_line(char *line, size_t size, size_t count, void *user)
     } else {
         (void)take_header(line, size, "Retry-After", relay->retry_after, sizeof relay->retry_after);
     }
-    return size;
-}
-
-static void set_up_once(struct relay *relay)
-{
-    CURL *easy = relay->easy;
-
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-    curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, IDLE_MAX);
-    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(CONNECT_TIMEOUT / DET_MILLISECOND));
-    curl_easy_setopt(easy, CURLOPT_USERAGENT, "detent");
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, relay);
-    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_line);
-    curl_easy_setopt(easy, CURLOPT_HEADERDATA, relay);
-    if (relay_url_is_loopback(relay->url))
-        curl_easy_setopt(easy, CURLOPT_PROXY, "");
 }
 
 int relay_reset(struct relay *relay)
 {
-    curl_easy_cleanup(relay->easy);
-    curl_multi_cleanup(relay->multi);
-    relay->multi = curl_multi_init();
-    relay->easy = curl_easy_init();
-    if (!relay->multi || !relay->easy)
-        return DET_ERR_NO_MEMORY;
-    curl_multi_setopt(relay->multi, CURLMOPT_MAXCONNECTS, 1L);
-    set_up_once(relay);
-    return 0;
+    http_client_close(relay->client);
+    relay->client = NULL;
+    return http_client_open(
+        &(struct http_client_options){ .allocator = relay->allocator,
+                                       .world = relay->world,
+                                       .is_cancelled = is_cancelled,
+                                       .user = relay,
+                                       .connect_timeout = CONNECT_TIMEOUT,
+                                       .is_http_1_1 = true },
+        &relay->client);
 }
 
 int relay_open(const struct relay_options *options, struct relay **ret)
@@ -120,13 +90,9 @@ int relay_open(const struct relay_options *options, struct relay **ret)
     size_t size = strlen(options->url);
     int r = DET_ERR_NO_MEMORY;
 
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        return DET_ERR_IO;
     relay = DET_NEW(options->allocator, struct relay);
-    if (!relay) {
-        curl_global_cleanup();
+    if (!relay)
         return r;
-    }
     while (size && options->url[size - 1] == '/')
         size--;
     relay->world = options->world;
@@ -148,9 +114,7 @@ void relay_close(struct relay *relay)
 {
     if (!relay)
         return;
-    curl_easy_cleanup(relay->easy);
-    curl_multi_cleanup(relay->multi);
-    curl_global_cleanup();
+    http_client_close(relay->client);
     det_buffer_deinit(&relay->request);
     det_buffer_deinit(&relay->answer);
     det_free_string(relay->allocator, relay->url);
@@ -205,108 +169,60 @@ int relay_misunderstood(
     return code;
 }
 
-/* What libcurl, or one of us, has to say. */
+/* What the client, or the relay, has to say. */
 static int judge(
-    struct relay *relay, CURLcode code, const char *name, struct relay_failure *failure)
+    struct relay *relay, int code, const struct http_result *result, const char *name,
+    struct relay_failure *failure)
 {
     char why[48];
-    bool has_memory = code != CURLE_OUT_OF_MEMORY && det_buffer_status(&relay->answer) == 0;
 
-    if (!has_memory || curl_shortage(relay->easy, code)) {
-        relay->status = 0;
-        det_buffer_clear(&relay->answer);
+    relay->status = (long)result->status;
+    if (code == 0 && relay->status >= 200 && relay->status <= 299)
+        return 0;
+    if (code == 0) {
+        snprintf(why, sizeof why, "status %ld", relay->status);
+        say_failure(relay, name, why, failure);
+        return DET_ERR_REFUSED;
+    }
+    /* Half an answer is none. */
+    det_buffer_clear(&relay->answer);
+    if (code == DET_ERR_LIMIT) {
+        say_failure(relay, name, "the answer has more than 1 MiB", failure);
+        return code;
+    }
+    relay->status = 0;
+    if (code == DET_ERR_CANCELLED) {
+        say_failure(relay, name, "cancelled", failure);
+        return code;
+    }
+    if (code == DET_ERR_NO_MEMORY || result->is_shortage) {
         say_failure(
-            relay, name, has_memory ? CURL_SHORTAGE_TEXT : "there is no memory left", failure);
+            relay, name,
+            code == DET_ERR_NO_MEMORY ? "there is no memory left" : HTTP_CLIENT_SHORTAGE_TEXT,
+            failure);
         return DET_ERR_NO_MEMORY;
     }
-    if (relay->is_too_large) {
-        det_buffer_clear(&relay->answer);
-        say_failure(relay, name, "the answer has more than 1 MiB", failure);
-        return DET_ERR_LIMIT;
-    }
-    if (code != CURLE_OK) {
-        /* Half an answer is none. */
-        relay->status = 0;
-        det_buffer_clear(&relay->answer);
-        say_failure(relay, name, curl_easy_strerror(code), failure);
-        return code == CURLE_OPERATION_TIMEDOUT ? DET_ERR_TIMEOUT : DET_ERR_IO;
-    }
-    if (relay->status >= 200 && relay->status <= 299)
-        return 0;
-    snprintf(why, sizeof why, "status %ld", relay->status);
-    say_failure(relay, name, why, failure);
-    return DET_ERR_REFUSED;
-}
-
-/* 0 and the result of libcurl, or DET_ERR_CANCELLED. */
-static int perform(struct relay *relay, const struct relay_call *call, CURLcode *ret)
-{
-    CURLMcode code = curl_multi_add_handle(relay->multi, relay->easy);
-    bool is_cancelled = false;
-    int running = 1, left;
-    CURLMsg *message;
-
-    *ret = CURLE_OUT_OF_MEMORY;
-    while (code == CURLM_OK && running) {
-        is_cancelled = call->is_cancelled && call->is_cancelled(call->user);
-        if (is_cancelled)
-            break;
-        code = curl_multi_perform(relay->multi, &running);
-        if (code == CURLM_OK && running)
-            code = curl_multi_poll(relay->multi, NULL, 0, LOOK_UP_EVERY, NULL);
-    }
-    while ((message = curl_multi_info_read(relay->multi, &left)))
-        if (message->msg == CURLMSG_DONE)
-            *ret = message->data.result;
-    curl_multi_remove_handle(relay->multi, relay->easy);
-    return is_cancelled ? DET_ERR_CANCELLED : 0;
-}
-
-static bool add_line(struct curl_slist **lines, const char *name, const char *value)
-{
-    char line[256];
-    struct curl_slist *longer;
-
-    snprintf(line, sizeof line, "%s: %s", name, value);
-    longer = curl_slist_append(*lines, line);
-    explicit_bzero(line, sizeof line);
-    if (longer)
-        *lines = longer;
-    return longer != NULL;
+    say_failure(relay, name, result->reason, failure);
+    return code;
 }
 
 /* False: no memory. */
-static bool set_up(
-    struct relay *relay, const struct relay_call *call, const struct relay_request *request,
-    struct curl_slist **lines)
+static bool add_lines(
+    const struct relay *relay, const struct relay_request *request, struct http_lines *lines)
 {
-    char cookie[RELAY_TOKEN_MAX + 16], url[2048];
-    CURL *easy = relay->easy;
+    char cookie[RELAY_TOKEN_MAX + 16];
     bool is_good;
 
-    snprintf(url, sizeof url, "%s%s", relay->url, request->path);
     snprintf(cookie, sizeof cookie, "token=%s", relay->token);
-    is_good =
-        add_line(lines, "Accept", "application/json") &&
-        /* The body is sent at once. */
-        add_line(lines, "Expect", "") &&
-        (!request->authorization || add_line(lines, "Authorization", request->authorization)) &&
-        (!relay->request.size || add_line(lines, "Content-Type", "application/json"));
-    is_good = is_good && !curl_easy_setopt(easy, CURLOPT_URL, url) &&
-              !curl_easy_setopt(
-                  easy, CURLOPT_COOKIE, request->authorization || !relay->token[0] ? NULL : cookie);
+    is_good = http_lines_add(lines, "Accept", "application/json") &&
+              /* The body is sent at once. */
+              http_lines_add(lines, "Expect", "") &&
+              (!relay->request.size || http_lines_add(lines, "Content-Type", "application/json"));
+    if (is_good && request->authorization)
+        is_good = http_lines_add(lines, "Authorization", request->authorization);
+    else if (is_good && relay->token[0])
+        is_good = http_lines_add(lines, "Cookie", cookie);
     explicit_bzero(cookie, sizeof cookie);
-    if (request->is_post) {
-        curl_easy_setopt(easy, CURLOPT_POST, 1L);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, det_buffer_text(&relay->request));
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)relay->request.size);
-    } else {
-        curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
-    }
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, *lines);
-    curl_easy_setopt(
-        easy, CURLOPT_TIMEOUT_MS,
-        call->timeout < DET_MILLISECOND ? 1L : (long)(call->timeout / DET_MILLISECOND));
     return is_good;
 }
 
@@ -314,28 +230,30 @@ int relay_exchange(
     struct relay *relay, const struct relay_call *call, const struct relay_request *request,
     struct relay_failure *failure)
 {
-    struct curl_slist *lines = NULL;
-    CURLcode code = CURLE_OUT_OF_MEMORY;
-    int r = 0;
+    struct http_lines lines = { NULL };
+    struct http_result result = { 0 };
+    char url[2048];
+    struct http_call http = {
+        .url = url,
+        .lines = &lines,
+        .send = request->is_post ? det_buffer_text(&relay->request) : NULL,
+        .send_size = relay->request.size,
+        .timeout = call->timeout,
+        .body = &relay->answer,
+        .on_line = take_line,
+        .user = relay,
+        .body_max = RELAY_BODY_MAX,
+    };
+    int r = DET_ERR_NO_MEMORY;
 
+    snprintf(url, sizeof url, "%s%s", relay->url, request->path);
     det_buffer_clear(&relay->answer);
     relay->offered[0] = relay->retry_after[0] = 0;
-    relay->is_too_large = false;
-    relay->status = 0;
-    if (relay->multi && relay->easy && det_buffer_status(&relay->request) == 0 &&
-        set_up(relay, call, request, &lines))
-        r = perform(relay, call, &code);
-    for (struct curl_slist *line = lines; line; line = line->next)
-        explicit_bzero(line->data, strlen(line->data));
-    curl_slist_free_all(lines);
-    if (relay->easy)
-        curl_easy_setopt(relay->easy, CURLOPT_HTTPHEADER, NULL);
-    if (r < 0) {
-        det_buffer_clear(&relay->answer);
-        say_failure(relay, request->name, "cancelled", failure);
-        return r;
-    }
-    if (code == CURLE_OK || relay->is_too_large)
-        curl_easy_getinfo(relay->easy, CURLINFO_RESPONSE_CODE, &relay->status);
-    return judge(relay, code, request->name, failure);
+    relay->call = call;
+    if (relay->client && det_buffer_status(&relay->request) == 0 &&
+        add_lines(relay, request, &lines))
+        r = http_client_call(relay->client, &http, &result);
+    relay->call = NULL;
+    http_lines_deinit(&lines);
+    return judge(relay, r, &result, request->name, failure);
 }

@@ -5,9 +5,8 @@
 #ifndef DET_KINDS_RELAY_HTTP_H
 #define DET_KINDS_RELAY_HTTP_H
 
-#include <curl/curl.h>
-
 #include "base/buffer.h"
+#include "http/client.h"
 #include "kinds/relay.h"
 
 /* Bytes of a token that a login gives; what is longer does not fit into a head. */
@@ -16,16 +15,15 @@
 struct relay {
     struct det_world *world;
     const struct det_allocator *allocator;
-    char *url;    /* without a slash at the end */
-    CURLM *multi; /* has the connection */
-    CURL *easy;
+    char *url; /* without a slash at the end */
+    struct http_client *client;
+    const struct relay_call *call;   /* under way */
     char token[RELAY_TOKEN_MAX + 1]; /* "": none */
     char uuid[RELAY_UUID_MAX + 1];   /* of the last login */
     struct det_buffer request, answer;
     /* Of the exchange under way. */
     char offered[RELAY_TOKEN_MAX + 1]; /* the cookie "token" of the answer */
     char retry_after[64];
-    bool is_too_large;
     long status;
 };
 
