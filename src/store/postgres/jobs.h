@@ -11,9 +11,6 @@
 /* The server's number of the type. */
 #define POSTGRES_BLOBS 17
 
-/* Texts are the result's. */
-DET_MUST_CHECK int det_postgres_jobs_read(const PGresult *rows, int row, struct det_job_row *ret);
-
 /* Parameters of a statement that are arrays. */
 #define POSTGRES_ARRAYS_MAX 8
 struct postgres_arrays {

@@ -21,6 +21,8 @@
 
 #include "base/memory.h"
 #include "store/postgres/jobs.h"
+#include "store/postgres/session.h"
+#include "store/sql/jobs.h"
 
 /* So that the end of a claim is a time. */
 #define SPAN_MAX ((det_time)1 << 62)
@@ -195,7 +197,9 @@ static void take_claimed(
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        r = det_postgres_jobs_read(rows, (int)i, &sorted[i]);
+        const struct det_sql_row row = det_postgres_row(rows, (int)i);
+
+        r = det_sql_job_read(&row, &sorted[i]);
         if (r < 0)
             applying->refusal = r;
     }

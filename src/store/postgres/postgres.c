@@ -3,6 +3,7 @@
 
 /* postgres.c - the driver of "postgres:" and "postgresql:": opens, closes, lists operations. */
 #include "store/postgres/postgres.h"
+#include "store/postgres/session.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -213,6 +214,7 @@ static int open_store(
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a store");
     store->store =
         (struct det_store){ .ops = &ops, .world = options.world, .allocator = options.allocator };
+    store->sql.sql = &det_postgres_sql;
     det_chain_prepare();
     store->is_read_only = options.is_read_only;
     store->timeout = options.timeout;

@@ -36,6 +36,7 @@
 #include "base/buffer.h"
 #include "store/chain.h"
 #include "store/group.h"
+#include "store/sql/sql.h"
 
 #define POSTGRES_SCHEMA      7  /* the version of the tables */
 #define POSTGRES_NAME_MAX    63 /* bytes of a name in PostgreSQL */
@@ -114,7 +115,10 @@ struct postgres_session {
 };
 
 struct postgres_store {
-    struct det_store store;
+    union {
+        struct det_store store;
+        struct det_sql_store sql; /* begins with it */
+    };
     struct postgres_url url;
     bool is_read_only;
     det_time timeout;

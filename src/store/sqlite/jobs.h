@@ -13,9 +13,6 @@ const char *det_sqlite_jobs_owner(struct sqlite_store *store);
 /* For claims, which are all of this opening: the wall clock as if nobody had set it since. */
 det_time det_sqlite_jobs_steady(struct sqlite_store *store);
 
-/* The columns as in SQLITE_JOB_COLUMNS; texts are the row's. */
-DET_MUST_CHECK int det_sqlite_jobs_read(struct sqlite_call *call, struct det_job_row *ret);
-
 /* sqlite/jobs_put.c */
 DET_MUST_CHECK int det_sqlite_jobs_insert(
     struct sqlite_store *store, const struct det_job_put *put, struct det_job_place *ret);
@@ -25,11 +22,5 @@ int det_sqlite_jobs_put(
 
 /* sqlite/jobs_claim.c */
 int det_sqlite_jobs_apply(struct det_store *base, struct det_job_batch *batch);
-
-/* sqlite/jobs_keep.c */
-int det_sqlite_jobs_change(struct det_store *base, const struct det_job_change *change);
-int det_sqlite_jobs_forget(struct det_store *base, det_time ended_before, uint64_t *ret);
-int det_sqlite_jobs_restore(
-    struct det_store *base, const struct det_job_row *job, bool *ret_is_new);
 
 #endif

@@ -5,7 +5,9 @@
  */
 #include <string.h>
 
+#include "store/sql/jobs.h"
 #include "store/sqlite/jobs.h"
+#include "store/sqlite/session.h"
 
 struct applying {
     struct det_job_batch *batch;
@@ -126,10 +128,11 @@ static int show_claimed(
     struct applying *applying, struct sqlite_call *call, struct det_buffer *refused)
 {
     struct det_job_batch *batch = applying->batch;
+    const struct det_sql_row row = det_sqlite_row(call);
     struct det_job_row job;
     int r;
 
-    r = det_sqlite_jobs_read(call, &job);
+    r = det_sql_job_read(&row, &job);
     if (r < 0)
         return r;
     if (applying->refusal == 0)

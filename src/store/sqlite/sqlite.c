@@ -10,7 +10,7 @@
  *     remote?   in use?   cannot?    foreign, newer, damaged?
  *
  * Each of these is an error, and nothing is deleted. */
-#include "store/sqlite/sqlite.h"
+#include "store/sqlite/session.h"
 
 #include <string.h>
 
@@ -382,6 +382,7 @@ static int sqlite_open(
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a store");
     det_chain_prepare();
     store->store.ops = &sqlite_ops;
+    store->sql.sql = &det_sqlite_sql;
     store->store.world = options->world;
     store->store.allocator = options->allocator;
     store->cache_pages = CACHE_DEFAULT;

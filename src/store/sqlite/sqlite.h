@@ -31,6 +31,7 @@
 #include "store/log.h"
 #include "store/renames.h"
 #include "store/row.h"
+#include "store/sql/sql.h"
 
 #define DET_SQLITE_SCHEMA         7
 #define DET_SQLITE_APPLICATION_ID 0x64657465
@@ -144,7 +145,10 @@ struct sqlite_mark {
 };
 
 struct sqlite_store {
-    struct det_store store;
+    union {
+        struct det_store store;
+        struct det_sql_store sql; /* begins with it */
+    };
     char *path, *vfs; /* vfs NULL: SQLite's own choice */
     uint64_t cache_pages;
     uint64_t checkpoint_pages; /* in the log, after which they are brought into the file */

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* sql.h - operations that SQLite and PostgreSQL share. What is asked and what the rows mean is
+ * here, once; a driver has the statements in its dialect and runs them.
+ *
+ *     driver/store.h --> sql/jobs.c, ... --> struct det_sql_ops --> sqlite/session.c
+ *                                                               \-> postgres/session.c
+ *
+ * Commits, loading, claims and the log are not here: each driver has them as its database does them
+ * best.
+ *
+ * Invariants
+ *   1. A statement has the same parameters and the same columns in both dialects. A dialect may
+ *      leave out its last parameters.
+ *   2. What a row points to is valid until `read` returns.
+ *   3. A driver's store begins with struct det_sql_store. */
+#ifndef DET_STORE_SQL_SQL_H
+#define DET_STORE_SQL_SQL_H
+
+#include <detent/driver/store.h>
+
+#include "base/assert.h"
+#include "store/chain.h"
+
+enum det_sql_statement {
+#define DET_SQL_STATEMENT(name) DET_SQL_##name,
+#include "store/sql/statements.def"
+#undef DET_SQL_STATEMENT
+    DET_SQL_STATEMENT_COUNT
+};
+
+/* Parameters. Texts and bytes stay the caller's. */
+
+#define DET_SQL_VALUES_MAX 12
+
+enum det_sql_kind { DET_SQL_NUMBER, DET_SQL_TEXT, DET_SQL_BYTES };
+
+struct det_sql_value {
+    enum det_sql_kind kind;
+    int64_t number;
+    struct det_chain_bytes bytes; /* of a text too; data NULL: NULL */
+};
+
+struct det_sql_values {
+    int count;
+    struct det_sql_value list[DET_SQL_VALUES_MAX];
+};
+
+void det_sql_add_number(struct det_sql_values *values, int64_t number);
+/* NULL is NULL. */
+void det_sql_add_text(struct det_sql_values *values, const char *text);
+/* NULL is a value of no bytes. */
+void det_sql_add_bytes(struct det_sql_values *values, const void *data, size_t size);
+/* At most INT64_MAX. */
+void det_sql_add_count(struct det_sql_values *values, uint64_t count);
+
+/* Rows. */
+
+struct det_sql_row {
+    const struct det_sql_row_ops *ops;
+    void *answer; /* the driver's */
+    int index;
+};
+
+struct det_sql_row_ops {
+    int64_t (*number)(const struct det_sql_row *row, int column);
+    bool (*flag)(const struct det_sql_row *row, int column);
+    const char *(*text)(const struct det_sql_row *row, int column);
+    struct det_chain_bytes (*bytes)(const struct det_sql_row *row, int column);
+    int (*status)(const struct det_sql_row *row);
+};
+
+/* 0 for NULL. */
+static inline int64_t det_sql_number(const struct det_sql_row *row, int column)
+{
+    return row->ops->number(row, column);
+}
+
+static inline uint64_t det_sql_count(const struct det_sql_row *row, int column)
+{
+    return (uint64_t)row->ops->number(row, column);
+}
+
+/* False for NULL. */
+static inline bool det_sql_flag(const struct det_sql_row *row, int column)
+{
+    return row->ops->flag(row, column);
+}
+
+/* NULL for NULL. */
+static inline const char *det_sql_text_or_null(const struct det_sql_row *row, int column)
+{
+    return row->ops->text(row, column);
+}
+
+/* "" for NULL, which only a damaged row has where this is used. */
+static inline const char *det_sql_text(const struct det_sql_row *row, int column)
+{
+    const char *text = row->ops->text(row, column);
+
+    return text ? text : "";
+}
+
+/* Data NULL for NULL. */
+static inline struct det_chain_bytes det_sql_bytes(const struct det_sql_row *row, int column)
+{
+    return row->ops->bytes(row, column);
+}
+
+/* Whether the columns that were looked at could be read: 0 or an error. Ask before a row is used. */
+static inline int det_sql_status(const struct det_sql_row *row)
+{
+    return row->ops->status(row);
+}
+
+/* The same, and DET_ERR_CORRUPT if the row does not match its checksum: then the column is not
+ * true. */
+DET_MUST_CHECK int det_sql_check(const struct det_sql_row *row, int column);
+
+/* Statements. */
+
+/* A statement that reads. `read` gets each row; a non-zero answer ends it and is returned. */
+struct det_sql_question {
+    enum det_sql_statement statement;
+    const struct det_sql_values *values; /* NULL: none */
+    int (*read)(void *context, const struct det_sql_row *row);
+    void *context;
+    bool has_row; /* there is one row; anything else is an error of the database */
+};
+
+#define DET_SQL_QUESTIONS_MAX 4
+
+/* A statement that writes. */
+struct det_sql_change {
+    enum det_sql_statement statement;
+    const struct det_sql_values *values;
+    bool is_repeatable; /* may be run again when it is not known whether it has happened */
+    uint64_t rows;      /* the answer: how many were written or deleted */
+};
+
+/* What a driver does. */
+struct det_sql_ops {
+    /* Asks in the order of the questions; all are answered as of one moment. */
+    int (*ask)(struct det_store *store, const struct det_sql_question *questions, size_t count);
+    /* Runs the statement in a transaction of its own. DET_ERR_READ_ONLY. */
+    int (*change)(struct det_store *store, struct det_sql_change *change);
+};
+
+struct det_sql_store {
+    struct det_store store;
+    const struct det_sql_ops *sql;
+};
+
+static inline const struct det_sql_ops *det_sql_ops_of(struct det_store *store)
+{
+    return ((const struct det_sql_store *)(const void *)store)->sql;
+}
+
+static inline int det_sql_ask(
+    struct det_store *store, const struct det_sql_question *questions, size_t count)
+{
+    det_assert(count > 0 && count <= DET_SQL_QUESTIONS_MAX);
+    return det_sql_ops_of(store)->ask(store, questions, count);
+}
+
+static inline int det_sql_change(struct det_store *store, struct det_sql_change *change)
+{
+    return det_sql_ops_of(store)->change(store, change);
+}
+
+/* Runs a statement that changes `at_once` rows at most until it finds no more; `ret` is how many. */
+DET_MUST_CHECK int det_sql_change_all(
+    struct det_store *store, struct det_sql_change *change, uint64_t at_once, uint64_t *ret);
+
+#endif
