@@ -296,7 +296,7 @@ int det_postgres_commit(
 {
     struct postgres_store *store = postgres_store_of(base);
 
-    if (store->is_read_only)
+    if (store->sql.is_read_only)
         return DET_ERR_READ_ONLY;
     if (count == 0)
         return 0;

@@ -194,7 +194,7 @@ static int check(
         r = say(connection, exchange.failure.result, exchange.failure.text, reterr);
     } else {
         det_postgres_clock(store, det_postgres_number(exchange.results[0], 0, 4));
-        if (!store->is_read_only)
+        if (!store->sql.is_read_only)
             r = check_settings(exchange.results[0], reterr);
         if (!is_known)
             store->store.advice = advice_of(exchange.results[0]);

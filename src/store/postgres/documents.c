@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "os/os.h"
-#include "store/document.h"
 #include "store/postgres/batch.h"
+#include "store/sql/documents.h"
 
 /* The arrays of both statements. */
 #define READ_COLUMNS  3
@@ -208,118 +208,82 @@ static int try_save(
     return 0;
 }
 
-static int postgres_save(
-    struct det_store *base, const struct det_document_save *saves, size_t count,
-    struct det_document_saved *ret, struct det_error *reterr)
+/* What is saved: documents of a caller, or one of another store. */
+struct request {
+    const struct det_document_save *saves;
+    size_t count;
+    struct det_document_saved *ret;
+    const struct det_document *restored; /* NULL: none */
+    uint64_t floor;
+    bool is_new; /* the answer for it */
+    struct det_error *reterr;
+};
+
+static int save_once(struct postgres_store *store, struct saving *saving, struct request *request)
 {
-    struct postgres_store *store = postgres_store_of(base);
-    det_time deadline = det_world_now(base->world, DET_CLOCK_MONOTONIC) + store->timeout;
+    const struct det_allocator *allocator = store->store.allocator;
+    int r;
+
+    if (request->restored)
+        r = det_document_stage_open_restored(
+            &saving->stage, allocator, request->restored, request->floor);
+    else
+        r = det_document_stage_open(
+            &saving->stage, allocator, request->saves, request->count, request->reterr);
+    if (r == 0 && store->sql.is_read_only)
+        r = det_error_set(
+            request->reterr, DET_ERR_READ_ONLY,
+            "documents cannot be saved: the store is open for reading only");
+    if (r == 0 && (request->restored || request->count))
+        r = try_save(store, saving, request->ret, request->reterr);
+    request->is_new = r == 0 && request->restored && det_document_stage_is_new(&saving->stage);
+    det_document_stage_close(&saving->stage);
+    return r;
+}
+
+/* Until nobody else saves at the same time. */
+static int save_until_done(struct postgres_store *store, struct request *request)
+{
+    struct det_world *world = store->store.world;
+    det_time deadline = det_world_now(world, DET_CLOCK_MONOTONIC) + store->timeout;
     struct saving saving = { 0 };
     int r;
 
     for (size_t i = 0; i < WRITE_COLUMNS; i++)
-        det_buffer_init(&saving.columns[i].bytes, base->allocator);
+        det_buffer_init(&saving.columns[i].bytes, store->store.allocator);
     do {
-        r = det_document_stage_open(&saving.stage, base->allocator, saves, count, reterr);
-        if (r == 0 && store->is_read_only)
-            r = det_error_set(
-                reterr, DET_ERR_READ_ONLY,
-                "documents cannot be saved: it is open for reading only");
-        if (r == 0 && count)
-            r = try_save(store, &saving, ret, reterr);
-        det_document_stage_close(&saving.stage);
-    } while (r == DET_ERR_BUSY && det_world_now(base->world, DET_CLOCK_MONOTONIC) < deadline);
+        r = save_once(store, &saving, request);
+    } while (r == DET_ERR_BUSY && det_world_now(world, DET_CLOCK_MONOTONIC) < deadline);
     for (size_t i = 0; i < WRITE_COLUMNS; i++)
         det_buffer_deinit(&saving.columns[i].bytes);
     return r;
+}
+
+static int postgres_save(
+    struct det_store *base, const struct det_document_save *saves, size_t count,
+    struct det_document_saved *ret, struct det_error *reterr)
+{
+    struct request request = { .saves = saves, .count = count, .ret = ret, .reterr = reterr };
+
+    return save_until_done(postgres_store_of(base), &request);
 }
 
 static int postgres_restore(
     struct det_store *base, const struct det_document *document, uint64_t floor, bool *ret_is_new)
 {
-    struct postgres_store *store = postgres_store_of(base);
-    det_time deadline = det_world_now(base->world, DET_CLOCK_MONOTONIC) + store->timeout;
-    struct saving saving = { 0 };
+    struct request request = { .restored = document, .floor = floor };
     int r;
 
-    if (store->is_read_only)
-        return DET_ERR_READ_ONLY;
-    for (size_t i = 0; i < WRITE_COLUMNS; i++)
-        det_buffer_init(&saving.columns[i].bytes, base->allocator);
-    do {
-        r = det_document_stage_open_restored(&saving.stage, base->allocator, document, floor);
-        if (r == 0)
-            r = try_save(store, &saving, NULL, NULL);
-        *ret_is_new = r == 0 && det_document_stage_is_new(&saving.stage);
-        det_document_stage_close(&saving.stage);
-    } while (r == DET_ERR_BUSY && det_world_now(base->world, DET_CLOCK_MONOTONIC) < deadline);
-    for (size_t i = 0; i < WRITE_COLUMNS; i++)
-        det_buffer_deinit(&saving.columns[i].bytes);
-    return r;
-}
-
-/* Compacting. */
-
-struct compacting {
-    enum postgres_statement_id statement;
-    struct postgres_parameters parameters;
-    int64_t number; /* the answer */
-};
-
-static void send_compact(struct postgres_exchange *exchange, void *context)
-{
-    const struct compacting *compacting = context;
-
-    det_postgres_ask(exchange, compacting->statement, &compacting->parameters);
-}
-
-static int take_compact(struct postgres_exchange *exchange, void *context)
-{
-    if (PQntuples(exchange->results[0]) != 1)
-        return det_postgres_exchange_doubt(exchange);
-    ((struct compacting *)context)->number = det_postgres_number(exchange->results[0], 0, 0);
-    return 0;
-}
-
-static int64_t bounded(uint64_t number)
-{
-    return number < INT64_MAX ? (int64_t)number : INT64_MAX;
-}
-
-static int postgres_compact(
-    struct det_store *base, const struct det_document_keep *keep, uint64_t *ret)
-{
-    struct postgres_store *store = postgres_store_of(base);
-    struct compacting old = { .statement = POSTGRES_DELTA_OLD };
-    struct compacting drop = { .statement = POSTGRES_DELTA_DROP };
-    const struct postgres_job ask = { send_compact, take_compact, &old, true, 0 };
-    const struct postgres_job job = { send_compact, take_compact, &drop, true, 0 };
-    int r;
-
-    *ret = 0;
-    if (store->is_read_only)
-        return DET_ERR_READ_ONLY;
-    det_postgres_add_number(&old.parameters, keep->since);
-    det_postgres_add_number(&old.parameters, bounded(keep->count_max));
-    det_postgres_add_number(&old.parameters, bounded(keep->bytes_max));
-    r = det_postgres_run(store, &ask, NULL);
-    if (r < 0 || old.number <= 0)
-        return r;
-    det_postgres_add_number(&drop.parameters, old.number);
-    det_postgres_add_number(&drop.parameters, DET_DELTAS_DROPPED_AT_ONCE);
-    /* Where two do this at once, each finds less than there is. */
-    do {
-        r = det_postgres_run(store, &job, NULL);
-        *ret += r == 0 ? (uint64_t)drop.number : 0;
-    } while (r == 0 && drop.number > 0);
+    r = save_until_done(postgres_store_of(base), &request);
+    *ret_is_new = request.is_new;
     return r;
 }
 
 const struct det_document_ops det_postgres_documents = {
     .save = postgres_save,
-    .list = det_postgres_documents_list,
-    .deltas = det_postgres_documents_deltas,
-    .position = det_postgres_documents_position,
-    .compact = postgres_compact,
+    .list = det_sql_documents_list,
+    .deltas = det_sql_documents_deltas,
+    .position = det_sql_documents_position,
+    .compact = det_sql_documents_compact,
     .restore = postgres_restore,
 };

@@ -55,7 +55,7 @@ static int postgres_fire(struct det_store *base, const struct det_job_firing *fi
     r = det_jobs_check_firing(firing);
     if (r < 0)
         return r;
-    return store->is_read_only ? DET_ERR_READ_ONLY : det_postgres_run(store, &job, NULL);
+    return store->sql.is_read_only ? DET_ERR_READ_ONLY : det_postgres_run(store, &job, NULL);
 }
 
 const struct det_job_ops det_postgres_jobs = {

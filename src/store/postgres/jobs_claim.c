@@ -285,7 +285,7 @@ int det_postgres_jobs_apply(struct det_store *base, struct det_job_batch *batch)
     int r;
 
     r = det_jobs_check_batch(batch);
-    if (r == 0 && store->is_read_only)
+    if (r == 0 && store->sql.is_read_only)
         r = DET_ERR_READ_ONLY;
     if (r < 0)
         return r;

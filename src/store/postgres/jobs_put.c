@@ -209,7 +209,7 @@ int det_postgres_jobs_put(
 
     if (!det_jobs_check_puts(jobs, count, ret))
         return 0;
-    if (store->is_read_only)
+    if (store->sql.is_read_only)
         return DET_ERR_READ_ONLY;
     for (size_t i = 0; i < count; i++) {
         if (ret[i].result == 0)

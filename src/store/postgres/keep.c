@@ -53,7 +53,7 @@ int det_postgres_prune(
     const struct postgres_job job = { send_pruning, take_pruning, &pruning, true, 0 };
     int r;
 
-    if (store->is_read_only)
+    if (store->sql.is_read_only)
         return DET_ERR_READ_ONLY;
     if (sequence > INT64_MAX)
         pruning.sequence = INT64_MAX;

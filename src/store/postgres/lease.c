@@ -127,7 +127,7 @@ static int run(struct postgres_store *store, struct leasing *leasing)
     int r = DET_ERR_BUSY;
 
     det_assert(change->verb != DET_LEASE_ACQUIRE || strlen(change->owner) <= DET_OWNER_MAX);
-    if (store->is_read_only && change->verb != DET_LEASE_LOOK)
+    if (store->sql.is_read_only && change->verb != DET_LEASE_LOOK)
         return DET_ERR_READ_ONLY;
     /* The one who was first is seen the next time. */
     for (int i = 0; r == DET_ERR_BUSY && i < ATTEMPTS_MAX; i++) {

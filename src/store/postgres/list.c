@@ -202,7 +202,7 @@ int det_postgres_due(
     int (*visit)(void *context, const struct det_store_due *row), void *context, det_time *ret_next)
 {
     struct postgres_store *store = postgres_store_of(base);
-    struct page page = { .id = store->is_read_only ? POSTGRES_DUE_OF_ALL : POSTGRES_DUE };
+    struct page page = { .id = store->sql.is_read_only ? POSTGRES_DUE_OF_ALL : POSTGRES_DUE };
     det_time next = DET_NEVER;
     int r;
 
@@ -211,7 +211,7 @@ int det_postgres_due(
         &page.parameters, query->limit < INT64_MAX ? (int64_t)query->limit + 1 : INT64_MAX);
     det_postgres_add_number(&page.parameters, query->from ? query->from : INT64_MIN);
     det_postgres_add_number(&page.parameters, (int64_t)query->kind);
-    if (!store->is_read_only)
+    if (!store->sql.is_read_only)
         det_postgres_add_text(&page.parameters, store->store.owner);
     r = read_page(store, &page);
     for (int i = 0; r == 0 && i < PQntuples(page.result); i++) {
@@ -289,7 +289,7 @@ int det_postgres_adopt(
     size_t taken;
     int r;
 
-    if (store->is_read_only)
+    if (store->sql.is_read_only)
         return DET_ERR_READ_ONLY;
     adoption.forget_before = forget_before(store);
     r = det_postgres_run(store, &job, NULL);

@@ -199,7 +199,7 @@ static void start_or_stop(struct postgres_listener *listener)
 
 static bool can_listen(const struct postgres_store *store)
 {
-    return !store->url.is_pooled && !store->is_read_only;
+    return !store->url.is_pooled && !store->sql.is_read_only;
 }
 
 void det_postgres_listen(struct det_store *base, void (*wake)(void *context), void *context)

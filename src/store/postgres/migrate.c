@@ -421,7 +421,7 @@ int det_postgres_migrate(
     const struct postgres_failure *failure = &migration.session.failure;
     int r;
 
-    if (store->is_read_only)
+    if (store->sql.is_read_only)
         return det_error_set(
             reterr, DET_ERR_READ_ONLY, "%s cannot be migrated: %s", machine->name,
             det_error_text(DET_ERR_READ_ONLY));

@@ -216,7 +216,7 @@ static int open_store(
         (struct det_store){ .ops = &ops, .world = options.world, .allocator = options.allocator };
     store->sql.sql = &det_postgres_sql;
     det_chain_prepare();
-    store->is_read_only = options.is_read_only;
+    store->sql.is_read_only = options.is_read_only;
     store->timeout = options.timeout;
     atomic_init(&store->wait_limit, DET_NEVER);
     store->store.event_ids_span = options.event_ids_span ? options.event_ids_span : 7 * DET_DAY;

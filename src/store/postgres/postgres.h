@@ -120,7 +120,6 @@ struct postgres_store {
         struct det_sql_store sql; /* begins with it */
     };
     struct postgres_url url;
-    bool is_read_only;
     det_time timeout;
     char channel[48];
     struct det_group *group, *job_group; /* the second one: of those who put jobs */
@@ -452,16 +451,7 @@ int det_postgres_migrate(
 /* postgres/jobs.c */
 extern const struct det_job_ops det_postgres_jobs;
 
-/* postgres/documents.c, postgres/documents_look.c */
-int det_postgres_documents_list(
-    struct det_store *base, const struct det_document_query *query,
-    int (*visit)(void *context, const struct det_document *document), void *context,
-    struct det_document_position *ret);
-int det_postgres_documents_deltas(
-    struct det_store *base, const struct det_document_query *query,
-    int (*visit)(void *context, const struct det_delta *delta), void *context,
-    struct det_document_position *ret);
-int det_postgres_documents_position(struct det_store *base, struct det_document_position *ret);
+/* postgres/documents.c */
 extern const struct det_document_ops det_postgres_documents;
 
 #endif

@@ -317,7 +317,7 @@ static int verify_schema(const struct verification *verification, struct det_err
     const struct postgres_store *store = verification->store;
     bool is_older = verification->schema >= 1 && verification->schema < POSTGRES_SCHEMA;
 
-    if (verification->schema == POSTGRES_SCHEMA || (is_older && !store->is_read_only))
+    if (verification->schema == POSTGRES_SCHEMA || (is_older && !store->sql.is_read_only))
         return 0;
     (void)det_error_set(
         reterr, DET_ERR_VERSION,
@@ -432,7 +432,7 @@ static int verify(struct postgres_store *store, const char *identity, struct det
         r = upgrade(&verification, reterr);
     if (r == 0)
         r = verify_columns(&verification, reterr);
-    if (r == 0 && !store->is_read_only)
+    if (r == 0 && !store->sql.is_read_only)
         r = verify_rights(store, reterr);
     det_buffer_deinit(&verification.missing);
     if (r < 0)
@@ -456,7 +456,7 @@ int det_postgres_schema_open(
     if (!creation.is_there && creation.taken[0])
         return refuse_table(store, creation.taken, reterr);
     if (!creation.is_there) {
-        if (must_exist || store->is_read_only)
+        if (must_exist || store->sql.is_read_only)
             return det_error_set(
                 reterr, DET_ERR_NOT_FOUND,
                 "there is no store in the schema %s of this database; \"detent start FILE.fsm ID "

@@ -161,7 +161,7 @@ static int serve(
         r = det_postgres_run(store, &definitions, retfail);
     if (r == 0 && !serving->is_sole)
         r = det_postgres_run(store, &names, retfail);
-    if (r == 0 && !store->is_read_only && !serving->is_newest)
+    if (r == 0 && !store->sql.is_read_only && !serving->is_newest)
         r = det_postgres_run(store, &keep, retfail);
     return r;
 }

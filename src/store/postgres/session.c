@@ -163,7 +163,7 @@ static int change_alone(struct det_store *base, struct det_sql_change *change)
     struct postgres_store *store = postgres_store_of(base);
     const struct postgres_job job = { send_change, take_change, change, change->is_repeatable, 0 };
 
-    return store->is_read_only ? DET_ERR_READ_ONLY : det_postgres_run(store, &job, NULL);
+    return store->sql.is_read_only ? DET_ERR_READ_ONLY : det_postgres_run(store, &job, NULL);
 }
 
 const struct det_sql_ops det_postgres_sql = {

@@ -150,11 +150,17 @@ struct det_sql_ops {
 struct det_sql_store {
     struct det_store store;
     const struct det_sql_ops *sql;
+    bool is_read_only;
 };
 
 static inline const struct det_sql_ops *det_sql_ops_of(struct det_store *store)
 {
     return ((const struct det_sql_store *)(const void *)store)->sql;
+}
+
+static inline bool det_sql_is_read_only(const struct det_store *store)
+{
+    return ((const struct det_sql_store *)(const void *)store)->is_read_only;
 }
 
 static inline int det_sql_ask(

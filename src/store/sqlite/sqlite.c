@@ -383,6 +383,7 @@ static int sqlite_open(
     det_chain_prepare();
     store->store.ops = &sqlite_ops;
     store->sql.sql = &det_sqlite_sql;
+    store->sql.is_read_only = options->is_read_only;
     store->store.world = options->world;
     store->store.allocator = options->allocator;
     store->cache_pages = CACHE_DEFAULT;
