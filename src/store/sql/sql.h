@@ -108,7 +108,7 @@ static inline struct det_chain_bytes det_sql_bytes(const struct det_sql_row *row
     return row->ops->bytes(row, column);
 }
 
-/* Whether the columns that were looked at could be read: 0 or an error. Ask before a row is used. */
+/* Whether the columns that were looked at could be read: 0 or an error. Ask before using a row. */
 static inline int det_sql_status(const struct det_sql_row *row)
 {
     return row->ops->status(row);
@@ -175,7 +175,7 @@ static inline int det_sql_change(struct det_store *store, struct det_sql_change 
     return det_sql_ops_of(store)->change(store, change);
 }
 
-/* Runs a statement that changes `at_once` rows at most until it finds no more; `ret` is how many. */
+/* Runs a statement that changes at most `at_once` rows until it finds no more; `ret`: how many. */
 DET_MUST_CHECK int det_sql_change_all(
     struct det_store *store, struct det_sql_change *change, uint64_t at_once, uint64_t *ret);
 

@@ -64,6 +64,9 @@ static void bind_value(struct sqlite_call *call, const struct det_sql_value *val
     }
 }
 
+/* The numbers of SQLITE_NOW, SQLITE_OWNER and SQLITE_STEADY. */
+enum { NOW_NUMBER = DET_SQL_VALUES_MAX + 1, OWNER_NUMBER, STEADY_NUMBER };
+
 /* Whether the statement has this parameter; SQLite has no word for some that PostgreSQL has. */
 static bool has_parameter(const struct sqlite_call *call, int number)
 {
@@ -73,16 +76,16 @@ static bool has_parameter(const struct sqlite_call *call, int number)
 /* What a statement of PostgreSQL asks the server for. */
 static void bind_clock(struct sqlite_store *store, struct sqlite_call *call)
 {
-    if (has_parameter(call, SQLITE_NOW_NUMBER)) {
-        call->bound = SQLITE_NOW_NUMBER - 1;
+    if (has_parameter(call, NOW_NUMBER)) {
+        call->bound = NOW_NUMBER - 1;
         det_sqlite_number(call, sqlite_now(store));
     }
-    if (has_parameter(call, SQLITE_OWNER_NUMBER)) {
-        call->bound = SQLITE_OWNER_NUMBER - 1;
+    if (has_parameter(call, OWNER_NUMBER)) {
+        call->bound = OWNER_NUMBER - 1;
         det_sqlite_text(call, det_sqlite_jobs_owner(store));
     }
-    if (has_parameter(call, SQLITE_STEADY_NUMBER)) {
-        call->bound = SQLITE_STEADY_NUMBER - 1;
+    if (has_parameter(call, STEADY_NUMBER)) {
+        call->bound = STEADY_NUMBER - 1;
         det_sqlite_number(call, det_sqlite_jobs_steady(store));
     }
 }

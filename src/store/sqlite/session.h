@@ -8,11 +8,6 @@
 #include "store/sql/sql.h"
 #include "store/sqlite/sqlite.h"
 
-/* The numbers of SQLITE_NOW, SQLITE_OWNER and SQLITE_STEADY in sqlite/statements.def. */
-#define SQLITE_NOW_NUMBER    (DET_SQL_VALUES_MAX + 1)
-#define SQLITE_OWNER_NUMBER  (DET_SQL_VALUES_MAX + 2)
-#define SQLITE_STEADY_NUMBER (DET_SQL_VALUES_MAX + 3)
-
 /* The row at which a statement stands. */
 struct det_sql_row det_sqlite_row(struct sqlite_call *call);
 

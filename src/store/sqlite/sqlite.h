@@ -38,6 +38,12 @@
 /* After how many pages in the log they are brought into the file. */
 #define DET_SQLITE_CHECKPOINT_PAGES 10000
 
+/* Parameters of statements of sql/statements.def for what PostgreSQL asks its server: the clock,
+ * which opening of the file this is, and the clock that nobody sets. */
+#define SQLITE_NOW    "?13"
+#define SQLITE_OWNER  "?14"
+#define SQLITE_STEADY "?15"
+
 enum sqlite_statement {
 #define SQLITE_STATEMENT(name, text) STATEMENT_##name,
 #include "store/sqlite/statements.def"
