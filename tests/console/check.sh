@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Copyright the detent authors
 
-# check.sh WORK [DETENT] - builds the console and tests it in Chromium: against the program DETENT,
-# with pictures of every screen in WORK/shots; without it what only a mock can bring about.
+# check.sh WORK [DETENT [SUITE.mjs]] - builds the console and tests it in Chromium: against the program
+# DETENT, with pictures of every screen in WORK/shots; without it what only a mock can bring about.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,6 +20,6 @@ export DETENT_DIST="$work/dist" DETENT_WEB="$root/build/web" DETENT_MODULES="$wo
 export DETENT_SHOTS="$work/shots"
 if [ $# -gt 1 ]; then
     export DETENT="$2" DETENT_PROJECT="$here/project"
-    exec node "$here/daemon.mjs"
+    exec node "$here/${3:-daemon.mjs}"
 fi
 exec node "$here/all.mjs"

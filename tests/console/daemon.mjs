@@ -6,5 +6,6 @@ import { after } from "node:test";
 import { quit } from "./browser.mjs";
 import "./snippets.test.mjs";
 import "./daemon.test.mjs";
+import "./picture.test.mjs";
 
 after(quit);

@@ -11,7 +11,7 @@ What a fence means, by its language. A page has a folder of its own; fences are 
     any, after a line `<!-- file: NAME -->`   is written to NAME
     any, after a line `<!-- part -->`         is not complete, and only read by people
     c         a program: compiled with our warnings as errors, and run; it must exit with 0
-    sh        commands of README.md that a new user types; tests/e2e/first.py runs them
+    sh        commands of docs/start.md that a new user types; tests/e2e/first.py runs them
     text      free text; after a line `<!-- output -->` what the program before it has printed
     console   lines `$ command`, and under each exactly what it prints; a line `...` stands for any
               number of lines. detent, cc and pkg-config are there
@@ -184,7 +184,7 @@ class Page:
         language = fence.language
         known = {"c": self.do_c, "console": self.do_console, "text": self.do_text,
                  "json": self.do_json}
-        if language == "sh" and self.path == self.root / "README.md":
+        if language == "sh" and self.path == self.root / "docs/start.md":
             return
         if language not in known and language not in MARKED_ONLY | DRAWINGS:
             raise Wrong(f"there is no fence of the language `{language}`")

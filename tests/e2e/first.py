@@ -32,7 +32,8 @@ from up import PATIENCE, Up, check, environment, equal, wait_until
 # As it was promised, to the letter.
 PROMISE = Path(__file__).with_suffix(".txt").read_text()
 KILL = "kill -9 the daemon"
-# Which lines of README.md are not typed here, and what does instead.
+PAGES = ("README.md", "docs/start.md")
+# Which lines of PAGES are not typed here, and what does instead.
 ELSEWHERE = {
     "make demo": "e2e.demo",
     "make run": "the tour, below",
@@ -203,8 +204,8 @@ def test_the_readme_of_a_new_order_is_true():
     typist.end()
 
 
-def test_the_readme_of_the_tree_is_true():
-    text = (TREE / "README.md").read_text()
+def test_the_tutorial_is_true():
+    text = (TREE / "docs/start.md").read_text()
     typist = Typist()
     typist.type_all("".join(blocks(text, "sh")))
     hold_the_promise(typist)
@@ -216,11 +217,11 @@ def test_the_readme_of_the_tree_is_true():
     typist.end()
 
 
-def test_every_command_of_the_readme_is_run_by_somebody():
-    """Consoles are run by docs.snippets, shells here; what is left must be known."""
-    text = (TREE / "README.md").read_text()
+def test_every_command_of_readme_and_tutorial_is_run_by_some_test():
+    """docs.snippets runs the consoles, this suite the shells; the rest must be known."""
+    texts = [(TREE / page).read_text() for page in PAGES]
     makefile = (TREE / "Makefile").read_text()
-    for line in "".join(blocks(text, "text")).splitlines():
+    for line in "".join(block for text in texts for block in blocks(text, "text")).splitlines():
         command = re.match(r"(detent|make|cd|export|cc|curl|kill|apt)\b.*", line)
         if not command:
             continue

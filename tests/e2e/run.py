@@ -1124,7 +1124,7 @@ def test_a_new_c_program_runs_and_its_test_passes():
     if not LIBRARY:
         return
     line = "cd && detent new coffee --c && cd coffee && make run test\n"
-    check(line in (TREE / "README.md").read_text(), "README.md says something else")
+    check(line in (TREE / "docs/start.md").read_text(), "docs/start.md says something else")
     detent("new", "coffee", "--c")
     os.chdir("coffee")
     text = make("run", out=["1 definition checked: ok", "coffee-1 is working", "coffee-1 is done"])
