@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Copyright the detent authors
 
-# check.sh WORK [DETENT [SUITE.mjs]] - builds the console and tests it in Chromium: against the program
-# DETENT, with pictures of every screen in WORK/shots; without it what only a mock can bring about.
+# check.sh WORK [DETENT [SUITE.mjs]] - builds the console and tests it in Chromium: against the
+# program DETENT, with pictures of every screen in WORK/shots; without it what only a mock can bring
+# about.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
