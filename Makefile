@@ -9,6 +9,7 @@
 #   make test       all tests: asan, tsan, then release      make check    format, lint, clang
 #   make bench      BENCH_ARGS=...                           make fuzz     FUZZ_SECONDS=10 each
 #   make sim        SIM_SEEDS=...                            make nightly  everything, for longer
+#   make site       the documentation as a site              make figures  its figures
 #   make coverage   which lines the unit tests reach         make install  PREFIX= DESTDIR=
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 10
@@ -21,7 +22,8 @@ NIGHTLY_NODES_TIMES ?= 10
 NIGHTLY_CONTRACT_EXAMPLES ?= 200
 
 .NOTPARALLEL:
-.PHONY: release run demo test bench fuzz sim check nightly coverage install clean setup setup-all
+.PHONY: release run demo test peers bench figures site fuzz sim check nightly coverage install clean
+.PHONY: setup setup-all
 
 release: setup
 	@scripts/build release product
@@ -46,13 +48,22 @@ test: setup-all
 	@scripts/build release
 	@ctest --preset release
 
-bench: setup-all
+peers: setup-all
 	@scripts/setup bench || echo "going on without the peers that are not installed"
 	@scripts/npm bench/peers build/peers || echo "going on without the peers of npm"
 	@scripts/cargo bench/peers/taskvisor build/peers/taskvisor || echo "going on without taskvisor"
 	@(cd bench/peers/river && go build -o ../../../build/peers/) || echo "going on without River"
 	@scripts/build release
+
+bench: peers
 	NODE_PATH=build/peers/node_modules build/release/bench/detent-bench $(BENCH_ARGS)
+
+figures: peers
+	NODE_PATH=build/peers/node_modules bench/figures.py run build/release/bench/detent-bench
+	bench/figures.py write .
+
+site: setup-all
+	@scripts/site
 
 fuzz: setup-all
 	@scripts/build fuzz fuzz_targets

@@ -26,15 +26,16 @@ static const struct entry entries[] = {
 #define ENTRY_COUNT (sizeof entries / sizeof entries[0])
 
 struct choice {
-    const char *filter, *cases;
+    const char *filter, *only, *cases;
     const char *save, *folder;
     bool is_json, is_quick, is_strict, is_list;
 };
 
 static const char usage[] =
-    "usage: detent-bench [--filter TEXT] [--case TEXT] [--quick] [--json] [--save FILE]\n"
-    "                    [--folder FOLDER] [--strict] [--list]\n"
+    "usage: detent-bench [--filter TEXT] [--only NAME] [--case TEXT] [--quick] [--json]\n"
+    "                    [--save FILE] [--folder FOLDER] [--strict] [--list]\n"
     "  --filter TEXT  only benches whose name contains TEXT\n"
+    "  --only NAME    only the bench of this name\n"
     "  --case TEXT    only cases whose name contains TEXT\n"
     "  --quick        a fiftieth of the work and one round: to see that all of it runs\n"
     "  --json         one JSON object a line instead of the table\n"
@@ -46,11 +47,17 @@ static const char usage[] =
 static bool read_choice(int argc, char **argv, struct choice *ret)
 {
     static const struct option options[] = {
-        { "filter", required_argument, NULL, 'f' }, { "case", required_argument, NULL, 'c' },
-        { "save", required_argument, NULL, 's' },   { "json", no_argument, NULL, 'j' },
-        { "quick", no_argument, NULL, 'q' },        { "strict", no_argument, NULL, 'S' },
-        { "list", no_argument, NULL, 'l' },         { "folder", required_argument, NULL, 'd' },
-        { "help", no_argument, NULL, 'h' },         { NULL, 0, NULL, 0 },
+        { "filter", required_argument, NULL, 'f' },
+        { "case", required_argument, NULL, 'c' },
+        { "save", required_argument, NULL, 's' },
+        { "json", no_argument, NULL, 'j' },
+        { "quick", no_argument, NULL, 'q' },
+        { "strict", no_argument, NULL, 'S' },
+        { "list", no_argument, NULL, 'l' },
+        { "folder", required_argument, NULL, 'd' },
+        { "help", no_argument, NULL, 'h' },
+        { "only", required_argument, NULL, 'o' },
+        { NULL, 0, NULL, 0 },
     };
     int letter;
 
@@ -61,6 +68,8 @@ static bool read_choice(int argc, char **argv, struct choice *ret)
         ret->is_list = ret->is_list || letter == 'l';
         if (letter == 'f')
             ret->filter = optarg;
+        if (letter == 'o')
+            ret->only = optarg;
         if (letter == 'c')
             ret->cases = optarg;
         if (letter == 's')
@@ -112,6 +121,8 @@ static void run_all(const struct choice *choice, FILE *saved, struct bench_tally
 {
     for (size_t i = 0; i < ENTRY_COUNT; i++) {
         if (choice->filter && !strstr(entries[i].name, choice->filter))
+            continue;
+        if (choice->only && strcmp(entries[i].name, choice->only) != 0)
             continue;
         if (choice->is_list)
             (void)puts(entries[i].name);

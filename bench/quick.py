@@ -13,7 +13,7 @@ import sys
 
 def faults_of(result):
     """What is wrong with one line of output."""
-    for name in ("bench", "case", "role", "operation"):
+    for name in ("bench", "title", "case", "role", "operation"):
         if not isinstance(result.get(name), str):
             yield f"no {name}"
     if "failed" in result:

@@ -199,9 +199,9 @@ void bench_report_json(FILE *file, const struct bench_results *results)
     for (size_t i = 0; i < results->count; i++) {
         const struct bench_result *result = &results->items[i];
         json_t *object = json_pack(
-            "{s:s, s:s, s:s, s:s, s:s}", "bench", results->name, "case", result->what->name, "role",
-            roles[result->what->role], "operation", results->bench->operation, "file_system",
-            bench_file_system());
+            "{s:s, s:s, s:s, s:s, s:s, s:s}", "bench", results->name, "title",
+            results->bench->title, "case", result->what->name, "role", roles[result->what->role],
+            "operation", results->bench->operation, "file_system", bench_file_system());
 
         if (result->code == 0)
             add_numbers(object, results, result);
