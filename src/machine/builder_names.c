@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "machine/builder_build.h"
-#include "machine/words.h"
+#include "machine/reserved_names.h"
 
 /* Letters that "did you mean" may compare in one build: milliseconds, whatever the definition. */
 #define NEAREST_BUDGET ((size_t)4000000)

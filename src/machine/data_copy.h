@@ -9,7 +9,7 @@
 
 #include <detent/machine.h>
 
-#include "record/value.h"
+#include "record/field_value.h"
 
 /* `size` is that of the struct. */
 static inline void det_machine_copy_data(

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "machine/builder_findings.h"
-#include "machine/words.h"
+#include "machine/reserved_names.h"
 
 /* Names that are tried for "did you mean". */
 #define NEAR_MAX 256

@@ -10,7 +10,7 @@
  *                                                          -> det_machine_builder
  *
  * One mistake is told once: what can be read of a row with a mistake still declares its name, and
- * what is found only because of text that could not be read is left out (parse_salvage.c).
+ * what is found only because of text that could not be read is left out (parse_recovery.c).
  *
  * Everything lives in the arena of the spec. The first failure to allocate sticks in `error`; the
  * parts go on with NULL for a moment at most and stop. */
@@ -234,7 +234,7 @@ extern const char *const det_parse_policies[DET_PARSE_POLICY_COUNT];
 /* parse_row.c: gives every row to the builder. */
 void det_parse_rows(struct det_spec *spec);
 
-/* parse_salvage.c */
+/* parse_recovery.c */
 
 /* Whether the node is a name that something may have. */
 bool det_parse_is_name(const struct det_spec *spec, const struct det_node *node);

@@ -14,7 +14,7 @@
 
 #include "base/text.h"
 #include "machine/parse_type.h"
-#include "machine/words.h"
+#include "machine/reserved_names.h"
 
 /* What the rows read so far have opened: a record, an enum or nothing. */
 struct block {

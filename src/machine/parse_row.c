@@ -10,7 +10,7 @@
 #include "base/assert.h"
 #include "base/text.h"
 #include "machine/builder_rows.h"
-#include "machine/parse_take.h"
+#include "machine/parse_arguments.h"
 
 typedef void read_row_fn(struct det_take *take);
 

@@ -5,7 +5,7 @@
 #ifndef DET_MACHINE_PARSE_TYPE_H
 #define DET_MACHINE_PARSE_TYPE_H
 
-#include "machine/parse_take.h"
+#include "machine/parse_arguments.h"
 
 /* A type of C: what a field takes in memory. */
 struct det_shape {

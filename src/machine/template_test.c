@@ -10,7 +10,7 @@
 #include <detent/fsm/define.h>
 
 #include "lib/test.h"
-#include "machine/same_test.h"
+#include "machine/same_machine_test.h"
 
 static bool has_title(
     const struct det_move *move, const struct ticket_data *data, const struct ticket_event *event)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "machine/words.h"
+#include "machine/reserved_names.h"
 #include "machine/write.h"
 
 /* An entry of a map of names. */

@@ -7,7 +7,7 @@
 #include <detent/spec.h>
 
 #include "machine/builder_random_test.h"
-#include "machine/same_test.h"
+#include "machine/same_machine_test.h"
 #include "machine/write.h"
 
 #define DEFINITIONS 20000

@@ -7,7 +7,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "observe/metrics_parts.h"
+#include "observe/metrics_internal.h"
 
 #define SERIES_MAX 2000
 /* The values of all labels with their ends, and a final 0. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "observe/metrics_parts.h"
+#include "observe/metrics_internal.h"
 
 #define TOTAL   "_total"
 #define MILLION 1000000

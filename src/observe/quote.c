@@ -4,7 +4,7 @@
 /* quote.c - a string of JSON at the end of a buffer. */
 #include "observe/quote.h"
 
-#include "record/output.h"
+#include "record/text_sink.h"
 
 void det_buffer_quote(struct det_buffer *buffer, struct det_view text)
 {

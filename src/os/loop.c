@@ -18,7 +18,7 @@
  *   4. A timer's `is_set` is true exactly while its node is in a heap, and `is_wall` says in which.
  *   5. A wall deadline becomes a monotonic one anew for each wait, and the poller returns when the
  *      wall clock is set: so a jump is noticed at once, and no clock is asked while all is quiet.
- *   6. Who has the loop is said by `tenure` (loan.h). While it is LENT or WANTED everything that is
+ *   6. `tenure` says who has the loop (loop_loan.h). While it is LENT or WANTED everything that is
  *      the owner's belongs to the borrower, but for the wait itself and `events`. After a return no
  *      borrower touches the loop: it may be gone.
  *   7. A loop that has been borrowed since its last wait naps: it wakes by itself after `nap`. What

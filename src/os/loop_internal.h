@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* loop_internal.h - what loop.c and loan.c share. The invariants are in loop.c. */
+/* loop_internal.h - what loop.c and loop_loan.c share. The invariants are in loop.c. */
 #ifndef DET_OS_LOOP_INTERNAL_H
 #define DET_OS_LOOP_INTERNAL_H
 
@@ -10,7 +10,7 @@
 #include <detent/loop.h>
 
 #include "base/heap.h"
-#include "os/loan.h"
+#include "os/loop_loan.h"
 #include "os/os.h"
 
 #define DET_LOOP_EVENTS_MAX 32

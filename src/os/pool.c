@@ -17,7 +17,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "os/loan.h"
+#include "os/loop_loan.h"
 #include "os/os.h"
 #include "os/pool.h"
 

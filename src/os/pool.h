@@ -8,7 +8,8 @@
  * grows by itself up to a limit, as jobs need threads; no thread ends before the pool closes.
  *
  * A job with `may_borrow` may have its `done` called by the thread of the pool, which has borrowed
- * the loop (loan.h): no switch of threads, and what that submits next runs on the same thread. */
+ * the loop (loop_loan.h): no switch of threads, and what that submits next runs on the same
+ * thread. */
 #ifndef DET_OS_POOL_H
 #define DET_OS_POOL_H
 

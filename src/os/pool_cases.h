@@ -7,8 +7,8 @@
 
 #include <stdatomic.h>
 
-#include "os/loan.h"
 #include "os/loop_cases.h"
+#include "os/loop_loan.h"
 #include "os/pool.h"
 
 #define JOBS 20

@@ -6,7 +6,7 @@
 #define DET_RECORD_BINARY_H
 
 #include "base/assert.h"
-#include "record/value.h"
+#include "record/field_value.h"
 
 #define DET_RECORD_FORMAT        1
 #define DET_RECORD_CHECKSUM_SIZE 4

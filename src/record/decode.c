@@ -11,11 +11,11 @@
 #include "base/hash.h"
 #include "base/unset.h"
 #include "record/binary.h"
+#include "record/field_value.h"
+#include "record/field_walk.h"
 #include "record/nest.h"
-#include "record/value.h"
 #include "record/varint.h"
-#include "record/walk.h"
-#include "record/word.h"
+#include "record/word64.h"
 
 static inline size_t get_byte(struct det_byte_source *source, size_t at, uint8_t *ret)
 {

@@ -15,11 +15,11 @@
 #include "base/text.h"
 #include "base/unset.h"
 #include "record/binary.h"
+#include "record/field_value.h"
+#include "record/field_walk.h"
 #include "record/nest.h"
-#include "record/value.h"
 #include "record/varint.h"
-#include "record/walk.h"
-#include "record/word.h"
+#include "record/word64.h"
 
 static size_t longest_name(const struct det_enum *enumeration)
 {

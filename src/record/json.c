@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "record/value.h"
+#include "record/field_value.h"
 
 void det_json_scanner_init(struct det_json_scanner *json, const char *text, size_t size)
 {

@@ -14,11 +14,11 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "record/field_value.h"
+#include "record/field_walk.h"
 #include "record/json.h"
 #include "record/number.h"
-#include "record/output.h"
-#include "record/value.h"
-#include "record/walk.h"
+#include "record/text_sink.h"
 
 struct frame {
     struct det_place place;

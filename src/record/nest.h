@@ -9,7 +9,7 @@
  *
  * The codec goes through the fields of the innermost record, and through the records after it in
  * the same array, until they end or one of them has a field of records. Then it asks
- * det_nest_next() where to go on. This is walk.h without a step for every value.
+ * det_nest_next() where to go on. This is field_walk.h without a step for every value.
  *
  * Invariants:
  *   1. 1 <= depth <= DET_RECORD_DEPTH_MAX, until det_nest_next() returns false.
@@ -18,7 +18,7 @@
 #define DET_RECORD_NEST_H
 
 #include "base/assert.h"
-#include "record/walk.h"
+#include "record/field_walk.h"
 
 struct det_level {
     const struct det_record *record;

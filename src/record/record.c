@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/unset.h"
-#include "record/value.h"
-#include "record/walk.h"
+#include "record/field_value.h"
+#include "record/field_walk.h"
 
 const struct det_record *det_empty_record(void)
 {

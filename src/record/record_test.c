@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "lib/test.h"
-#include "record/value.h"
+#include "record/field_value.h"
 
 /* Validating says so, and encoding the same. */
 static void expect(const struct every *value, int code, size_t offset, const char *text)

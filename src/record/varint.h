@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#include "record/word.h"
+#include "record/word64.h"
 
 #define DET_VARINT_MAX 10
 /* The position behind what could not be written or read. */

@@ -9,7 +9,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "machine/replay.h"
+#include "machine/history_replay.h"
 #include "runtime/runtime.h"
 
 struct derivation {

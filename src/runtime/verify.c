@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "machine/replay.h"
+#include "machine/history_replay.h"
 #include "runtime/walk.h"
 
 struct verify {

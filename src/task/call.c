@@ -14,7 +14,7 @@
  *   3. Who waits for an answer, or for an end, has a condition of its own, so that nobody else is
  *      woken by it. Conditions are used again. */
 #include "base/memory.h"
-#include "os/loan.h"
+#include "os/loop_loan.h"
 #include "task/body.h"
 #include "task/registry.h"
 

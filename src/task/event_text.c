@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "record/output.h"
+#include "record/text_sink.h"
 
 static const char *const kind_labels[] = {
 #define DET_TASK_EVENT(name, label, about) [DET_EVENT_##name] = (label),

@@ -9,7 +9,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "os/loan.h"
+#include "os/loop_loan.h"
 
 /* The pool has so many threads from the start. */
 #define POOL_THREADS_FIRST 4

@@ -7,7 +7,7 @@
  * up, so that those who only look now and then leave nothing behind with a task that runs for
  * ever. Only the loop makes a list longer; who gives up, on any thread, makes it shorter. */
 #include "base/memory.h"
-#include "os/loan.h"
+#include "os/loop_loan.h"
 #include "task/registry.h"
 
 struct det_waiter {

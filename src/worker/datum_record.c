@@ -14,9 +14,9 @@
 
 #include "base/assert.h"
 #include "base/text.h"
-#include "record/output.h"
-#include "record/value.h"
-#include "record/walk.h"
+#include "record/field_value.h"
+#include "record/field_walk.h"
+#include "record/text_sink.h"
 
 struct frame {
     struct det_place place;

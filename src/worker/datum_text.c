@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "record/number.h"
-#include "record/output.h"
+#include "record/text_sink.h"
 #include "worker/datum_text.h"
 #include "worker/datum_walk.h"
 

@@ -4,7 +4,7 @@
 /* page.c - JSON objects, member by member. */
 #include <string.h>
 
-#include "record/output.h"
+#include "record/text_sink.h"
 #include "worker/page.h"
 
 void det_page_open(struct det_page *page, const struct det_allocator *allocator, size_t limit)

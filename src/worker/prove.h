@@ -7,7 +7,7 @@
 
 #include <detent/worker_test.h>
 
-#include "os/sim/chance.h"
+#include "os/sim/random.h"
 
 #define DET_PROVE_CHILDREN 4
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "machine/parse_take.h"
+#include "machine/parse_arguments.h"
 
 static const char *const phases[] = {
 #define DET_PHASE(name, text) #name,

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "machine/words.h"
+#include "machine/reserved_names.h"
 #include "worker/read.h"
 
 #define WIRE_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789_"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "http/parse.h"
+#include "http/request_parser.h"
 
 #define COUNT_MAX 8
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "observe/log.h"
+#include "observe/log_line.h"
 #include "record/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

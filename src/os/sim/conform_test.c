@@ -3,9 +3,9 @@
 
 /* conform_test.c - the simulated world holds what every world holds, whatever the seed.
  *
- * Not for thread sanitizer, which cannot follow the switches of stacks (context.h). */
+ * Not for thread sanitizer, which cannot follow the switches of stacks (fiber.h). */
 #include "os/file_cases.h"
-#include "os/loan_cases.h"
+#include "os/loop_loan_cases.h"
 #include "os/pool_cases.h"
 #include "os/sim/seeds_cases.h"
 #include "os/world_cases.h"

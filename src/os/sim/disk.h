@@ -23,7 +23,7 @@
 
 #include "base/list.h"
 #include "base/map.h"
-#include "os/sim/chance.h"
+#include "os/sim/random.h"
 
 #define DET_DISK_SECTOR 512
 /* The largest simulated file; beyond it there is no space. */

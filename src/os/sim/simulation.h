@@ -22,9 +22,9 @@
 
 #include "base/heap.h"
 #include "base/list.h"
-#include "os/sim/chance.h"
-#include "os/sim/context.h"
 #include "os/sim/disk.h"
+#include "os/sim/fiber.h"
+#include "os/sim/random.h"
 
 enum det_thread_state {
     THREAD_RUNNABLE,

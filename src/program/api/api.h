@@ -52,7 +52,7 @@
 #include "daemon/audit.h"
 #include "http/http.h"
 #include "http/url.h"
-#include "inspect/instance.h"
+#include "inspect/stored_instance.h"
 #include "json/writer.h"
 
 #define API_PARAMETERS_MAX 4

@@ -9,7 +9,7 @@
 #include "api/api_internal.h"
 #include "base/memory.h"
 #include "daemon/telemetry.h"
-#include "observe/stock.h"
+#include "observe/store_gauges.h"
 #include "os/os.h"
 
 /* A count is good for so long, and for so many times what it took. */

@@ -9,7 +9,7 @@
 #include "daemon/daemon.h"
 #include "inspect/activity.h"
 #include "inspect/explain.h"
-#include "machine/replay.h"
+#include "machine/history_replay.h"
 
 /* Begins the object of an instance; false: the call has failed. */
 static bool begin_instance(struct api_call *call, struct instance *instance)

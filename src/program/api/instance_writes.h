@@ -6,7 +6,7 @@
 #define DET_API_INSTANCE_WRITES_H
 
 #include "api/api_internal.h"
-#include "observe/episode.h"
+#include "observe/event_spans.h"
 
 /* Events as structs may be much larger than their JSON: a text has the room that its record says.
  * So room is taken before one is read, until the end of the call. DET_ERR_LIMIT and DET_ERR_BUSY

@@ -10,7 +10,7 @@
 #include "codegen/codegen.h"
 #include "codegen/svg.h"
 #include "daemon/machines.h"
-#include "testing/trace.h"
+#include "testing/trace_file.h"
 
 /* The spec that the reader has of a machine, which it serves by now. */
 static struct det_spec *spec_of(const struct api_call *call, const char *name)

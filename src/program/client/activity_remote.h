@@ -5,7 +5,7 @@
 #ifndef DET_CLIENT_ACTIVITY_REMOTE_H
 #define DET_CLIENT_ACTIVITY_REMOTE_H
 
-#include "inspect/instance.h"
+#include "inspect/stored_instance.h"
 
 /* Asks the `detent up` of this project, if it serves the instance's store. Without one, or without
  * an answer, nothing is known. */

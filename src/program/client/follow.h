@@ -6,7 +6,7 @@
 #ifndef DET_CLIENT_FOLLOW_H
 #define DET_CLIENT_FOLLOW_H
 
-#include "inspect/instance.h"
+#include "inspect/stored_instance.h"
 
 /* As many effects and timers of one instance are followed by their attempts. */
 #define FOLLOW_ATTEMPTS_MAX 64

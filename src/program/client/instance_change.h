@@ -17,7 +17,7 @@
 #include <detent/lock.h>
 
 #include "client/socket_client.h"
-#include "inspect/instance.h"
+#include "inspect/stored_instance.h"
 
 struct act {
     struct cli_store store;

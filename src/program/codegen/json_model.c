@@ -7,7 +7,7 @@
 #include "store/row.h"
 #include "terminal/input.h"
 #include "testing/case.h"
-#include "testing/trace.h"
+#include "testing/trace_file.h"
 #include "testing/transition_index.h"
 
 static json_t *text_or_null(const char *text)

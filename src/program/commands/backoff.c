@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "os/sim/chance.h"
+#include "os/sim/random.h"
 #include "record/number.h"
 #include "terminal/args.h"
 #include "terminal/command.h"

@@ -11,7 +11,7 @@
 #include "terminal/command.h"
 #include "terminal/input.h"
 #include "terminal/report.h"
-#include "testing/trace.h"
+#include "testing/trace_file.h"
 
 enum { OPTION_FORMAT, OPTION_TRACE, OPTION_RUN, OPTION_OUTPUT, OPTION_DOWN, OPTION_PLAIN };
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "inspect/instance.h"
 #include "inspect/print_tasks.h"
+#include "inspect/stored_instance.h"
 #include "terminal/args.h"
 
 /* Rows of a table, which is in memory until its end; JSON has no limit but that of the option. */

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "machine/replay.h"
+#include "machine/history_replay.h"
 #include "transfer/complete_history.h"
 #include "transfer/evolve.h"
 #include "json/writer.h"

@@ -8,8 +8,8 @@
 #include "terminal/args.h"
 #include "terminal/command.h"
 #include "terminal/input.h"
+#include "testing/random_walk.h"
 #include "testing/stubs.h"
-#include "testing/walk.h"
 
 #define SEEDS_DEFAULT 10
 #define STEPS_DEFAULT 500

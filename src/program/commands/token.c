@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "client/remote.h"
 #include "daemon/serve.h"
-#include "inspect/instance.h"
+#include "inspect/stored_instance.h"
 #include "terminal/args.h"
 #include "terminal/command.h"
 #include "terminal/input.h"

@@ -57,7 +57,7 @@
 #include "daemon/output_queue.h"
 #include "daemon/serve.h"
 #include "daemon/socket_server.h"
-#include "observe/log.h"
+#include "observe/log_line.h"
 #include "os/os.h"
 #include "terminal/line_prefix.h"
 

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "http/header_words.h"
+#include "http/protocol_tables.h"
 #include "os/os.h"
 #include "worker/spec.h"
 

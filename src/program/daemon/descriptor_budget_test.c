@@ -6,7 +6,7 @@
 
 #include <sys/resource.h>
 
-#include "http/header_words.h"
+#include "http/protocol_tables.h"
 #include "lib/test.h"
 
 #define LIMIT   2048

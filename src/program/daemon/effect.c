@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "http/client.h"
-#include "inspect/instance.h"
+#include "inspect/stored_instance.h"
 #include "os/os.h"
 #include "json/writer.h"
 

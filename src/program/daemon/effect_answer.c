@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "daemon/effect.h"
-#include "inspect/instance.h"
+#include "inspect/stored_instance.h"
 
 #define NO_MEMORY_FOR_ANSWER "it ran, and there is no memory for its answer"
 

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "daemon/effect.h"
 #include "daemon/http_header.h"
-#include "observe/episode.h"
+#include "observe/event_spans.h"
 
 #define BODY_SHOWN ((size_t)160)
 

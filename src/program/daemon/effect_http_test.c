@@ -14,7 +14,7 @@
 
 #include "daemon/effect_test.h"
 
-#include "observe/episode.h"
+#include "observe/event_spans.h"
 
 /* One that does not answer is cut off after this. */
 /* As an answer: none, and detent stops when it has the request. */

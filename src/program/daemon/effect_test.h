@@ -10,7 +10,7 @@
 #include <detent/spec.h>
 
 #include "daemon/effect.h"
-#include "inspect/instance.h"
+#include "inspect/stored_instance.h"
 
 static const char bench_spec[] = "#define FSM_NAME order\n"
                                  "#define FSM_PREFIX ORDER\n"

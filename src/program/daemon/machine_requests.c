@@ -13,7 +13,7 @@
 #include "daemon/machines.h"
 #include "daemon/telemetry.h"
 #include "daemon/verbs.h"
-#include "inspect/instance.h"
+#include "inspect/stored_instance.h"
 #include "store/row.h"
 
 #define STEPS_MAX 64 /* of one ask, with the deferred events that follow */

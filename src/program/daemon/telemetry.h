@@ -10,8 +10,8 @@
 
 #include "daemon/daemon.h"
 #include "daemon/otlp_export.h"
-#include "observe/episode.h"
-#include "observe/monitor.h"
+#include "observe/event_spans.h"
+#include "observe/runtime_metrics.h"
 
 struct up_observe {
     struct up *up;

@@ -16,7 +16,7 @@
 #include "daemon/telemetry.h"
 #include "inspect/worker_event.h"
 #include "kinds/kinds.h"
-#include "observe/monitor_workers.h"
+#include "observe/worker_metrics.h"
 #include "worker/application.h"
 
 #define LOG_NAME     "workers"

@@ -32,8 +32,8 @@
 #include "base/buffer.h"
 #include "base/list.h"
 #include "base/map.h"
-#include "http/parse.h"
-#include "http/stream.h"
+#include "http/byte_stream.h"
+#include "http/request_parser.h"
 
 #define HTTP_PEER_TEXT    64
 #define HTTP_DATE_TEXT    40
@@ -159,7 +159,7 @@ void http_block_give(struct http_server *server, struct http_block *block);
 /* Twice the room. The data may move. DET_ERR_LIMIT: all connections together have enough. */
 int http_block_grow(struct http_server *server, struct http_block *block) DET_MUST_CHECK;
 
-/* connection.c */
+/* client_connection.c */
 struct http_origin {
     const char *peer;
     struct http_peer *from;
@@ -182,7 +182,7 @@ void http_connection_cut(struct http_connection *connection);
 /* The exchange is over: what comes next, unless it is busy, and its function will see to that. */
 void http_connection_answered(struct http_connection *connection);
 
-/* input.c */
+/* receive_buffer.c */
 /* Bytes that can be read to the block as it is. */
 size_t http_input_room(const struct http_connection *connection);
 /* There is a block. If what is in it `may_move`, there is room, too. */
@@ -195,7 +195,7 @@ void http_input_discard(struct http_connection *connection);
 bool http_input_hides(const struct http_connection *connection);
 void http_input_release(struct http_connection *connection);
 
-/* output.c */
+/* send_buffer.c */
 bool http_output_waits(const struct http_connection *connection);
 size_t http_output_size(const struct http_connection *connection);
 /* A buffer for what is to be written. */
@@ -204,7 +204,7 @@ struct det_buffer *http_output(struct http_connection *connection);
 void http_output_flush(struct http_connection *connection);
 void http_output_release(struct http_connection *connection);
 
-/* answer.c */
+/* response.c */
 void http_answer_write(
     struct http_connection *connection, const struct http_answer *answer, bool has_length);
 void http_answer_refusal(struct http_connection *connection, enum http_refusal refusal);
@@ -212,7 +212,7 @@ void http_exchange_gone(struct http_connection *connection);
 /* The whole refusal as it is sent to those who get no connection. Returns its size. */
 size_t http_refusal_text(enum http_refusal refusal, char *target, size_t capacity);
 
-/* listen.c */
+/* listener.c */
 void http_listeners_rest(struct http_server *server);
 void http_listeners_resume(struct http_server *server);
 void http_listeners_close(struct http_server *server);

@@ -9,8 +9,8 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "http/byte_stream.h"
 #include "http/http_internal.h"
-#include "http/stream.h"
 
 struct socket_stream {
     const struct det_allocator *allocator;

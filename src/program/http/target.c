@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "http/parse.h"
+#include "http/request_parser.h"
 
 /* Letters, digits, -._~!$&'()*+,;=:@%/ and in a query also ?[] */
 static const struct http_set path_set = { 0x2ffffff200000000, 0x47fffffe87ffffff };

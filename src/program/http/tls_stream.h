@@ -5,8 +5,8 @@
 #ifndef DET_HTTP_TLS_STREAM_H
 #define DET_HTTP_TLS_STREAM_H
 
+#include "http/byte_stream.h"
 #include "http/http.h"
-#include "http/stream.h"
 
 struct http_tls_context;
 

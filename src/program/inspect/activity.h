@@ -6,7 +6,7 @@
 #ifndef DET_INSPECT_ACTIVITY_H
 #define DET_INSPECT_ACTIVITY_H
 
-#include "inspect/instance.h"
+#include "inspect/stored_instance.h"
 
 /* In the program that serves it: `machine` is the one that `runtime` serves, `threads_max` the most
  * effects that run at the same time. May wait for the instance's writer. After an error nothing is

@@ -5,7 +5,7 @@
 #ifndef DET_INSPECT_EVENT_PRINT_H
 #define DET_INSPECT_EVENT_PRINT_H
 
-#include "inspect/instance.h"
+#include "inspect/stored_instance.h"
 
 /* The name of its event, and of the state it led to, or what it did instead. */
 const char *event_print_name(const struct det_machine *machine, const struct det_store_event *row);

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "inspect/instance.h"
 #include "inspect/print_tasks.h"
+#include "inspect/stored_instance.h"
 #include "store/effect_key.h"
 #include "store/row.h"
 

@@ -10,7 +10,7 @@
 #ifndef DET_INSPECT_INSTANCE_SUMMARY_H
 #define DET_INSPECT_INSTANCE_SUMMARY_H
 
-#include "inspect/instance.h"
+#include "inspect/stored_instance.h"
 
 /* A line: the word in its column, and the text, whose further lines stand below it. NULL or the
  * same word as before: none. Where the run collects facts, an object with `about` and `text`. */

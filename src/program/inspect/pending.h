@@ -11,7 +11,7 @@
 #ifndef DET_INSPECT_PENDING_H
 #define DET_INSPECT_PENDING_H
 
-#include "inspect/instance.h"
+#include "inspect/stored_instance.h"
 
 #define PENDING_MAX 100000
 

@@ -11,8 +11,8 @@
 #include <detent/runtime.h>
 #include <detent/sim.h>
 
-#include "inspect/instance.h"
 #include "inspect/store_internal.h"
+#include "inspect/stored_instance.h"
 
 #define ORDER_SPEC                                                                     \
     "#define FSM_NAME order\n"                                                         \

@@ -11,7 +11,7 @@
 #include <detent/workers.h>
 
 #include "base/buffer.h"
-#include "observe/log.h"
+#include "observe/log_line.h"
 #include "terminal/terminal.h"
 
 /* What is told at the level TRACE is of the level debug for a log. */

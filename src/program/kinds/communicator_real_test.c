@@ -4,7 +4,7 @@
 /* test: threads */
 /* communicator_real_test.c - the communicator under a supervisor in real time, with real threads:
  * what breaks off, and what goes on. */
-#include "kinds/communicator_plant_test.h"
+#include "kinds/communicator_fixture_test.h"
 #include "lib/patience.h"
 
 #define KILLS 5

@@ -4,7 +4,7 @@
 /* communicator_workers_test.c - the communicator under a supervisor, against a relay over real
  * HTTP. The supervisor is in virtual time: while a call is under way no time passes for it, and an
  * outage of hours takes no time. */
-#include "kinds/communicator_plant_test.h"
+#include "kinds/communicator_fixture_test.h"
 
 /* All that was sent has come, once and in order. */
 static void assert_all_pushed(struct plant *plant)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "kinds/relay_mock_parts.h"
+#include "kinds/relay_mock_internal.h"
 
 #define BODY_MAX 16777216
 #define BACKLOG  16

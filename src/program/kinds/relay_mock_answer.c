@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "kinds/relay_mock_parts.h"
+#include "kinds/relay_mock_internal.h"
 #include "observe/quote.h"
 
 struct reply {

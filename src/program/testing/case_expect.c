@@ -6,7 +6,7 @@
 
 #include "store/row.h"
 #include "testing/case_internal.h"
-#include "testing/trace.h"
+#include "testing/trace_file.h"
 
 static const char *const keys[] = {
 #define X(name, key) [CASE_EXPECT_##name] = #key,

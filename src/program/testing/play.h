@@ -12,7 +12,7 @@
 
 #include "testing/case.h"
 #include "testing/coverage.h"
-#include "testing/trace.h"
+#include "testing/trace_file.h"
 
 #define PLAY_TEXT_MAX 400
 /* Of one step: those behind them are only counted. */

@@ -5,9 +5,9 @@
 #ifndef DET_TESTING_WALK_INTERNAL_H
 #define DET_TESTING_WALK_INTERNAL_H
 
+#include "testing/random_walk.h"
 #include "testing/simulated_runtime.h"
 #include "testing/stubs.h"
-#include "testing/walk.h"
 
 /* The fold over what was committed. */
 struct walk_model {

@@ -6,7 +6,7 @@
 #ifndef DET_TRANSFER_EXPORT_H
 #define DET_TRANSFER_EXPORT_H
 
-#include "inspect/instance.h"
+#include "inspect/stored_instance.h"
 #include "transfer/hash_chain.h"
 
 /* The format that is written, docs/formats/export.md; older ones are read too. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "inspect/instance.h"
+#include "inspect/stored_instance.h"
 #include "store/effect_key.h"
 #include "store/row.h"
 #include "transfer/import.h"

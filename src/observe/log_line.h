@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* log_line.h - lines of a log as JSON, one object each, from any thread.
+ *
+ *     {"time":"2026-01-31T10:00:00.25Z","level":"warning","component":"effect","message":"...",
+ *      "machine":"order","instance":"o-1","attempt":3,"trace_id":"...","span_id":"..."}
+ *
+ *     det_log_line_begin(log, &line, DET_LOG_WARNING, "effect", "an attempt failed: %s", why);
+ *     det_log_line_text(&line, "machine", "order");
+ *     det_log_line_end(&line);
+ *
+ * Invariants
+ *   1. One line is one object of at most DET_LOG_LINE_MAX bytes with its newline, whatever is put
+ *      into it: control characters, and all that could steer a terminal, are escaped, what is not
+ *      UTF-8 is replaced. A member that does not fit is left out, a message is cut, and the line
+ *      says so: "is_cut":true.
+ *   2. Nothing is allocated and nothing fails: a line that could not be written is dropped and
+ *      counted, and the program goes on.
+ *   3. What is a secret has a type of its own, whose value cannot be put into a line. */
+#ifndef DET_OBSERVE_LOG_LINE_H
+#define DET_OBSERVE_LOG_LINE_H
+
+#include <stdarg.h>
+
+#include <detent/trace.h>
+#include <detent/world.h>
+
+#include "observe/metrics.h"
+#include "record/text_sink.h"
+
+/* Least important first: DET_LOG_LEVEL(NAME, "name"). */
+#define DET_LOG_LEVELS(DET_LOG_LEVEL) \
+    DET_LOG_LEVEL(DEBUG, "debug")     \
+    DET_LOG_LEVEL(INFO, "info")       \
+    DET_LOG_LEVEL(WARNING, "warning") \
+    DET_LOG_LEVEL(ERROR, "error")
+enum det_log_level {
+#define DET_LOG_LEVEL_ENUM(name, text) DET_LOG_##name,
+    DET_LOG_LEVELS(DET_LOG_LEVEL_ENUM)
+#undef DET_LOG_LEVEL_ENUM
+};
+
+#define DET_LOG_LINE_MAX    8192
+#define DET_LOG_MESSAGE_MAX 4608 /* a line of a task fits */
+
+/* A value that nobody may read in a log, an error or a list: it prints as DET_REDACTED. */
+struct det_secret {
+    const char *value; /* NULL: there is none, which is no secret */
+};
+#define DET_REDACTED "{redacted}"
+static inline const char *det_secret_text(struct det_secret secret)
+{
+    return secret.value ? DET_REDACTED : "";
+}
+
+/* Takes one whole line with its newline; an error means that it did not get out. Called by one
+ * thread at a time. */
+typedef int det_logger_write_fn(void *user, const char *line, size_t size);
+
+struct det_logger_options {
+    struct det_world *world; /* NULL: the real one */
+    const struct det_allocator *allocator;
+    enum det_log_level level; /* what is less important is not written */
+    det_logger_write_fn *write;
+    void *user;
+    struct det_metrics *metrics; /* counts lines that were dropped; NULL: nobody does */
+};
+
+struct det_logger;
+
+DET_MUST_CHECK int det_logger_open(
+    const struct det_logger_options *options, struct det_logger **ret);
+void det_logger_close(struct det_logger *log);
+/* From now on, from any thread. */
+void det_logger_set_level(struct det_logger *log, enum det_log_level level);
+/* Whether a line of this level would be written: for what is costly to find out. NULL: it would
+ * not. */
+bool det_logger_is_wanted(struct det_logger *log, enum det_log_level level);
+
+/* A line that is being made, in the caller's memory. Its members are for the functions below. */
+struct det_log_line {
+    struct det_logger *log; /* NULL: it is not wanted, and nothing is done */
+    struct det_output output;
+    bool is_cut;
+    char text[DET_LOG_LINE_MAX];
+};
+
+/* `log` may be NULL. The component is a word of the code: "http", "effect", "task". */
+void det_log_line_begin(
+    struct det_logger *log, struct det_log_line *line, enum det_log_level level,
+    const char *component, const char *format, ...) DET_PRINTF(5, 6);
+void det_log_line_begin_v(
+    struct det_logger *log, struct det_log_line *line, enum det_log_level level,
+    const char *component, const char *format, va_list arguments) DET_PRINTF(5, 0);
+/* Members; keys are words of the code. A text of NULL is left out. */
+void det_log_line_text(struct det_log_line *line, const char *key, const char *value);
+void det_log_line_number(struct det_log_line *line, const char *key, int64_t value);
+/* In seconds. */
+void det_log_line_span(struct det_log_line *line, const char *key, det_time span);
+void det_log_line_secret(struct det_log_line *line, const char *key, struct det_secret secret);
+/* NULL: none. */
+void det_log_line_trace(struct det_log_line *line, const struct det_trace_context *context);
+void det_log_line_end(struct det_log_line *line);
+
+/* "debug", ...; and back: false when it is none. */
+const char *det_log_level_name(enum det_log_level level);
+DET_MUST_CHECK bool det_log_level_read(const char *name, enum det_log_level *ret);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* fiber.c - switching stacks: ucontext makes one, and from then on _setjmp() and _longjmp() move
+ * between them. swapcontext() asks the kernel for the signal mask each time, which took a fifth of
+ * a simulation. Signal masks stay what they are; simulated threads have none of their own. */
+
+/* _longjmp() goes from stack to stack here, which a fortified one takes for a mistake. */
+#undef _FORTIFY_SOURCE
+
+#include "os/sim/fiber.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define WITH_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WITH_ADDRESS_SANITIZER 1
+#endif
+#endif
+
+#ifdef WITH_ADDRESS_SANITIZER
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+#define STACK_MIN ((size_t)32 * 1024)
+
+/* Before a switch: a `from` that will never run again gives its fake stack back. */
+static void announce(struct det_context *from, struct det_context *to, bool for_good)
+{
+    to->came_from = from;
+#ifdef WITH_ADDRESS_SANITIZER
+    __sanitizer_start_switch_fiber(for_good ? NULL : &from->fake_stack, to->stack, to->stack_size);
+#else
+    (void)for_good;
+#endif
+}
+
+/* After a switch, on the new stack. It also tells the bounds of the stack we came from, which is
+ * the only way to learn those of the first one. */
+static void arrive(struct det_context *self)
+{
+#ifdef WITH_ADDRESS_SANITIZER
+    __sanitizer_finish_switch_fiber(
+        self->fake_stack, &self->came_from->stack, &self->came_from->stack_size);
+#else
+    (void)self;
+#endif
+}
+
+/* makecontext() hands on nothing but ints. */
+static void entry(unsigned high, unsigned low)
+{
+    uintptr_t address = (uintptr_t)((uint64_t)high << 32 | low);
+    struct det_context *self;
+
+    memcpy(&self, &address, sizeof address);
+    arrive(self);
+    self->run(self->argument);
+    det_assert_failed("a simulated thread never returns", __FILE__, __LINE__);
+}
+
+int det_context_init(
+    struct det_context *context, size_t stack_size, void (*run)(void *argument), void *argument)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint64_t address = (uintptr_t)context;
+    char *mapping;
+
+    if (stack_size < STACK_MIN)
+        stack_size = STACK_MIN;
+    stack_size = (stack_size + page - 1) / page * page;
+    mapping = mmap(
+        NULL, page + stack_size, PROT_READ | PROT_WRITE,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (mapping == MAP_FAILED)
+        return DET_ERR_NO_MEMORY;
+    if (mprotect(mapping, page, PROT_NONE) < 0 || getcontext(&context->native) < 0) {
+        munmap(mapping, page + stack_size);
+        return DET_ERR_NO_MEMORY;
+    }
+    context->run = run;
+    context->argument = argument;
+    context->mapping = mapping;
+    context->mapping_size = page + stack_size;
+    context->stack = mapping + page;
+    context->stack_size = stack_size;
+    context->native.uc_stack.ss_sp = mapping + page;
+    context->native.uc_stack.ss_size = stack_size;
+    makecontext(
+        &context->native, (void (*)(void))entry, 2, (unsigned)(address >> 32), (unsigned)address);
+    return 0;
+}
+
+void det_context_deinit(struct det_context *context)
+{
+#ifdef WITH_ADDRESS_SANITIZER
+    /* Frames that never returned left their marks, and the next mapping may be at this place. */
+    __asan_unpoison_memory_region(context->stack, context->stack_size);
+#endif
+    munmap(context->mapping, context->mapping_size);
+}
+
+/* The first time it begins, afterwards it goes on. */
+static _Noreturn void go_to(struct det_context *to)
+{
+    if (to->has_place)
+        _longjmp(to->place, 1);
+    setcontext(&to->native);
+    det_assert_failed("setcontext() does not return", __FILE__, __LINE__);
+}
+
+void det_context_switch(struct det_context *from, struct det_context *to)
+{
+    announce(from, to, false);
+    from->has_place = true;
+    if (!_setjmp(from->place))
+        go_to(to);
+    arrive(from);
+}
+
+_Noreturn void det_context_leave(struct det_context *from, struct det_context *to)
+{
+    announce(from, to, true);
+    go_to(to);
+}

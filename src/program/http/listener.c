@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* listener.c - listeners: where they are bound, and who is let in.
+ *
+ * At a limit of connections the oldest one for which nobody vouched is closed to make room: those
+ * who have shown a token are never shut out by those who have not. When there are no descriptors
+ * left, some of them are closed too, since other parts of the process are short of them as well.
+ * When there are no such connections, the one in reserve is given up to take one client from the
+ * queue and tell it; then all listeners rest for a while, so that nothing spins. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "http/address.h"
+#include "http/http_internal.h"
+#include "http/tls_stream.h"
+
+#define ACCEPTS_MAX 64 /* in one turn */
+#define REST_TIME   (100 * DET_MILLISECOND)
+#define SHED_COUNT  16 /* connections that are closed when there are no descriptors left */
+
+struct http_listener {
+    struct http_listener *next;
+    struct http_server *server;
+    struct det_watch watch;
+    const void *user;
+    bool is_local; /* a unix socket */
+    char *path;    /* that is removed at the end; NULL: none */
+    char address[sizeof((struct sockaddr_un *)NULL)->sun_path + 1];
+};
+
+/* Closes the oldest connection of the server, or of a peer, for which nobody vouched; false: there
+ * is none. */
+static bool shed_one(struct http_server *server, const struct http_peer *peer)
+{
+    struct http_connection *connection;
+
+    if (peer ? det_list_is_empty(&peer->strangers) : det_list_is_empty(&server->strangers))
+        return false;
+    connection = peer ? DET_CONTAINER(peer->strangers.next, struct http_connection, peer_stranger)
+                      : DET_CONTAINER(server->strangers.next, struct http_connection, stranger);
+    http_connection_cut(connection);
+    return true;
+}
+
+static struct http_peer *add_peer(struct http_server *server, const char *address)
+{
+    struct http_peer *peer = DET_NEW(server->options.allocator, struct http_peer);
+
+    if (!peer)
+        return NULL;
+    peer->key = peer->address;
+    det_list_init(&peer->strangers);
+    (void)det_text_copy(peer->address, sizeof peer->address, address);
+    if (det_map_put(&server->peers, peer) == 0)
+        return peer;
+    DET_DELETE(server->options.allocator, peer);
+    return NULL;
+}
+
+/* NULL, and HTTP_ACCEPTED for a local one: it is not counted. */
+static enum http_refusal count_peer(
+    struct http_server *server, const union http_address *address, struct http_peer **ret)
+{
+    char text[HTTP_PEER_TEXT];
+    struct http_peer *peer;
+
+    *ret = NULL;
+    http_address_print_origin(address, text, sizeof text);
+    if (!text[0])
+        return HTTP_ACCEPTED;
+    peer = det_map_get(&server->peers, text);
+    if (!peer)
+        peer = add_peer(server, text);
+    if (!peer)
+        return HTTP_REFUSED_MEMORY;
+    /* Counted first, so that the peer stays when its last connection goes. */
+    peer->count++;
+    if (peer->count > server->limits.peer_connections_max && !shed_one(server, peer)) {
+        peer->count--;
+        return HTTP_REFUSED_PEER_CONNECTIONS;
+    }
+    *ret = peer;
+    return HTTP_ACCEPTED;
+}
+
+void http_peer_release(struct http_server *server, struct http_peer *peer)
+{
+    det_assert(peer->count > 0);
+    if (--peer->count > 0)
+        return;
+    (void)det_map_remove(&server->peers, peer->key);
+    DET_DELETE(server->options.allocator, peer);
+}
+
+/* Who is on the other side of a unix socket; -1: nobody knows. */
+static int64_t uid_of(int descriptor)
+{
+    struct ucred who;
+    socklen_t size = sizeof who;
+
+    return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? (int64_t)who.uid
+                                                                             : -1;
+}
+
+static bool is_encrypted(const struct http_listener *listener)
+{
+    return listener->server->tls && !listener->is_local;
+}
+
+/* The descriptor is taken over, if this does not fail. */
+static int open_stream(
+    struct http_server *server, int descriptor, bool is_encrypted, const struct http_io **ret_io,
+    void **ret)
+{
+    void *below;
+    int r;
+
+    r = http_socket_open(server->options.allocator, server->options.loop, descriptor, &below);
+    if (r < 0)
+        return r;
+    *ret_io = &http_socket_io;
+    *ret = below;
+    if (!is_encrypted)
+        return 0;
+    r = http_tls_stream_open(server->tls, &http_socket_io, below, ret);
+    if (r < 0)
+        http_socket_forget(below);
+    *ret_io = &http_tls_io;
+    return r;
+}
+
+static enum http_refusal open_connection(
+    const struct http_listener *listener, int descriptor, const union http_address *address,
+    struct http_peer *peer)
+{
+    struct http_server *server = listener->server;
+    struct http_origin origin = {
+        .from = peer,
+        .user = listener->user,
+        .uid = listener->is_local ? uid_of(descriptor) : -1,
+        .is_local = listener->is_local,
+        .is_encrypted = is_encrypted(listener),
+    };
+    struct http_connection *connection;
+    const struct http_io *io;
+    char text[HTTP_PEER_TEXT];
+    void *stream;
+
+    origin.is_trusted = origin.uid == (int64_t)geteuid() || origin.uid == 0;
+    http_address_print(address, text, sizeof text);
+    origin.peer = text;
+    if (open_stream(server, descriptor, origin.is_encrypted, &io, &stream) < 0)
+        return HTTP_REFUSED_MEMORY;
+    if (http_connection_open(server, io, stream, &origin, &connection) < 0) {
+        io->close(stream);
+        return HTTP_REFUSED_DESCRIPTORS; /* it is closed, and nobody is told */
+    }
+    return HTTP_ACCEPTED;
+}
+
+/* Tells one that is not let in why, as far as it takes it at once. */
+static void turn_away(
+    const struct http_listener *listener, int descriptor, enum http_refusal refusal)
+{
+    char text[512];
+    size_t size = http_refusal_text(refusal, text, sizeof text);
+
+    if (!is_encrypted(listener))
+        (void)!send(descriptor, text, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)shutdown(descriptor, SHUT_WR);
+    close(descriptor);
+}
+
+/* Whether there is room for one more, perhaps after another one has made it. */
+static bool make_room(struct http_server *server, bool is_local)
+{
+    if (is_local)
+        return server->local_count < server->limits.local_connections_max;
+    return server->connection_count - server->local_count < server->limits.connections_max ||
+           shed_one(server, NULL);
+}
+
+/* The limit of the peer comes first: one that is over it makes nobody else give way. */
+static enum http_refusal find_room(
+    const struct http_listener *listener, const union http_address *address, struct http_peer **ret)
+{
+    struct http_server *server = listener->server;
+    enum http_refusal refusal = count_peer(server, address, ret);
+
+    if (refusal != HTTP_ACCEPTED || make_room(server, listener->is_local))
+        return refusal;
+    if (*ret)
+        http_peer_release(server, *ret);
+    return HTTP_REFUSED_CONNECTIONS;
+}
+
+static void let_in(
+    const struct http_listener *listener, int descriptor, const union http_address *address)
+{
+    struct http_server *server = listener->server;
+    struct http_peer *peer = NULL;
+    enum http_refusal refusal = find_room(listener, address, &peer);
+
+    if (refusal == HTTP_ACCEPTED) {
+        refusal = open_connection(listener, descriptor, address, peer);
+        if (refusal != HTTP_ACCEPTED && peer)
+            http_peer_release(server, peer);
+        if (refusal != HTTP_REFUSED_MEMORY)
+            return;
+    }
+    turn_away(listener, descriptor, refusal);
+}
+
+/* Some connections are closed; where there are none to close, one of those who wait in vain is
+ * told. The others get another look in a while. */
+static void give_up_reserve(struct http_listener *listener)
+{
+    struct http_server *server = listener->server;
+    int descriptor, count = 0;
+
+    while (count < SHED_COUNT && shed_one(server, NULL))
+        count++;
+    if (count > 0)
+        return;
+    if (server->reserve >= 0) {
+        close(server->reserve);
+        descriptor = accept4(listener->watch.descriptor, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (descriptor >= 0)
+            turn_away(listener, descriptor, HTTP_REFUSED_DESCRIPTORS);
+        server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    }
+    http_listeners_rest(server);
+}
+
+static void on_accept(void *argument, unsigned events)
+{
+    struct http_listener *listener = argument;
+
+    (void)events;
+    for (int i = 0; i < ACCEPTS_MAX; i++) {
+        union http_address address = { .any.sa_family = AF_UNSPEC };
+        socklen_t size = sizeof address;
+        int descriptor =
+            accept4(listener->watch.descriptor, &address.any, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+        if (descriptor >= 0) {
+            http_address_unmap(&address);
+            let_in(listener, descriptor, &address);
+            continue;
+        }
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+            give_up_reserve(listener);
+            return;
+        }
+        /* A client that is gone before it was accepted is no reason to stop. */
+        if (errno != ECONNABORTED && errno != EINTR && errno != EPROTO)
+            return;
+    }
+}
+
+void http_listeners_rest(struct http_server *server)
+{
+    for (struct http_listener *at = server->listeners; at; at = at->next)
+        det_loop_unwatch(server->options.loop, &at->watch);
+    server->rest_until = http_server_now(server) + REST_TIME;
+    http_server_wake(server, server->rest_until);
+}
+
+void http_listeners_resume(struct http_server *server)
+{
+    int r = 0;
+
+    server->rest_until = 0;
+    if (server->reserve < 0)
+        server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    for (struct http_listener *at = server->listeners; at && r == 0; at = at->next)
+        r = det_loop_watch(server->options.loop, &at->watch, DET_POLL_READ);
+    if (r < 0)
+        http_listeners_rest(server);
+}
+
+static void free_listener(struct http_listener *listener)
+{
+    const struct det_allocator *allocator = listener->server->options.allocator;
+
+    if (listener->path)
+        (void)unlink(listener->path);
+    det_free_string(allocator, listener->path);
+    DET_DELETE(allocator, listener);
+}
+
+void http_listeners_close(struct http_server *server)
+{
+    struct http_listener *listener;
+
+    while ((listener = server->listeners)) {
+        server->listeners = listener->next;
+        det_loop_unwatch(server->options.loop, &listener->watch);
+        close(listener->watch.descriptor);
+        free_listener(listener);
+    }
+    if (server->reserve >= 0)
+        close(server->reserve);
+    server->reserve = -1;
+    server->rest_until = 0;
+}
+
+/* Behind those that are there, so that their numbers stay. */
+static void append(struct http_server *server, struct http_listener *listener)
+{
+    struct http_listener **end = &server->listeners;
+
+    while (*end)
+        end = &(*end)->next;
+    *end = listener;
+}
+
+static void print_bound(struct http_listener *listener, int descriptor)
+{
+    union http_address address = { .any.sa_family = AF_UNSPEC };
+    socklen_t size = sizeof address;
+
+    if (getsockname(descriptor, &address.any, &size) < 0)
+        address.any.sa_family = AF_UNSPEC;
+    listener->is_local = address.any.sa_family == AF_UNIX;
+    if (listener->is_local)
+        (void)det_text_copy(listener->address, sizeof listener->address, address.local.sun_path);
+    else
+        http_address_print(&address, listener->address, sizeof listener->address);
+}
+
+/* The descriptor is taken over, if this does not fail; so is the file at `path`. */
+static int add_listener(
+    struct http_server *server, int descriptor, const char *path, const void *user,
+    struct det_error *reterr)
+{
+    const struct det_allocator *allocator = server->options.allocator;
+    struct http_listener *listener = DET_NEW(allocator, struct http_listener);
+    int r;
+
+    if (!listener)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    listener->server = server;
+    listener->user = user;
+    listener->watch = (struct det_watch){ on_accept, listener, descriptor, 0 };
+    print_bound(listener, descriptor);
+    r = det_loop_watch(server->options.loop, &listener->watch, DET_POLL_READ);
+    if (r == 0 && path && !(listener->path = det_string_copy(allocator, path))) {
+        det_loop_unwatch(server->options.loop, &listener->watch);
+        r = DET_ERR_NO_MEMORY;
+    }
+    if (r < 0) {
+        free_listener(listener);
+        return det_error_set(reterr, r, "%s", det_error_text(r));
+    }
+    append(server, listener);
+    if (server->reserve < 0)
+        server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return 0;
+}
+
+static int fail(const char *where, const char *what, struct det_error *reterr)
+{
+    int cause = errno;
+    int code = cause == EADDRINUSE ? DET_ERR_BUSY : DET_ERR_IO;
+
+    det_error_set(reterr, code, "%.200s %s: %s", where, what, strerrordesc_np(cause));
+    if (reterr)
+        reterr->cause = cause;
+    return code;
+}
+
+int http_listen(
+    struct http_server *server, const char *address, const void *user, struct det_error *reterr)
+{
+    union http_address place;
+    socklen_t size;
+    int descriptor, r;
+
+    if (!http_address_read(address, &place, &size))
+        return det_error_set(
+            reterr, DET_ERR_INVALID,
+            "\"%.100s\" is not an address to listen at, like 127.0.0.1:7788 or [::1]:7788",
+            address);
+    descriptor = http_address_bind(&place, size);
+    if (descriptor < 0)
+        return fail(address, "cannot be listened at", reterr);
+    r = add_listener(server, descriptor, NULL, user, reterr);
+    if (r < 0)
+        close(descriptor);
+    return r;
+}
+
+int http_bind_path(const char *path, unsigned mode, int *ret, struct det_error *reterr)
+{
+    union http_address place = { .local.sun_family = AF_UNIX };
+
+    if (!det_text_copy(place.local.sun_path, sizeof place.local.sun_path, path))
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "%.100s...: the path of a socket has at most %zu bytes", path,
+            sizeof place.local.sun_path - 1);
+    if (http_address_is_taken(&place))
+        return det_error_set(reterr, DET_ERR_BUSY, "%.200s is in use", path);
+    *ret = http_address_bind_path(&place, mode);
+    return *ret < 0 ? fail(path, "cannot be listened at", reterr) : 0;
+}
+
+int http_listen_path(
+    struct http_server *server, const char *path, unsigned mode, const void *user,
+    struct det_error *reterr)
+{
+    int descriptor, r;
+
+    r = http_bind_path(path, mode, &descriptor, reterr);
+    if (r < 0)
+        return r;
+    r = add_listener(server, descriptor, path, user, reterr);
+    if (r < 0) {
+        (void)unlink(path);
+        close(descriptor);
+    }
+    return r;
+}
+
+int http_listen_given(
+    struct http_server *server, int descriptor, const void *user, struct det_error *reterr)
+{
+    int flags = fcntl(descriptor, F_GETFL), is_listening = 0;
+    socklen_t size = sizeof is_listening;
+
+    if (flags < 0 || fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) < 0 ||
+        getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) < 0)
+        return fail("the descriptor", "cannot be listened at", reterr);
+    /* On a unix socket this fails, and is not needed. */
+    (void)http_address_tune(descriptor);
+    if (!is_listening)
+        return det_error_set(reterr, DET_ERR_INVALID, "the descriptor does not listen");
+    return add_listener(server, descriptor, NULL, user, reterr);
+}
+
+const char *http_listener_address(const struct http_server *server, size_t index)
+{
+    const struct http_listener *at = server->listeners;
+
+    while (at && index-- > 0)
+        at = at->next;
+    return at ? at->address : NULL;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* send_buffer.c - what a connection has to say: a buffer that is lent by the server, and behind it
+ * static data that are sent from where they are. */
+#include "base/assert.h"
+#include "http/http_internal.h"
+
+#define SPARE_MAX 65536 /* a larger one is not worth keeping */
+
+size_t http_output_size(const struct http_connection *connection)
+{
+    return connection->output.size - connection->output_sent + connection->tail_size;
+}
+
+bool http_output_waits(const struct http_connection *connection)
+{
+    return http_output_size(connection) > 0;
+}
+
+struct det_buffer *http_output(struct http_connection *connection)
+{
+    struct http_server *server = connection->server;
+
+    det_assert(connection->tail_size == 0);
+    if (!connection->output.data) {
+        connection->output = server->spare;
+        det_buffer_init(&server->spare, server->options.allocator);
+    }
+    return &connection->output;
+}
+
+void http_output_release(struct http_connection *connection)
+{
+    struct http_server *server = connection->server;
+    struct det_buffer *output = &connection->output;
+
+    connection->output_sent = 0;
+    server->memory -= connection->counted;
+    connection->counted = 0;
+    if (!output->data)
+        return;
+    det_buffer_clear(output);
+    if (server->spare.data || output->capacity > SPARE_MAX)
+        det_buffer_deinit(output);
+    else
+        server->spare = *output;
+    det_buffer_init(output, server->options.allocator);
+}
+
+/* `size` bytes were taken, of the buffer first. */
+static void take(struct http_connection *connection, size_t size)
+{
+    size_t left = connection->output.size - connection->output_sent;
+    size_t first = size < left ? size : left;
+
+    connection->output_sent += first;
+    if (size > first) {
+        connection->tail += size - first;
+        connection->tail_size -= size - first;
+    }
+    connection->waits_moved += size;
+}
+
+static int64_t write_once(struct http_connection *connection)
+{
+    struct http_part parts[2];
+    size_t left = connection->output.size - connection->output_sent, count = 0;
+
+    if (left)
+        parts[count++] =
+            (struct http_part){ connection->output.data + connection->output_sent, left };
+    if (connection->tail_size)
+        parts[count++] = (struct http_part){ connection->tail, connection->tail_size };
+    return connection->io->write(connection->stream, parts, count);
+}
+
+/* What waits takes memory for as long as its client likes. Who would take the last of it is cut
+ * off, and not those who came before. */
+static void count_waiting(struct http_connection *connection)
+{
+    struct http_server *server = connection->server;
+    size_t capacity = connection->output.capacity;
+
+    server->memory += capacity - connection->counted;
+    connection->counted = capacity;
+    if (server->memory > server->limits.memory_max)
+        connection->is_broken = true;
+}
+
+/* Whose buffer could not grow has lost a part of an answer, and nothing behind it makes sense. */
+void http_output_flush(struct http_connection *connection)
+{
+    int64_t size;
+
+    if (det_buffer_status(&connection->output) < 0)
+        connection->is_broken = true;
+    if (connection->is_broken || !http_output_waits(connection))
+        return;
+    size = write_once(connection);
+    if (size < 0 && size != DET_ERR_BUSY) {
+        connection->is_broken = true;
+        return;
+    }
+    if (!connection->is_waiting) {
+        connection->waits_since = http_server_now(connection->server);
+        connection->waits_moved = 0;
+    }
+    if (size > 0)
+        take(connection, (size_t)size);
+    connection->is_waiting = http_output_waits(connection);
+    if (connection->is_waiting)
+        count_waiting(connection);
+    else
+        http_output_release(connection);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* relay_mock_internal.h - what the files of the mock relay share: its memory, and how a request is
+ * answered. */
+#ifndef DET_KINDS_RELAY_MOCK_INTERNAL_H
+#define DET_KINDS_RELAY_MOCK_INTERNAL_H
+
+#include "base/buffer.h"
+#include "kinds/relay_mock.h"
+#include "kinds/relay_token.h"
+#include "os/os.h"
+
+#define RELAY_MOCK_HEAD_MAX   16384
+#define RELAY_MOCK_FAULTS_MAX 64
+
+struct relay_mock_connection {
+    struct det_list node;
+    struct relay_mock *mock;
+    struct det_thread *thread;
+    int descriptor;
+    bool is_over;
+};
+
+/* Faults of one kind of call: those from `first` on wait. */
+struct relay_mock_faults {
+    struct relay_mock_fault list[RELAY_MOCK_FAULTS_MAX];
+    uint32_t first, count;
+};
+
+struct relay_mock {
+    struct det_world *world;
+    struct det_mutex *mutex;
+    struct det_condition *changed;
+    struct det_thread *acceptor;
+    struct det_list connections;
+    int listener;
+    bool is_down;
+    char url[64];
+    /* Under the lock. */
+    char hash[RELAY_HASH_TEXT];
+    char uuid[65];
+    uint64_t token; /* the number of the one that is good; 0: none */
+    uint64_t tokens;
+    uint32_t most;
+    const char *poison;
+    struct relay_mock_faults faults[RELAY_MOCK_CALLS];
+    struct det_list to_pull, pushed;
+    uint64_t counts[RELAY_MOCK_COUNTS];
+    char heads[RELAY_MOCK_CALLS][RELAY_MOCK_HEAD_MAX];
+};
+
+struct relay_mock_request {
+    const char *head; /* with the empty line */
+    const char *body;
+    size_t body_size;
+};
+
+void relay_mock_lock(struct relay_mock *mock);
+void relay_mock_unlock(struct relay_mock *mock);
+/* Answers a request into the buffer. False: the connection is cut instead. */
+bool relay_mock_answer(
+    struct relay_mock *mock, const struct relay_mock_request *request, struct det_buffer *answer);
+
+#endif
