@@ -30,7 +30,7 @@ static void assert_buffer(const struct det_buffer *buffer)
     det_assert(buffer->limit == 0 || buffer->size <= buffer->limit);
 }
 
-static bool fail(struct det_buffer *buffer, int error)
+static bool set_failed(struct det_buffer *buffer, int error)
 {
     buffer->error = error;
     return false;
@@ -50,13 +50,13 @@ static size_t next_capacity(const struct det_buffer *buffer, size_t needed)
     return capacity;
 }
 
-static bool grow(struct det_buffer *buffer, size_t needed)
+static bool grow_to(struct det_buffer *buffer, size_t needed)
 {
     size_t capacity = next_capacity(buffer, needed);
     char *data = det_realloc(buffer->allocator, buffer->data, buffer->capacity, capacity);
 
     if (data == NULL)
-        return fail(buffer, DET_ERR_NO_MEMORY);
+        return set_failed(buffer, DET_ERR_NO_MEMORY);
     data[buffer->size] = '\0';
     buffer->data = data;
     buffer->capacity = capacity;
@@ -69,7 +69,7 @@ static bool fits_limit(const struct det_buffer *buffer, size_t size)
 }
 
 /* Room for `extra` bytes and the final 0. */
-static bool reserve(struct det_buffer *buffer, size_t extra)
+static bool reserve_extra(struct det_buffer *buffer, size_t extra)
 {
     size_t size, needed;
 
@@ -77,13 +77,13 @@ static bool reserve(struct det_buffer *buffer, size_t extra)
     if (buffer->error != 0)
         return false;
     if (!det_add_size(buffer->size, extra, &size) || !det_add_size(size, 1, &needed))
-        return fail(buffer, buffer->limit != 0 ? DET_ERR_LIMIT : DET_ERR_NO_MEMORY);
+        return set_failed(buffer, buffer->limit != 0 ? DET_ERR_LIMIT : DET_ERR_NO_MEMORY);
     if (!fits_limit(buffer, size))
-        return fail(buffer, DET_ERR_LIMIT);
-    return needed <= buffer->capacity || grow(buffer, needed);
+        return set_failed(buffer, DET_ERR_LIMIT);
+    return needed <= buffer->capacity || grow_to(buffer, needed);
 }
 
-static void advance(struct det_buffer *buffer, size_t size)
+static void advance_size(struct det_buffer *buffer, size_t size)
 {
     buffer->size += size;
     buffer->data[buffer->size] = '\0';
@@ -111,11 +111,11 @@ void det_buffer_clear(struct det_buffer *buffer)
 
 void det_buffer_append(struct det_buffer *buffer, const void *bytes, size_t size)
 {
-    if (!reserve(buffer, size))
+    if (!reserve_extra(buffer, size))
         return;
     if (size > 0)
         memcpy(buffer->data + buffer->size, bytes, size);
-    advance(buffer, size);
+    advance_size(buffer, size);
 }
 
 void det_buffer_append_text(struct det_buffer *buffer, const char *text)
@@ -125,10 +125,10 @@ void det_buffer_append_text(struct det_buffer *buffer, const char *text)
 
 void det_buffer_append_char(struct det_buffer *buffer, char c)
 {
-    if (!reserve(buffer, 1))
+    if (!reserve_extra(buffer, 1))
         return;
     buffer->data[buffer->size] = c;
-    advance(buffer, 1);
+    advance_size(buffer, 1);
 }
 
 /* Most texts fit into what is there, so the first try is mostly the last. */
@@ -138,35 +138,35 @@ void det_buffer_format(struct det_buffer *buffer, const char *format, ...)
     size_t room;
     int length;
 
-    if (!reserve(buffer, 0))
+    if (!reserve_extra(buffer, 0))
         return;
     room = buffer->capacity - buffer->size;
     va_start(arguments, format);
     length = vsnprintf(buffer->data + buffer->size, room, format, arguments);
     va_end(arguments);
     if (length >= 0 && (size_t)length < room && fits_limit(buffer, buffer->size + (size_t)length)) {
-        advance(buffer, (size_t)length);
+        advance_size(buffer, (size_t)length);
         return;
     }
     /* What was tried is cut off again; more than printf can count is more than any limit. */
     buffer->data[buffer->size] = '\0';
-    if (!(length < 0 ? fail(buffer, DET_ERR_LIMIT) : reserve(buffer, (size_t)length)))
+    if (!(length < 0 ? set_failed(buffer, DET_ERR_LIMIT) : reserve_extra(buffer, (size_t)length)))
         return;
     va_start(arguments, format);
     (void)vsnprintf(buffer->data + buffer->size, (size_t)length + 1, format, arguments);
     va_end(arguments);
-    advance(buffer, (size_t)length);
+    advance_size(buffer, (size_t)length);
 }
 
 void *det_buffer_extend(struct det_buffer *buffer, size_t size)
 {
     char *start;
 
-    if (!reserve(buffer, size))
+    if (!reserve_extra(buffer, size))
         return NULL;
     start = buffer->data + buffer->size;
     memset(start, 0, size);
-    advance(buffer, size);
+    advance_size(buffer, size);
     return start;
 }
 

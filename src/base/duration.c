@@ -44,7 +44,7 @@ struct part {
     size_t unit;
 };
 
-static struct det_view take(struct det_view *text, size_t size)
+static struct det_view take_bytes(struct det_view *text, size_t size)
 {
     struct det_view taken = det_view_of(text->data, size);
 
@@ -58,14 +58,14 @@ static struct det_view take_digits(struct det_view *text)
 
     while (size < text->size && text->data[size] >= '0' && text->data[size] <= '9')
         size++;
-    return take(text, size);
+    return take_bytes(text, size);
 }
 
 static bool take_char(struct det_view *text, char c)
 {
     if (text->size == 0 || text->data[0] != c)
         return false;
-    (void)take(text, 1);
+    (void)take_bytes(text, 1);
     return true;
 }
 
@@ -77,7 +77,7 @@ static bool take_unit(struct det_view *text, size_t *ret)
 
     while (size < text->size && text->data[size] >= 'a' && text->data[size] <= 'z')
         size++;
-    name = take(text, size);
+    name = take_bytes(text, size);
     for (size_t i = 0; i < UNIT_COUNT; i++) {
         if (det_view_is(name, units[i].name)) {
             *ret = i;

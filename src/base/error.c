@@ -28,7 +28,7 @@ static const struct entry entries[] = {
 static const struct entry success = { 0, "OK", "no error" };
 static const struct entry unknown = { 0, "UNKNOWN", "this is no error of the library" };
 
-static const struct entry *find(int code)
+static const struct entry *find_entry(int code)
 {
     if (code == 0)
         return &success;
@@ -41,12 +41,12 @@ static const struct entry *find(int code)
 
 const char *det_error_name(int code)
 {
-    return find(code)->name;
+    return find_entry(code)->name;
 }
 
 const char *det_error_text(int code)
 {
-    return find(code)->text;
+    return find_entry(code)->text;
 }
 
 int det_error_set(struct det_error *error, int code, const char *format, ...)

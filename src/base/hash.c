@@ -17,12 +17,12 @@
 #define KEY_B UINT64_C(0xD1B54A32D192ED03)
 #define KEY_C UINT64_C(0xAEF17502108EF2D9)
 
-static inline uint64_t rotate(uint64_t value, unsigned int bits)
+static inline uint64_t rotate_left(uint64_t value, unsigned int bits)
 {
     return (value << bits) | (value >> (64 - bits));
 }
 
-static inline uint64_t fold(uint64_t a, uint64_t b)
+static inline uint64_t fold_product(uint64_t a, uint64_t b)
 {
     det_u128 product = (det_u128)a * b;
 
@@ -61,14 +61,14 @@ uint64_t det_hash64(const void *data, size_t size, uint64_t seed)
 {
     const unsigned char *bytes = data;
     uint64_t hidden_a = seed ^ KEY_A;
-    uint64_t hidden_b = rotate(seed, 32) ^ KEY_B;
+    uint64_t hidden_b = rotate_left(seed, 32) ^ KEY_B;
     uint64_t a = 0, b = 0;
 
     if (size > 16) {
         size_t left = size;
 
         for (; left > 16; left -= 16, bytes += 16)
-            hidden_b = fold(read_8(bytes) ^ hidden_a, read_8(bytes + 8) ^ hidden_b) + KEY_C;
+            hidden_b = fold_product(read_8(bytes) ^ hidden_a, read_8(bytes + 8) ^ hidden_b) + KEY_C;
         a = read_8(bytes + left - 16);
         b = read_8(bytes + left - 8);
     } else if (size >= 8) {
@@ -80,14 +80,15 @@ uint64_t det_hash64(const void *data, size_t size, uint64_t seed)
     } else if (size > 0) {
         a = read_few(bytes, size);
     }
-    return fold(fold(a ^ hidden_a, b ^ hidden_b) ^ hidden_a, (uint64_t)size ^ KEY_C);
+    return fold_product(
+        fold_product(a ^ hidden_a, b ^ hidden_b) ^ hidden_a, (uint64_t)size ^ KEY_C);
 }
 
 /* For a given value this is a bijection of the hash, and the other way round: a long run of mixes
  * loses nothing on its way. */
 uint64_t det_hash_mix(uint64_t hash, uint64_t value)
 {
-    hash = (rotate(hash, 23) + KEY_A) ^ value;
+    hash = (rotate_left(hash, 23) + KEY_A) ^ value;
     hash = (hash ^ (hash >> 32)) * KEY_B;
     hash = (hash ^ (hash >> 29)) * KEY_C;
     return hash ^ (hash >> 32);

@@ -25,7 +25,7 @@ static inline bool is_before(const struct det_heap_node *a, const struct det_hea
     return a->key != b->key ? a->key < b->key : a->tie < b->tie;
 }
 
-static inline void put(struct det_heap *heap, size_t position, struct det_heap_node *node)
+static inline void put_node(struct det_heap *heap, size_t position, struct det_heap_node *node)
 {
     heap->nodes[position] = node;
     node->position = position;
@@ -45,10 +45,10 @@ static void sift_up(struct det_heap *heap, size_t position, struct det_heap_node
 
         if (!is_before(node, heap->nodes[parent]))
             break;
-        put(heap, position, heap->nodes[parent]);
+        put_node(heap, position, heap->nodes[parent]);
         position = parent;
     }
-    put(heap, position, node);
+    put_node(heap, position, node);
 }
 
 /* The child that comes first, or `count` when there is none. */
@@ -74,14 +74,14 @@ static void sift_down(struct det_heap *heap, size_t position, struct det_heap_no
 
         if (child == heap->count || !is_before(heap->nodes[child], node))
             break;
-        put(heap, position, heap->nodes[child]);
+        put_node(heap, position, heap->nodes[child]);
         position = child;
     }
-    put(heap, position, node);
+    put_node(heap, position, node);
 }
 
 /* Fills the hole at `position` with `node`, wherever that leads. */
-static void settle(struct det_heap *heap, size_t position, struct det_heap_node *node)
+static void sift_node(struct det_heap *heap, size_t position, struct det_heap_node *node)
 {
     if (position > 0 && is_before(node, heap->nodes[(position - 1) / ARITY]))
         sift_up(heap, position, node);
@@ -157,7 +157,7 @@ void det_heap_remove(struct det_heap *heap, struct det_heap_node *node)
     last = heap->nodes[--heap->count];
     node->position = DET_HEAP_NOWHERE;
     if (last != node)
-        settle(heap, position, last);
+        sift_node(heap, position, last);
 }
 
 void det_heap_rekey(struct det_heap *heap, struct det_heap_node *node, int64_t key)
@@ -165,5 +165,5 @@ void det_heap_rekey(struct det_heap *heap, struct det_heap_node *node, int64_t k
     assert_node(heap, node);
     node->key = key;
     node->tie = heap->next_tie++;
-    settle(heap, node->position, node);
+    sift_node(heap, node->position, node);
 }

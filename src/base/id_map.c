@@ -38,7 +38,7 @@ struct det_id_node *det_id_map_get(const struct det_id_map *map, uint64_t id)
     return node;
 }
 
-static void push(struct det_id_map *map, struct det_id_node *node)
+static void push_node(struct det_id_map *map, struct det_id_node *node)
 {
     struct det_id_node **chain = chain_of(map, node->id);
 
@@ -59,7 +59,7 @@ int det_id_map_reserve(struct det_id_map *map)
     for (size_t i = 0; i < map->capacity; i++)
         for (struct det_id_node *node = map->chains[i], *next; node; node = next) {
             next = node->next;
-            push(&larger, node);
+            push_node(&larger, node);
         }
     DET_DELETE_ARRAY(map->allocator, map->chains, map->capacity);
     *map = larger;
@@ -69,7 +69,7 @@ int det_id_map_reserve(struct det_id_map *map)
 void det_id_map_put(struct det_id_map *map, struct det_id_node *node)
 {
     det_assert(map->count < map->capacity);
-    push(map, node);
+    push_node(map, node);
     map->count++;
 }
 

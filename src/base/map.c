@@ -45,7 +45,7 @@ static inline uint64_t hash_of(const struct det_map *map, const char *key)
 }
 
 /* The slot of the key, or the free slot where its search ends. The map has slots. */
-static struct det_map_slot *find(const struct det_map *map, const char *key, uint64_t hash)
+static struct det_map_slot *find_slot(const struct det_map *map, const char *key, uint64_t hash)
 {
     size_t mask = map->capacity - 1;
     size_t position = (size_t)hash & mask;
@@ -61,7 +61,7 @@ static struct det_map_slot *find(const struct det_map *map, const char *key, uin
     }
 }
 
-static void place(struct det_map_slot *slots, size_t capacity, struct det_map_slot entry)
+static void place_value(struct det_map_slot *slots, size_t capacity, struct det_map_slot entry)
 {
     size_t position = (size_t)entry.hash & (capacity - 1);
 
@@ -70,7 +70,7 @@ static void place(struct det_map_slot *slots, size_t capacity, struct det_map_sl
     slots[position] = entry;
 }
 
-static int grow(struct det_map *map)
+static int grow_slots(struct det_map *map)
 {
     size_t capacity = map->capacity == 0 ? CAPACITY_MIN : map->capacity * 2;
     struct det_map_slot *slots = NULL;
@@ -81,7 +81,7 @@ static int grow(struct det_map *map)
         return DET_ERR_NO_MEMORY;
     for (size_t i = 0; i < map->capacity; i++) {
         if (map->slots[i].value != NULL)
-            place(slots, capacity, map->slots[i]);
+            place_value(slots, capacity, map->slots[i]);
     }
     DET_DELETE_ARRAY(map->allocator, map->slots, map->capacity);
     map->slots = slots;
@@ -125,12 +125,12 @@ void *det_map_get(const struct det_map *map, const char *key)
 {
     if (map->count == 0)
         return NULL;
-    return find(map, key, hash_of(map, key))->value;
+    return find_slot(map, key, hash_of(map, key))->value;
 }
 
 int det_map_reserve(struct det_map *map)
 {
-    return map->count < map->capacity / 4 * 3 ? 0 : grow(map);
+    return map->count < map->capacity / 4 * 3 ? 0 : grow_slots(map);
 }
 
 int det_map_put(struct det_map *map, void *value)
@@ -139,12 +139,12 @@ int det_map_put(struct det_map *map, void *value)
     uint64_t hash = hash_of(map, key);
     int r;
 
-    if (map->count > 0 && find(map, key, hash)->value != NULL)
+    if (map->count > 0 && find_slot(map, key, hash)->value != NULL)
         return DET_ERR_EXISTS;
     r = det_map_reserve(map);
     if (r < 0)
         return r;
-    place(map->slots, map->capacity, (struct det_map_slot){ hash, value });
+    place_value(map->slots, map->capacity, (struct det_map_slot){ hash, value });
     map->count++;
     return 0;
 }
@@ -156,7 +156,7 @@ void *det_map_remove(struct det_map *map, const char *key)
 
     if (map->count == 0)
         return NULL;
-    slot = find(map, key, hash_of(map, key));
+    slot = find_slot(map, key, hash_of(map, key));
     value = slot->value;
     if (value == NULL)
         return NULL;

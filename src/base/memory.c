@@ -28,7 +28,7 @@ static void *default_resize(void *context, void *pointer, size_t old_size, size_
 
 static const struct det_allocator default_allocator = { .resize = default_resize };
 
-static void *resize(
+static void *resize_block(
     const struct det_allocator *allocator, void *pointer, size_t old_size, size_t new_size)
 {
     if (allocator == NULL)
@@ -49,7 +49,7 @@ const struct det_allocator *det_allocator_default(void)
 
 void *det_alloc(const struct det_allocator *allocator, size_t size)
 {
-    return resize(allocator, NULL, 0, real_size(size));
+    return resize_block(allocator, NULL, 0, real_size(size));
 }
 
 void *det_alloc_zero(const struct det_allocator *allocator, size_t size)
@@ -77,14 +77,14 @@ void *det_realloc(
         det_assert(old_size == 0);
         return det_alloc(allocator, new_size);
     }
-    return resize(allocator, pointer, real_size(old_size), real_size(new_size));
+    return resize_block(allocator, pointer, real_size(old_size), real_size(new_size));
 }
 
 void det_free(const struct det_allocator *allocator, void *pointer, size_t size)
 {
     if (pointer == NULL)
         return;
-    (void)resize(allocator, pointer, real_size(size), 0);
+    (void)resize_block(allocator, pointer, real_size(size), 0);
 }
 
 char *det_string_copy(const struct det_allocator *allocator, const char *text)

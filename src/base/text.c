@@ -127,7 +127,7 @@ int det_parse_i64(struct det_view text, int64_t *ret)
     return 0;
 }
 
-static size_t least(size_t a, size_t b)
+static size_t least_of(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -154,10 +154,10 @@ static size_t edit_distance(const char *a, size_t a_size, const char *b, size_t 
         for (size_t j = 1; j <= b_size; j++) {
             size_t cost = same_letter(a[i - 1], b[j - 1]) ? 0 : 1;
 
-            row[j] = least(least(above[j], row[j - 1]) + 1, above[j - 1] + cost);
+            row[j] = least_of(least_of(above[j], row[j - 1]) + 1, above[j - 1] + cost);
             if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) &&
                 same_letter(a[i - 2], b[j - 1]))
-                row[j] = least(row[j], two_above[j - 2] + 1);
+                row[j] = least_of(row[j], two_above[j - 2] + 1);
         }
     }
     return rows[a_size % 3][b_size];

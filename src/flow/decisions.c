@@ -20,23 +20,23 @@ struct det_control_decision det_control_stricter(
     return stricter;
 }
 
-static void increase(uint32_t *counter)
+static void increase_saturated(uint32_t *counter)
 {
     if (*counter < UINT32_MAX)
         (*counter)++;
 }
 
-static struct det_control_decision ask(
+static struct det_control_decision ask_strategy(
     const struct det_control_strategy *strategy, const struct det_signal_info *info,
     struct det_control_memory *memory)
 {
     struct det_control_decision decision;
 
-    increase(&memory->asked[info->signal]);
+    increase_saturated(&memory->asked[info->signal]);
     decision = strategy->decide(strategy->config, info, memory);
     if (decision.action == DET_CONTROL_DELAY) {
         det_assert(decision.delay >= 0);
-        increase(&memory->delayed[info->signal]);
+        increase_saturated(&memory->delayed[info->signal]);
     }
     return decision;
 }
@@ -50,7 +50,8 @@ struct det_control_decision det_control_decide(
     if (info->signal == DET_SIGNAL_OTHER)
         return strictest;
     for (size_t i = 0; i < count; i++)
-        strictest = det_control_stricter(strictest, ask(&strategies[i], info, &memories[i]));
+        strictest =
+            det_control_stricter(strictest, ask_strategy(&strategies[i], info, &memories[i]));
     return strictest;
 }
 

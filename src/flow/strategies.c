@@ -10,7 +10,7 @@
 #define COOLDOWN_DEFAULT  (60 * DET_SECOND)
 #define HALF_OPEN_DEFAULT (2 * DET_SECOND)
 
-static struct det_control_decision pass(void)
+static struct det_control_decision pass_decision(void)
 {
     return (struct det_control_decision){ .action = DET_CONTROL_FORWARD };
 }
@@ -58,9 +58,9 @@ static struct det_control_decision breaker_decides(
     det_time delay;
 
     if (!ends_input(info) || memory->delayed[info->signal])
-        return pass();
+        return pass_decision();
     delay = breaker_delay(config);
-    return delay ? wait_for(delay) : pass();
+    return delay ? wait_for(delay) : pass_decision();
 }
 
 /* A window may have been opened after `now` was read. */
@@ -73,7 +73,7 @@ static struct det_control_decision window_decides(
 
     (void)memory;
     if (!ends_input(info) || began == 0 || elapsed >= window->length)
-        return pass();
+        return pass_decision();
     return wait_for(window->length - elapsed);
 }
 
@@ -84,7 +84,7 @@ static det_time to_time(double span, det_time max)
 }
 
 /* Anywhere from nine to eleven tenths of the delay; the chance is in the clock and the count. */
-static det_time spread(
+static det_time spread_delay(
     det_time delay, const struct det_signal_info *info, const struct det_control_memory *memory)
 {
     uint64_t chance = det_hash_mix((uint64_t)info->now, memory->asked[info->signal]);
@@ -94,7 +94,7 @@ static det_time spread(
 }
 
 /* By squaring, since attempts may be without number. Too large becomes infinite, and is cut. */
-static double power(double base, uint32_t exponent)
+static double power_of(double base, uint32_t exponent)
 {
     double result = 1;
 
@@ -108,7 +108,7 @@ static double power(double base, uint32_t exponent)
 
 static det_time retry_delay(const struct det_retry_strategy *retry, uint32_t retries)
 {
-    double factor = retry->factor > 1 ? power(retry->factor, retries) : 1;
+    double factor = retry->factor > 1 ? power_of(retry->factor, retries) : 1;
 
     return to_time((double)retry->first * factor, or_default(retry->max, DET_NEVER));
 }
@@ -121,11 +121,11 @@ static struct det_control_decision retry_decides(
     det_time delay;
 
     if (!ends_input(info) || asked > retry->attempts_max || asked == UINT32_MAX)
-        return pass();
+        return pass_decision();
     if (retry->first == 0)
         return (struct det_control_decision){ .action = DET_CONTROL_RETRY };
     delay = retry_delay(retry, asked - 1);
-    return wait_for(retry->has_jitter ? spread(delay, info, memory) : delay);
+    return wait_for(retry->has_jitter ? spread_delay(delay, info, memory) : delay);
 }
 
 struct det_control_strategy det_control_breaker(const struct det_breaker_strategy *config)

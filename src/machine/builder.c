@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "machine/builder_rows.h"
 
-static void fail(struct det_machine_builder *builder)
+static void set_failed(struct det_machine_builder *builder)
 {
     builder->status = DET_ERR_NO_MEMORY;
 }
@@ -41,7 +41,7 @@ static struct det_build_name copy_name(struct det_machine_builder *builder, cons
         return name;
     text = det_arena_copy_n(&builder->arena, given, strnlen(given, DET_NAME_MAX + 1));
     if (text == NULL)
-        fail(builder);
+        set_failed(builder);
     else
         make_printable(text);
     name.text = text;
@@ -69,7 +69,7 @@ static struct det_build_names copy_names(
     count = count_names(list, &names.is_too_long);
     names.items = det_arena_array(&builder->arena, count, sizeof *names.items);
     if (names.items == NULL) {
-        fail(builder);
+        set_failed(builder);
         return names;
     }
     for (uint32_t i = 0; i < count; i++)
@@ -98,7 +98,7 @@ static struct det_build_row *add_row(
     if (builder->status == 0)
         row = det_arena_alloc(&builder->arena, sizeof *row);
     if (row == NULL) {
-        fail(builder);
+        set_failed(builder);
         return NULL;
     }
     builder->row_count += kind == DET_BUILD_COMPLAINT ? 0 : 1;
@@ -260,7 +260,7 @@ static const char *copy_text(struct det_machine_builder *builder, const char *te
         return NULL;
     copy = det_arena_copy(&builder->arena, text);
     if (copy == NULL)
-        fail(builder);
+        set_failed(builder);
     return copy;
 }
 

@@ -66,7 +66,7 @@ static const char *row_word(const struct det_build_on *on, enum kind kind)
 }
 
 /* The comma before a target, where there is one. */
-static const char *comma(const struct det_build_on *on)
+static const char *comma_before(const struct det_build_on *on)
 {
     return on->outcome == DET_GOTO ? ", " : "";
 }
@@ -104,7 +104,8 @@ static void report_duplicate(
     else if (first->on.guard.text != NULL)
         det_build_hint(
             findings, finding, "say %s(%s, %s%s%s) if it is the next alternative",
-            row_word(on, ELSE), pair->from->text, pair->event->text, comma(on), target_text(on));
+            row_word(on, ELSE), pair->from->text, pair->event->text, comma_before(on),
+            target_text(on));
     else if (on->guard.text != NULL)
         det_build_hint(
             findings, finding,
@@ -112,7 +113,7 @@ static void report_duplicate(
     else
         det_build_hint(
             findings, finding, "say %s(%s, %s%s%s) if that is meant", row_word(on, OVERRIDE),
-            pair->from->text, pair->event->text, comma(on), target_text(on));
+            pair->from->text, pair->event->text, comma_before(on), target_text(on));
 }
 
 static void report_orphan(struct det_build *build, const struct pair *pair)
@@ -126,7 +127,7 @@ static void report_orphan(struct det_build *build, const struct pair *pair)
 
     det_build_hint(
         &build->findings, finding, "say %s(%s, %s%s%s), or move the row behind the one that %s",
-        row_word(on, PLAIN), pair->from->text, pair->event->text, comma(on), target_text(on),
+        row_word(on, PLAIN), pair->from->text, pair->event->text, comma_before(on), target_text(on),
         on->is_else ? "says the pair" : "it overrides");
 }
 
@@ -191,7 +192,7 @@ static const struct det_build_row *row_of(const struct det_build *build, uint32_
 }
 
 /* An ELSE comes to a pair that has a row. */
-static void join(struct det_build *build, const struct pair *pair, size_t at)
+static void join_choice(struct det_build *build, const struct pair *pair, size_t at)
 {
     const struct det_build_row *first = row_of(build, build->cells[at]);
     struct det_build_else *added = &build->elses[build->else_count++];
@@ -221,7 +222,7 @@ static void claim_else(struct det_build *build, const struct pair *pair, size_t 
         build->orphan = pair->row;
         build->cells[at] = own | ORPHAN;
     } else if (!held->on.is_guess && (build->cells[at] & ORPHAN) == 0) {
-        join(build, pair, at);
+        join_choice(build, pair, at);
     }
 }
 
@@ -245,7 +246,7 @@ static void claim_override(
 }
 
 /* `own` is what the cell holds when it is this row's. */
-static void claim(struct det_build *build, const struct pair *pair, uint32_t own)
+static void claim_cell(struct det_build *build, const struct pair *pair, uint32_t own)
 {
     size_t at = cell_of(build, (size_t)pair->from->id, (size_t)pair->event->id);
     const struct det_build_row *held = row_of(build, build->cells[at]);
@@ -272,7 +273,7 @@ static void claim_all(struct det_build *build, size_t index)
             struct pair pair = { row, &on->from.items[i], &on->events.items[j] };
 
             if (pair.from->id >= 0 && pair.event->id >= 0)
-                claim(build, &pair, ((uint32_t)index + 1) * MARKS);
+                claim_cell(build, &pair, ((uint32_t)index + 1) * MARKS);
         }
     }
 }

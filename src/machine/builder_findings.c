@@ -29,7 +29,7 @@ struct det_build_finding {
     uint32_t order;
 };
 
-static void fail(struct det_build_findings *findings)
+static void set_failed(struct det_build_findings *findings)
 {
     findings->status = DET_ERR_NO_MEMORY;
 }
@@ -45,13 +45,13 @@ static uint32_t file_number(struct det_build_findings *findings, const char *pat
         return file->number;
     file = det_arena_alloc(&findings->builder->arena, sizeof *file);
     if (file == NULL) {
-        fail(findings);
+        set_failed(findings);
         return 0;
     }
     file->path = path;
     file->number = ++findings->file_count;
     if (det_map_put(&findings->files, file) < 0)
-        fail(findings);
+        set_failed(findings);
     return file->number;
 }
 
@@ -109,13 +109,13 @@ static char *DET_PRINTF(2, 0)
     if (length >= 0)
         text = det_arena_alloc(&findings->builder->arena, (size_t)length + 1);
     if (text == NULL)
-        fail(findings);
+        set_failed(findings);
     else
         (void)vsnprintf(text, (size_t)length + 1, format, arguments);
     return text;
 }
 
-static void insert(
+static void insert_finding(
     struct det_build_findings *findings, size_t position, struct det_build_finding *finding)
 {
     if (findings->kept_count < DET_DIAGNOSTICS_MAX)
@@ -148,11 +148,11 @@ static struct det_diagnostic *DET_PRINTF(4, 0) keep(
     finding.diagnostic.text = format_text(findings, format, arguments);
     copy = det_arena_alloc(&findings->builder->arena, sizeof *copy);
     if (copy == NULL || finding.diagnostic.text == NULL) {
-        fail(findings);
+        set_failed(findings);
         return NULL;
     }
     *copy = finding;
-    insert(findings, position, copy);
+    insert_finding(findings, position, copy);
     return &copy->diagnostic;
 }
 

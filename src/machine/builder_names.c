@@ -155,7 +155,7 @@ static void check_machine_name(struct det_build *build)
         &build->findings, DET_RULE_NO_NAME, NULL, name, "the machine has no name");
 }
 
-static void put(struct det_build *build, struct det_map *map, struct det_build_row *row)
+static void put_name(struct det_build *build, struct det_map *map, struct det_build_row *row)
 {
     if (det_map_put(map, row) < 0)
         build->findings.status = DET_ERR_NO_MEMORY;
@@ -169,7 +169,7 @@ static bool declare_name(struct det_build *build, struct det_build_row *row)
     struct det_diagnostic *finding;
 
     if (first == NULL) {
-        put(build, map, row);
+        put_name(build, map, row);
         return true;
     }
     finding = det_build_report(
@@ -195,7 +195,7 @@ static void declare_wire(struct det_build *build, struct det_build_row *row)
             "gives to something else in C",
             row->wire.text, build->name, row->wire.text);
     if (first == NULL) {
-        put(build, map, row);
+        put_name(build, map, row);
         return;
     }
     finding = det_build_report(
@@ -205,7 +205,7 @@ static void declare_wire(struct det_build *build, struct det_build_row *row)
     det_build_other(&build->findings, finding, first, &first->wire);
 }
 
-static void declare(struct det_build *build, struct det_build_row *row)
+static void declare_row(struct det_build *build, struct det_build_row *row)
 {
     struct det_build_list *list = &build->things[row->kind];
     size_t count_max = kinds[row->kind].count_max;
@@ -271,7 +271,7 @@ void det_build_declare(struct det_build *build)
         return;
     for (struct det_build_row *row = build->builder->rows; row != NULL; row = row->next) {
         if (row->kind < DET_BUILD_THINGS)
-            declare(build, row);
+            declare_row(build, row);
         else if (row->kind == DET_BUILD_ON)
             build->ons.items[build->ons.count++] = row;
         else if (row->kind == DET_BUILD_COMPLAINT && hides_rows(row->complaint.rule))
@@ -304,7 +304,7 @@ static bool make_words(struct det_build *build, struct det_build_list *list)
 }
 
 /* The id of the thing whose name is like this text, or -1. */
-static int32_t nearest(struct det_build *build, enum det_build_kind kind, const char *text)
+static int32_t nearest_name(struct det_build *build, enum det_build_kind kind, const char *text)
 {
     struct det_build_list *list = &build->things[kind];
     size_t cost;
@@ -431,7 +431,7 @@ void det_build_resolve_name(
         name->id = (int32_t)thing->id;
         return;
     }
-    name->id = nearest(build, expected, name->text);
+    name->id = nearest_name(build, expected, name->text);
     name->is_guess = name->id >= 0;
     report_unknown(build, row, expected, name);
 }

@@ -280,7 +280,7 @@ static const struct det_build_row **slot_of(struct det_build_row *state, enum de
     return kind == DET_BUILD_ENTRY ? &state->state.entry : &state->state.exit;
 }
 
-static void attach(struct det_build *build, struct det_build_row *row)
+static void attach_row(struct det_build *build, struct det_build_row *row)
 {
     enum det_rule rule =
         row->kind == DET_BUILD_AFTER ? DET_RULE_DUPLICATE_TIMEOUT : DET_RULE_DUPLICATE_HOOK;
@@ -357,13 +357,13 @@ static void resolve_row(struct det_build *build, struct det_build_row *row)
     case DET_BUILD_AFTER:
         det_build_resolve_some(build, row, DET_BUILD_STATE, &row->about.states);
         resolve_timeout(build, row, &row->about.timeout);
-        attach(build, row);
+        attach_row(build, row);
         break;
     case DET_BUILD_ENTRY:
     case DET_BUILD_EXIT:
         det_build_resolve_some(build, row, DET_BUILD_STATE, &row->about.states);
         resolve_use(build, row, DET_BUILD_HOOK, &row->about.hook);
-        attach(build, row);
+        attach_row(build, row);
         break;
     case DET_BUILD_POLICY:
         resolve_policy(build, row);

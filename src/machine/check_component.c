@@ -83,7 +83,7 @@ static void report_second(
 }
 
 /* Each state remembers its row of this kind. */
-static void attach(struct det_build *build, struct det_build_row *row)
+static void attach_row(struct det_build *build, struct det_build_row *row)
 {
     for (uint32_t i = 0; i < row->component.states.count; i++) {
         const struct det_build_name *name = &row->component.states.items[i];
@@ -121,7 +121,7 @@ void det_build_resolve_component(struct det_build *build, struct det_build_row *
         return;
     if (has_states) {
         det_build_resolve_some(build, row, DET_BUILD_STATE, &row->component.states);
-        attach(build, row);
+        attach_row(build, row);
     }
     det_build_resolve_name(build, row, DET_BUILD_EVENT, &row->component.event);
     check_function(build, row);

@@ -5,7 +5,7 @@
  * what nobody uses. Only a definition that breaks no rule is judged, so every name has its id. */
 #include "machine/builder_build.h"
 
-static bool leaves(const struct det_build_row *row, size_t state)
+static bool leaves_state(const struct det_build_row *row, size_t state)
 {
     return row->on.outcome == DET_STOP ||
            (row->on.outcome == DET_GOTO && (size_t)row->on.to.id != state);
@@ -95,7 +95,7 @@ static const struct det_build_row *find_way_out(
     const struct det_build_row *row;
 
     while ((row = det_build_next_way(build, state, event, &ways)) != NULL) {
-        if (leaves(row, state) && (!is_goto || row->on.outcome == DET_GOTO))
+        if (leaves_state(row, state) && (!is_goto || row->on.outcome == DET_GOTO))
             return row;
     }
     return NULL;

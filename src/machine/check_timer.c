@@ -37,7 +37,7 @@ static bool init_walk(struct det_build *build, struct walk *walk)
            walk->is_queued != NULL;
 }
 
-static void enqueue(struct walk *walk, size_t state)
+static void enqueue_state(struct walk *walk, size_t state)
 {
     if (walk->is_queued[state])
         return;
@@ -45,7 +45,7 @@ static void enqueue(struct walk *walk, size_t state)
     walk->queue[(walk->head + walk->count++) % walk->capacity] = (uint32_t)state;
 }
 
-static size_t dequeue(struct walk *walk)
+static size_t dequeue_state(struct walk *walk)
 {
     size_t state = walk->queue[walk->head];
 
@@ -56,7 +56,7 @@ static size_t dequeue(struct walk *walk)
 }
 
 /* A state is queued once when it is first reached, and then whenever its set grows. */
-static void carry(
+static void carry_timers(
     struct walk *walk, const struct det_build_row *row, size_t state, size_t event,
     bool *is_reached)
 {
@@ -68,7 +68,7 @@ static void carry(
         return;
     is_reached[to] = true;
     walk->armed[to] |= set;
-    enqueue(walk, to);
+    enqueue_state(walk, to);
 }
 
 static void run_walk(struct det_build *build, struct walk *walk)
@@ -79,16 +79,16 @@ static void run_walk(struct det_build *build, struct walk *walk)
     if (is_reached == NULL)
         return;
     is_reached[build->initial] = true;
-    enqueue(walk, (size_t)build->initial);
+    enqueue_state(walk, (size_t)build->initial);
     while (walk->count > 0) {
-        size_t state = dequeue(walk);
+        size_t state = dequeue_state(walk);
 
         for (size_t event = 0; event < events; event++) {
             struct det_build_ways ways = { 0 };
             const struct det_build_row *row;
 
             while ((row = det_build_next_way(build, state, event, &ways)) != NULL)
-                carry(walk, row, state, event, is_reached);
+                carry_timers(walk, row, state, event, is_reached);
         }
     }
 }

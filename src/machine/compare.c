@@ -45,7 +45,7 @@ const char *det_compare_name(const struct det_machine *machine, enum det_name_ki
     return "";
 }
 
-static int find(const struct det_machine *machine, enum det_name_kind kind, const char *name)
+static int find_name(const struct det_machine *machine, enum det_name_kind kind, const char *name)
 {
     switch (kind) {
     case DET_NAME_STATE:
@@ -113,7 +113,7 @@ void det_compare_warn(
         comparison->compare->hazard(comparison->compare->context, &hazard);
 }
 
-static void *make(struct det_comparison *comparison, size_t count, size_t size)
+static void *make_array(struct det_comparison *comparison, size_t count, size_t size)
 {
     void *block = det_arena_array(&comparison->arena, count, size);
 
@@ -136,11 +136,11 @@ static int check_rename(
 {
     const char *noun = nouns[rename->kind];
 
-    if (find(compare->old, rename->kind, rename->from) < 0)
+    if (find_name(compare->old, rename->kind, rename->from) < 0)
         return det_error_set(
             reterr, DET_ERR_INVALID, "the old definition has no %s %s that could be renamed", noun,
             rename->from);
-    if (find(compare->new, rename->kind, rename->to) < 0)
+    if (find_name(compare->new, rename->kind, rename->to) < 0)
         return det_error_set(
             reterr, DET_ERR_INVALID, "the new definition has no %s %s to rename %s to", noun,
             rename->to, rename->from);
@@ -159,8 +159,9 @@ static void map_kind(struct det_comparison *comparison, enum det_name_kind kind)
 {
     const struct det_compare *compare = comparison->compare;
     size_t count = det_compare_count(comparison->old, kind);
-    int *map = make(comparison, count, sizeof *map);
-    bool *is_kept = make(comparison, det_compare_count(comparison->new, kind), sizeof *is_kept);
+    int *map = make_array(comparison, count, sizeof *map);
+    bool *is_kept =
+        make_array(comparison, det_compare_count(comparison->new, kind), sizeof *is_kept);
 
     comparison->maps[kind] = map;
     comparison->is_kept[kind] = is_kept;
@@ -168,7 +169,7 @@ static void map_kind(struct det_comparison *comparison, enum det_name_kind kind)
         for (size_t i = 0; i < count; i++) {
             const char *name = det_compare_name(comparison->old, kind, i);
             const struct det_rename *rename = find_rename(compare, kind, name);
-            int id = find(comparison->new, kind, rename != NULL ? rename->to : name);
+            int id = find_name(comparison->new, kind, rename != NULL ? rename->to : name);
 
             if ((rename != NULL) != (pass == 0))
                 continue;
@@ -183,7 +184,7 @@ static void map_kind(struct det_comparison *comparison, enum det_name_kind kind)
 static const char **old_names(struct det_comparison *comparison, enum det_name_kind kind)
 {
     size_t count = det_compare_count(comparison->old, kind);
-    const char **names = make(comparison, count, sizeof *names);
+    const char **names = make_array(comparison, count, sizeof *names);
 
     for (size_t i = 0; i < count && names != NULL; i++)
         names[i] = comparison->maps[kind][i] >= 0
@@ -195,14 +196,14 @@ static const char **old_names(struct det_comparison *comparison, enum det_name_k
 static const char **new_names(struct det_comparison *comparison, enum det_name_kind kind)
 {
     size_t count = det_compare_count(comparison->new, kind);
-    const char **names = make(comparison, count, sizeof *names);
+    const char **names = make_array(comparison, count, sizeof *names);
 
     for (size_t i = 0; i < count && names != NULL; i++)
         names[i] = det_compare_name(comparison->new, kind, i);
     return names;
 }
 
-static void init(struct det_comparison *comparison, const struct det_compare *compare)
+static void init_comparison(struct det_comparison *comparison, const struct det_compare *compare)
 {
     memset(comparison, 0, sizeof *comparison);
     comparison->compare = compare;
@@ -216,7 +217,7 @@ static void init(struct det_comparison *comparison, const struct det_compare *co
         map_kind(comparison, (enum det_name_kind)kind);
     if (comparison->has_failed)
         return;
-    comparison->is_warned = make(
+    comparison->is_warned = make_array(
         comparison, (size_t)compare->old->state_count * compare->old->event_count,
         sizeof *comparison->is_warned);
     comparison->of_old.machine = compare->old;
@@ -231,7 +232,7 @@ static void init(struct det_comparison *comparison, const struct det_compare *co
     comparison->of_new.timers = new_names(comparison, DET_NAME_TIMER);
 }
 
-static void deinit(struct det_comparison *comparison)
+static void deinit_comparison(struct det_comparison *comparison)
 {
     det_buffer_deinit(&comparison->of_old.text);
     det_buffer_deinit(&comparison->of_new.text);
@@ -388,7 +389,7 @@ static void warn_of_gone(struct det_comparison *comparison)
     }
 }
 
-static void run(struct det_comparison *comparison)
+static void run_comparison(struct det_comparison *comparison)
 {
     compare_machine(comparison);
     for (size_t kind = 0; kind < DET_COMPARE_KINDS; kind++)
@@ -411,10 +412,10 @@ int det_compare_machines(const struct det_compare *compare, struct det_error *re
         if (r < 0)
             return r;
     }
-    init(&comparison, compare);
+    init_comparison(&comparison, compare);
     if (is_fine(&comparison))
-        run(&comparison);
+        run_comparison(&comparison);
     r = !is_fine(&comparison) ? det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory") : 0;
-    deinit(&comparison);
+    deinit_comparison(&comparison);
     return r;
 }

@@ -88,7 +88,7 @@ static const struct det_field *next_field(struct pair *pair)
 }
 
 /* The next field of both; NULL and no problem: there is none any more. */
-static const char *step(
+static const char *next_pair(
     struct pair *pair, struct det_buffer *text, const struct det_field **ret_old,
     const struct det_field **ret_new)
 {
@@ -123,7 +123,7 @@ const char *det_compare_records(
     while (depth > 0 && problem == NULL) {
         const struct det_field *old_field, *new_field;
 
-        problem = step(&levels[depth - 1], text, &old_field, &new_field);
+        problem = next_pair(&levels[depth - 1], text, &old_field, &new_field);
         if (problem != NULL)
             break;
         if (old_field == NULL) {
@@ -139,7 +139,7 @@ const char *det_compare_records(
     return problem;
 }
 
-static const char *describe(
+static const char *describe_record(
     struct det_comparison *comparison, struct det_writer *writer, const struct det_field *field)
 {
     det_compare_clear(comparison, writer);
@@ -157,8 +157,8 @@ static void compare_fields(
 
     for (size_t i = 0; i < old->field_count; i++) {
         const struct det_field *same = det_record_field(new, old->fields[i].name);
-        const char *before = describe(comparison, &comparison->of_old, &old->fields[i]);
-        const char *after = same ? describe(comparison, &comparison->of_new, same) : "";
+        const char *before = describe_record(comparison, &comparison->of_old, &old->fields[i]);
+        const char *after = same ? describe_record(comparison, &comparison->of_new, same) : "";
 
         if (same == NULL)
             det_compare_tell(comparison, change, "record %s: %s is gone", old->name, before);
@@ -170,7 +170,7 @@ static void compare_fields(
         if (det_record_field(old, new->fields[i].name) == NULL)
             det_compare_tell(
                 comparison, change, "record %s: %s is new", old->name,
-                describe(comparison, &comparison->of_new, &new->fields[i]));
+                describe_record(comparison, &comparison->of_new, &new->fields[i]));
     }
 }
 

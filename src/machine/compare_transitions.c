@@ -13,7 +13,7 @@ static int new_id(const struct det_comparison *comparison, enum det_name_kind ki
 }
 
 /* All alternatives of a pair in words. */
-static const char *describe(
+static const char *describe_choices(
     struct det_comparison *comparison, struct det_writer *writer, unsigned state, unsigned event)
 {
     const struct det_machine *machine = writer->machine;
@@ -37,9 +37,9 @@ static void compare_pair(struct det_comparison *comparison, unsigned state, unsi
 {
     int to_state = new_id(comparison, DET_NAME_STATE, state);
     int to_event = new_id(comparison, DET_NAME_EVENT, event);
-    const char *old = describe(comparison, &comparison->of_old, state, event);
+    const char *old = describe_choices(comparison, &comparison->of_old, state, event);
     const char *new =
-        describe(comparison, &comparison->of_new, (unsigned)to_state, (unsigned)to_event);
+        describe_choices(comparison, &comparison->of_new, (unsigned)to_state, (unsigned)to_event);
     struct det_change change = {
         .kind = DET_CHANGE_CHANGED,
         .subject = "transition",
@@ -144,7 +144,7 @@ void det_compare_ways(struct det_comparison *comparison)
     }
 }
 
-static bool leaves(const struct det_transition *transition, size_t state)
+static bool leaves_state(const struct det_transition *transition, size_t state)
 {
     return transition->outcome == DET_STOP ||
            (transition->outcome == DET_GOTO && transition->to != state);
@@ -153,11 +153,12 @@ static bool leaves(const struct det_transition *transition, size_t state)
 static bool has_way_out(const struct det_machine *machine, size_t state)
 {
     for (size_t i = 0; i < machine->event_count; i++) {
-        if (leaves(det_machine_step(machine, (unsigned)state, (unsigned)i), state))
+        if (leaves_state(det_machine_step(machine, (unsigned)state, (unsigned)i), state))
             return true;
     }
     for (size_t i = 0; i < machine->choice_count; i++) {
-        if (machine->choices[i].state == state && leaves(&machine->choices[i].transition, state))
+        if (machine->choices[i].state == state &&
+            leaves_state(&machine->choices[i].transition, state))
             return true;
     }
     return false;

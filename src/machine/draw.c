@@ -98,7 +98,7 @@ static enum det_pen_dialect dialect_of(enum det_drawing drawing)
     return is_dot ? DET_PEN_DOT : DET_PEN_MERMAID;
 }
 
-static void draw(struct det_picture *picture)
+static void draw_picture(struct det_picture *picture)
 {
     switch (picture->options->drawing) {
     case DET_DRAW_MERMAID_STATE:
@@ -140,6 +140,6 @@ int64_t det_draw(
     note_visits(&picture);
     note_edges(&picture);
     det_draw_groups_init(&picture.groups, machine);
-    draw(&picture);
+    draw_picture(&picture);
     return det_pen_finish(&pen);
 }

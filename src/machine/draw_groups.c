@@ -35,7 +35,8 @@ static bool stands_in_one_box(
     return group->member_count > 0;
 }
 
-static void place(struct det_draw_groups *groups, const struct det_machine *machine, uint16_t index)
+static void place_state(
+    struct det_draw_groups *groups, const struct det_machine *machine, uint16_t index)
 {
     const struct det_group_def *group = &machine->groups[index];
 
@@ -56,7 +57,7 @@ void det_draw_groups_init(struct det_draw_groups *groups, const struct det_machi
         groups->inner[state] = DET_DRAW_NO_GROUP;
     sort_by_size(machine, order, groups->count);
     for (uint16_t i = 0; i < groups->count; i++)
-        place(groups, machine, order[i]);
+        place_state(groups, machine, order[i]);
 }
 
 /* The next group inside `parent` after `group`; DET_DRAW_NO_GROUP as `group` asks for the first,

@@ -22,7 +22,7 @@
 #define CONTROL_PICTURES 0x2400
 #define INDENT           "    "
 
-static void put(struct det_pen *pen, const char *bytes, size_t size)
+static void put_bytes(struct det_pen *pen, const char *bytes, size_t size)
 {
     size_t room = pen->capacity > pen->length + 1 ? pen->capacity - (size_t)pen->length - 1 : 0;
 
@@ -42,7 +42,7 @@ int64_t det_pen_finish(struct det_pen *pen)
 
 void det_pen_raw(struct det_pen *pen, const char *text)
 {
-    put(pen, text, strlen(text));
+    put_bytes(pen, text, strlen(text));
 }
 
 void det_pen_format(struct det_pen *pen, const char *format, ...)
@@ -55,7 +55,7 @@ void det_pen_format(struct det_pen *pen, const char *format, ...)
     length = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     det_assert(length >= 0 && (size_t)length < sizeof text);
-    put(pen, text, (size_t)length);
+    put_bytes(pen, text, (size_t)length);
 }
 
 void det_pen_indent(struct det_pen *pen, size_t depth)
@@ -131,7 +131,7 @@ static void put_character(struct det_pen *pen, uint32_t c)
         c >>= 6;
     }
     bytes[0] = (char)(size == 1 ? c : c | (0xF00u >> size & 0xFF));
-    put(pen, bytes, size);
+    put_bytes(pen, bytes, size);
 }
 
 /* Marks that turn the direction of what follows them, also in the source of the drawing. */

@@ -124,7 +124,7 @@ static void start_line(struct writer *writer, const struct det_token *token, uns
     write_blanks(writer, indent);
 }
 
-static struct det_token peek(const struct writer *writer)
+static struct det_token peek_token(const struct writer *writer)
 {
     struct det_lexer ahead = writer->lexer;
 
@@ -134,18 +134,19 @@ static struct det_token peek(const struct writer *writer)
 /* The comments on the line of what was just written. */
 static void write_trailing_comments(struct writer *writer, size_t column)
 {
-    struct det_token token = peek(writer);
+    struct det_token token = peek_token(writer);
 
     while (token.kind == DET_TOKEN_COMMENT && !token.starts_line) {
         token = det_lexer_next_any(&writer->lexer);
         write_blanks(writer, column > writer->column ? column - writer->column : 1);
         write_comment(writer, &token);
-        token = peek(writer);
+        token = peek_token(writer);
     }
 }
 
 /* Blanks behind the comma of this argument, beyond the one that is always there. */
-static uint32_t padding(const struct run *run, const struct det_format_row *row, uint32_t argument)
+static uint32_t padding_after(
+    const struct run *run, const struct det_format_row *row, uint32_t argument)
 {
     if (argument >= run->columns || argument + 1 >= row->argument_count ||
         row->widths[argument] > run->widths[argument])
@@ -159,11 +160,11 @@ static uint32_t aligned_width(const struct run *run, const struct det_format_row
     uint32_t width = row->width + run->name - row->name.length;
 
     for (uint32_t i = 0; i < DET_FORMAT_COLUMNS; i++)
-        width += padding(run, row, i);
+        width += padding_after(run, row, i);
     return width;
 }
 
-static bool fits(
+static bool row_fits(
     const struct writer *writer, const struct run *run, const struct det_format_row *row)
 {
     return !row->has_inner_comment && writer->indent + aligned_width(run, row) <= DET_FORMAT_WIDTH;
@@ -208,7 +209,7 @@ static bool next_of_run(
     return true;
 }
 
-static void widen(struct run *run, const struct det_format_row *row)
+static void widen_columns(struct run *run, const struct det_format_row *row)
 {
     run->name = row->name.length > run->name ? row->name.length : run->name;
     for (uint32_t i = 0; i < run->columns && i + 1 < row->argument_count; i++) {
@@ -227,12 +228,12 @@ static struct run measure_run(const struct writer *writer, const struct det_toke
     run.columns = det_row_columns(writer->text + first->offset, first->length);
     for (; next_of_run(writer, &lexer, first, &row); run.count++) {
         if (!row.has_inner_comment)
-            widen(&run, &row);
+            widen_columns(&run, &row);
     }
     lexer = writer->lexer;
     for (size_t i = 0; i < run.count; i++) {
         if (next_of_run(writer, &lexer, first, &row) && row.has_comment &&
-            fits(writer, &run, &row) && aligned_width(&run, &row) >= run.comment_column)
+            row_fits(writer, &run, &row) && aligned_width(&run, &row) >= run.comment_column)
             run.comment_column = aligned_width(&run, &row) + 1;
     }
     return run;
@@ -257,7 +258,7 @@ static void write_aligned(
             continue;
         width++;
         if (depth == 1)
-            write_blanks(writer, padding(run, row, argument));
+            write_blanks(writer, padding_after(run, row, argument));
         argument += depth == 1;
         write_bytes(writer, " ", 1);
     }
@@ -342,7 +343,7 @@ static void step_behind(
         return;
     /* Comments have no part in the columns. */
     if (!loose->is_broken && !row->has_inner_comment)
-        loose->padding = padding(run, row, loose->argument);
+        loose->padding = padding_after(run, row, loose->argument);
     loose->argument++;
 }
 
@@ -356,7 +357,7 @@ static void write_loose(
     if (!row->has_inner_comment)
         write_blanks(writer, run->name - row->name.length);
     do {
-        write_gap(writer, &loose, gap, peek(writer).kind);
+        write_gap(writer, &loose, gap, peek_token(writer).kind);
         token = det_lexer_next_any(&writer->lexer);
         write_token(writer, &token);
         gap = gap_behind(writer, &token);
@@ -372,7 +373,7 @@ static void write_row(struct writer *writer, const struct run *run)
 
     start_line(writer, &name, writer->indent);
     write_token(writer, &name);
-    if (fits(writer, run, &row)) {
+    if (row_fits(writer, run, &row)) {
         write_aligned(writer, run, &row);
         write_trailing_comments(
             writer, run->comment_column > 0 ? writer->indent + run->comment_column : 0);
@@ -384,7 +385,7 @@ static void write_row(struct writer *writer, const struct run *run)
 
 static void write_run(struct writer *writer)
 {
-    struct det_token first = peek(writer);
+    struct det_token first = peek_token(writer);
     bool opens = is_word(writer, &first, "RECORD") || is_word(writer, &first, "ENUM");
     struct run run;
 
@@ -405,8 +406,8 @@ static void write_directive(struct writer *writer)
 
     start_line(writer, &token, 0);
     write_token(writer, &token);
-    for (token = peek(writer); token.kind != DET_TOKEN_END && !token.starts_line;
-         token = peek(writer)) {
+    for (token = peek_token(writer); token.kind != DET_TOKEN_END && !token.starts_line;
+         token = peek_token(writer)) {
         token = det_lexer_next_any(&writer->lexer);
         if (before != DET_TOKEN_HASH && before != DET_TOKEN_OPEN && token.kind != DET_TOKEN_COMMA &&
             token.kind != DET_TOKEN_OPEN && token.kind != DET_TOKEN_CLOSE)
@@ -427,9 +428,9 @@ static void write_line_comment(struct writer *writer)
 
 static void write_all(struct writer *writer)
 {
-    struct det_token token = peek(writer);
+    struct det_token token = peek_token(writer);
 
-    for (; token.kind != DET_TOKEN_END; token = peek(writer)) {
+    for (; token.kind != DET_TOKEN_END; token = peek_token(writer)) {
         if (token.kind == DET_TOKEN_HASH)
             write_directive(writer);
         else if (token.kind == DET_TOKEN_COMMENT)
@@ -444,7 +445,7 @@ static void write_all(struct writer *writer)
             '\0';
 }
 
-static int64_t fail(struct det_error *reterr, const struct det_token *token, const char *problem)
+static int64_t fail_at(struct det_error *reterr, const struct det_token *token, const char *problem)
 {
     (void)det_error_set(
         reterr, DET_ERR_MALFORMED, "%u:%u: %s", token->line, token->column, problem);
@@ -465,9 +466,9 @@ int64_t det_spec_format(
             reterr, DET_ERR_LIMIT, "the file has %zu bytes, more than %d", size, DET_SPEC_SIZE_MAX);
     found = det_lexer_check(text, (uint32_t)size);
     if (found.problem != NULL)
-        return fail(reterr, &found.token, found.problem);
+        return fail_at(reterr, &found.token, found.problem);
     if (!det_format_is_sound(text, (uint32_t)size, &token))
-        return fail(reterr, &token, token.problem);
+        return fail_at(reterr, &token, token.problem);
     writer.target = target;
     det_lexer_init(&writer.lexer, text, (uint32_t)size);
     write_all(&writer);

@@ -15,7 +15,7 @@ struct checker {
     struct det_token token;
 };
 
-static void advance(struct checker *checker)
+static void next_token(struct checker *checker)
 {
     checker->token = det_lexer_next(&checker->lexer);
 }
@@ -31,7 +31,7 @@ static bool is_word(const struct checker *checker, const char *word)
            memcmp(checker->text + checker->token.offset, word, checker->token.length) == 0;
 }
 
-static bool fail(struct checker *checker, const char *problem)
+static bool fail_with(struct checker *checker, const char *problem)
 {
     if (checker->token.problem == NULL)
         checker->token.problem = problem;
@@ -53,61 +53,63 @@ static bool is_worker_word(const struct checker *checker)
 static bool check_value(struct checker *checker)
 {
     if (!is_kind(checker, DET_TOKEN_NAME))
-        return fail(checker, "one name or a duration stands behind the word of a worker");
-    advance(checker);
+        return fail_with(checker, "one name or a duration stands behind the word of a worker");
+    next_token(checker);
     if (!is_at_line_end(checker) && is_kind(checker, DET_TOKEN_OPEN)) {
-        advance(checker);
+        next_token(checker);
         if (!is_kind(checker, DET_TOKEN_NUMBER))
-            return fail(checker, "a number stands in the brackets of a duration");
-        advance(checker);
+            return fail_with(checker, "a number stands in the brackets of a duration");
+        next_token(checker);
         if (!is_kind(checker, DET_TOKEN_CLOSE))
-            return fail(checker, "a closing bracket is missing here");
-        advance(checker);
+            return fail_with(checker, "a closing bracket is missing here");
+        next_token(checker);
     }
-    return is_at_line_end(checker) || fail(checker, "nothing stands behind the value of the word");
+    return is_at_line_end(checker) ||
+           fail_with(checker, "nothing stands behind the value of the word");
 }
 
 static bool check_define(struct checker *checker)
 {
-    advance(checker);
+    next_token(checker);
     if (is_at_line_end(checker) || !is_kind(checker, DET_TOKEN_NAME))
-        return fail(checker, "a name stands behind #define");
+        return fail_with(checker, "a name stands behind #define");
     if (checker->lexer.offset < checker->lexer.size && checker->text[checker->lexer.offset] == '(')
-        return fail(checker, "a macro is a list of names, without arguments");
+        return fail_with(checker, "a macro is a list of names, without arguments");
     /* #define WORKER_DERIVE and #define WORKER_EVERY SECONDS(5). */
     if (is_worker_word(checker)) {
-        advance(checker);
+        next_token(checker);
         if (is_at_line_end(checker))
             return true;
         return check_value(checker);
     }
     do {
-        advance(checker);
+        next_token(checker);
         if (is_at_line_end(checker) ||
             (!is_kind(checker, DET_TOKEN_NAME) && !is_kind(checker, DET_TOKEN_NUMBER)))
-            return fail(checker, "names with commas between them stand behind #define");
-        advance(checker);
+            return fail_with(checker, "names with commas between them stand behind #define");
+        next_token(checker);
     } while (!is_at_line_end(checker) && is_kind(checker, DET_TOKEN_COMMA));
-    return is_at_line_end(checker) || fail(checker, "a comma is missing in the list");
+    return is_at_line_end(checker) || fail_with(checker, "a comma is missing in the list");
 }
 
 static bool check_include(struct checker *checker)
 {
-    advance(checker);
+    next_token(checker);
     if (is_at_line_end(checker) || !is_kind(checker, DET_TOKEN_STRING))
-        return fail(checker, "the name of a file in double quotes stands behind #include");
-    advance(checker);
-    return is_at_line_end(checker) || fail(checker, "nothing stands behind the name of the file");
+        return fail_with(checker, "the name of a file in double quotes stands behind #include");
+    next_token(checker);
+    return is_at_line_end(checker) ||
+           fail_with(checker, "nothing stands behind the name of the file");
 }
 
 static bool check_directive(struct checker *checker)
 {
-    advance(checker);
+    next_token(checker);
     if (!is_at_line_end(checker) && is_word(checker, "define"))
         return check_define(checker);
     if (!is_at_line_end(checker) && is_word(checker, "include"))
         return check_include(checker);
-    return fail(checker, "a spec has #define and #include, and no other line with #");
+    return fail_with(checker, "a spec has #define and #include, and no other line with #");
 }
 
 /* From behind the opening bracket to behind the one that closes it. */
@@ -122,13 +124,13 @@ static bool check_arguments(struct checker *checker)
         if (wants_argument) {
             if (!is_name && !is_kind(checker, DET_TOKEN_NUMBER) &&
                 !is_kind(checker, DET_TOKEN_STRING))
-                return fail(checker, "an argument is missing here");
-            advance(checker);
+                return fail_with(checker, "an argument is missing here");
+            next_token(checker);
             wants_argument = false;
             if (is_name && is_kind(checker, DET_TOKEN_OPEN)) {
                 if (depth++ == NEST_MAX)
-                    return fail(checker, "the brackets are too deep");
-                advance(checker);
+                    return fail_with(checker, "the brackets are too deep");
+                next_token(checker);
                 wants_argument = !is_kind(checker, DET_TOKEN_CLOSE);
             }
             continue;
@@ -137,8 +139,8 @@ static bool check_arguments(struct checker *checker)
         if (is_kind(checker, DET_TOKEN_CLOSE))
             depth--;
         else if (!wants_argument)
-            return fail(checker, "a comma or a closing bracket is missing here");
-        advance(checker);
+            return fail_with(checker, "a comma or a closing bracket is missing here");
+        next_token(checker);
     }
     return true;
 }
@@ -147,12 +149,12 @@ static bool check_row(struct checker *checker)
 {
     bool is_end = is_word(checker, "END");
 
-    advance(checker);
+    next_token(checker);
     if (is_kind(checker, DET_TOKEN_OPEN)) {
-        advance(checker);
+        next_token(checker);
         return check_arguments(checker);
     }
-    return is_end || fail(checker, "a ( is missing behind the name of a row");
+    return is_end || fail_with(checker, "a ( is missing behind the name of a row");
 }
 
 bool det_format_is_sound(const char *text, uint32_t size, struct det_token *ret)
@@ -161,14 +163,15 @@ bool det_format_is_sound(const char *text, uint32_t size, struct det_token *ret)
     bool is_sound = true;
 
     det_lexer_init(&checker.lexer, text, size);
-    advance(&checker);
+    next_token(&checker);
     while (is_sound && !is_kind(&checker, DET_TOKEN_END)) {
         if (is_kind(&checker, DET_TOKEN_HASH))
             is_sound = check_directive(&checker);
         else if (is_kind(&checker, DET_TOKEN_NAME))
             is_sound = check_row(&checker);
         else
-            is_sound = fail(&checker, "a row, a comment, #define or #include is expected here");
+            is_sound =
+                fail_with(&checker, "a row, a comment, #define or #include is expected here");
     }
     if (!is_sound)
         *ret = checker.token;

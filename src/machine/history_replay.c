@@ -28,7 +28,7 @@ void det_replay_begin(struct det_replay *replay, uint64_t sequence, const char *
 
 /* Fills the difference and returns false. The text is the name of the machine's, then the rest. */
 DET_PRINTF(4, 5)
-static bool drift(
+static bool report_drift(
     struct det_replay *replay, const struct det_replay_event *event, struct det_replay_drift *ret,
     const char *format, ...)
 {
@@ -56,11 +56,11 @@ static bool check_place(
 
     if (replay->sequence == 0 && event->sequence == 1 && replay->state[0] &&
         strcmp(event->from, replay->state) != 0)
-        return drift(
+        return report_drift(
             replay, event, ret, "event 1 was taken in %s, but the instance began in %s",
             event->from, replay->state);
     if (replay->sequence == 0 && event->sequence == 1 && strcmp(event->from, initial) != 0) {
-        (void)drift(
+        (void)report_drift(
             replay, event, ret, "event 1 was taken in %s, but %s begins in %s", event->from,
             machine->name, initial);
         return false;
@@ -68,11 +68,11 @@ static bool check_place(
     if (replay->sequence == 0)
         return true;
     if (event->sequence != replay->sequence + 1)
-        return drift(
+        return report_drift(
             replay, event, ret, "event %llu follows event %llu: some are missing",
             (unsigned long long)event->sequence, (unsigned long long)replay->sequence);
     if (strcmp(event->from, replay->state) != 0)
-        return drift(
+        return report_drift(
             replay, event, ret, "event %llu was taken in %s, but the one before it led to %s",
             (unsigned long long)event->sequence, event->from, replay->state);
     return true;
@@ -125,7 +125,7 @@ static const char *outcome_text(unsigned outcome)
 }
 
 /* False: what it names is not there, or it has no such alternative; that is told. */
-static bool derive(
+static bool derive_event(
     struct det_replay *replay, const struct det_replay_event *event, struct derived *ret,
     struct det_replay_drift *reterr)
 {
@@ -135,12 +135,14 @@ static bool derive(
     const struct det_transition *way;
 
     if (state < 0)
-        return drift(replay, event, reterr, "%s has no state %s", machine->name, event->from);
+        return report_drift(
+            replay, event, reterr, "%s has no state %s", machine->name, event->from);
     if (kind < 0)
-        return drift(replay, event, reterr, "%s has no event %s", machine->name, event->event);
+        return report_drift(
+            replay, event, reterr, "%s has no event %s", machine->name, event->event);
     way = det_replay_way(machine, (unsigned)state, (unsigned)kind, event->choice);
     if (way == NULL)
-        return drift(
+        return report_drift(
             replay, event, reterr, "%s on %s has no alternative %u any more", event->from,
             event->event, event->choice + 1);
     ret->outcome = way->outcome;
@@ -161,18 +163,18 @@ static bool is_same(const struct det_replay_event *event, const struct derived *
     return event->outcome == derived->outcome && strcmp(event->to, derived->to) == 0;
 }
 
-static bool compare(
+static bool compare_event(
     struct det_replay *replay, const struct det_replay_event *event, struct det_replay_drift *ret)
 {
     struct derived derived = { 0 };
 
     if (event->event == NULL)
         return true;
-    if (!derive(replay, event, &derived, ret))
+    if (!derive_event(replay, event, &derived, ret))
         return false;
     if (derived.to != NULL && is_same(event, &derived))
         return true;
-    (void)drift(
+    (void)report_drift(
         replay, event, ret, "%s on %s %s%s%s; recorded: it %s%s%s", event->from, event->event,
         outcome_text(derived.outcome), derived.outcome == DET_GOTO ? " to " : "",
         derived.outcome == DET_GOTO ? derived.to : "", outcome_text(event->outcome),
@@ -184,7 +186,7 @@ static bool compare(
 bool det_replay_step(
     struct det_replay *replay, const struct det_replay_event *event, struct det_replay_drift *ret)
 {
-    bool is_fine = check_place(replay, event, ret) && compare(replay, event, ret);
+    bool is_fine = check_place(replay, event, ret) && compare_event(replay, event, ret);
 
     replay->sequence = event->sequence;
     replay->steps++;
@@ -198,21 +200,21 @@ bool det_replay_end(
     struct det_replay_event end = { .sequence = sequence, .to = state };
 
     if (det_machine_find_state(replay->machine, state) < 0)
-        return drift(replay, &end, ret, "%s has no state %s", replay->machine->name, state);
+        return report_drift(replay, &end, ret, "%s has no state %s", replay->machine->name, state);
     if (replay->sequence == 0 && sequence == 0 && replay->state[0] &&
         strcmp(state, replay->state) != 0)
-        return drift(
+        return report_drift(
             replay, &end, ret, "the instance is in %s, but it began in %s and has taken no event",
             state, replay->state);
     if (replay->sequence == 0)
         return true;
     if (sequence != replay->sequence)
-        return drift(
+        return report_drift(
             replay, &end, ret, "the instance stands at event %llu, but the last one kept is %llu",
             (unsigned long long)sequence, (unsigned long long)replay->sequence);
     if (strcmp(state, replay->state) == 0)
         return true;
-    (void)drift(
+    (void)report_drift(
         replay, &end, ret, "the instance is in %s, but its last event led to %s", state,
         replay->state);
     ret->derived = NULL;

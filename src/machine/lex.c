@@ -30,7 +30,7 @@ static bool is_name_part(char c)
 }
 
 /* The byte `ahead` of the current one; 0 behind the end, which no text contains. */
-static char peek(const struct det_lexer *lexer, uint32_t ahead)
+static char peek_byte(const struct det_lexer *lexer, uint32_t ahead)
 {
     if (lexer->size - lexer->offset <= ahead)
         return '\0';
@@ -52,8 +52,8 @@ static unsigned skip_blanks(struct det_lexer *lexer)
 {
     unsigned newlines = 0;
 
-    for (char c = peek(lexer, 0); c == ' ' || c == '\t' || c == '\r' || c == '\n';
-         c = peek(lexer, 0)) {
+    for (char c = peek_byte(lexer, 0); c == ' ' || c == '\t' || c == '\r' || c == '\n';
+         c = peek_byte(lexer, 0)) {
         newlines += c == '\n';
         skip_byte(lexer);
     }
@@ -64,7 +64,7 @@ static const char *skip_block_comment(struct det_lexer *lexer)
 {
     lexer->offset += 2;
     while (lexer->offset < lexer->size) {
-        if (peek(lexer, 0) == '*' && peek(lexer, 1) == '/') {
+        if (peek_byte(lexer, 0) == '*' && peek_byte(lexer, 1) == '/') {
             lexer->offset += 2;
             return NULL;
         }
@@ -75,7 +75,7 @@ static const char *skip_block_comment(struct det_lexer *lexer)
 
 static void skip_line_comment(struct det_lexer *lexer)
 {
-    while (lexer->offset < lexer->size && peek(lexer, 0) != '\n')
+    while (lexer->offset < lexer->size && peek_byte(lexer, 0) != '\n')
         lexer->offset++;
     /* The carriage return belongs to the line's end, not to the comment. */
     if (lexer->text[lexer->offset - 1] == '\r')
@@ -85,13 +85,14 @@ static void skip_line_comment(struct det_lexer *lexer)
 static const char *skip_string(struct det_lexer *lexer)
 {
     lexer->offset++;
-    for (char c = peek(lexer, 0); c != '\0' && c != '\n' && c != '\r'; c = peek(lexer, 0)) {
+    for (char c = peek_byte(lexer, 0); c != '\0' && c != '\n' && c != '\r';
+         c = peek_byte(lexer, 0)) {
         lexer->offset++;
         if (c == '"')
             return NULL;
         if (c != '\\')
             continue;
-        c = peek(lexer, 0);
+        c = peek_byte(lexer, 0);
         if (c != '"' && c != '\\' && c != 'n' && c != 't')
             return "in a string a backslash stands before \", \\, n or t only";
         lexer->offset++;
@@ -103,9 +104,9 @@ static const char *skip_number(struct det_lexer *lexer)
 {
     uint32_t start;
 
-    lexer->offset += peek(lexer, 0) == '-';
+    lexer->offset += peek_byte(lexer, 0) == '-';
     start = lexer->offset;
-    while (is_name_part(peek(lexer, 0)) || peek(lexer, 0) == '.')
+    while (is_name_part(peek_byte(lexer, 0)) || peek_byte(lexer, 0) == '.')
         lexer->offset++;
     for (uint32_t i = start; i < lexer->offset; i++) {
         if (!is_digit(lexer->text[i]))
@@ -147,7 +148,7 @@ static const char *skip_unexpected(struct det_lexer *lexer)
 {
     char c = lexer->text[lexer->offset++];
 
-    while (((unsigned char)peek(lexer, 0) & 0xC0) == 0x80)
+    while (((unsigned char)peek_byte(lexer, 0) & 0xC0) == 0x80)
         lexer->offset++;
     return unexpected_problem(c);
 }
@@ -156,7 +157,7 @@ static enum det_token_kind skip_punctuation(struct det_lexer *lexer)
 {
     enum det_token_kind kind;
 
-    switch (peek(lexer, 0)) {
+    switch (peek_byte(lexer, 0)) {
     case '(':
         kind = DET_TOKEN_OPEN;
         break;
@@ -180,28 +181,28 @@ static enum det_token_kind skip_punctuation(struct det_lexer *lexer)
 
 static void skip_name(struct det_lexer *lexer)
 {
-    while (is_name_part(peek(lexer, 0)))
+    while (is_name_part(peek_byte(lexer, 0)))
         lexer->offset++;
 }
 
 /* Sets the kind and the problem, and moves behind the token. */
 static void skip_token(struct det_lexer *lexer, struct det_token *token)
 {
-    char c = peek(lexer, 0);
+    char c = peek_byte(lexer, 0);
 
     if (is_name_start(c)) {
         token->kind = DET_TOKEN_NAME;
         skip_name(lexer);
-    } else if (is_digit(c) || (c == '-' && is_digit(peek(lexer, 1)))) {
+    } else if (is_digit(c) || (c == '-' && is_digit(peek_byte(lexer, 1)))) {
         token->kind = DET_TOKEN_NUMBER;
         token->problem = skip_number(lexer);
     } else if (c == '"') {
         token->kind = DET_TOKEN_STRING;
         token->problem = skip_string(lexer);
-    } else if (c == '/' && peek(lexer, 1) == '*') {
+    } else if (c == '/' && peek_byte(lexer, 1) == '*') {
         token->kind = DET_TOKEN_COMMENT;
         token->problem = skip_block_comment(lexer);
-    } else if (c == '/' && peek(lexer, 1) == '/') {
+    } else if (c == '/' && peek_byte(lexer, 1) == '/') {
         token->kind = DET_TOKEN_COMMENT;
         skip_line_comment(lexer);
     } else {

@@ -114,7 +114,7 @@ void det_parse_hint_declared(struct det_spec *spec, const char *word, enum det_r
 }
 
 /* Every string that the builder has seen is the text of a node. */
-static void locate(void *context, const char *name, struct det_place *ret)
+static void locate_name(void *context, const char *name, struct det_place *ret)
 {
     const void *node = name - offsetof(struct det_node, text);
 
@@ -246,7 +246,7 @@ static int open_builder(struct det_spec *spec)
     r = det_machine_builder_open(det_parse_text(name), spec->allocator, &spec->builder);
     if (r < 0)
         return r;
-    det_machine_builder_locate(spec->builder, locate, spec);
+    det_machine_builder_locate(spec->builder, locate_name, spec);
     spec->builder->origin = origin_of;
     return 0;
 }
@@ -279,7 +279,7 @@ int det_parse_findings(struct det_spec *spec)
     return spec->error;
 }
 
-static int build(struct det_spec *spec, const struct det_spec_options *options)
+static int build_machine(struct det_spec *spec, const struct det_spec_options *options)
 {
     int r;
 
@@ -299,7 +299,7 @@ static int build(struct det_spec *spec, const struct det_spec_options *options)
     return spec->error;
 }
 
-static void init(struct det_spec *spec, const struct det_spec_options *options)
+static void init_spec(struct det_spec *spec, const struct det_spec_options *options)
 {
     /* Who writes a spec does not know this address, and so cannot make its names collide. */
     uint64_t seed = (uint64_t)(uintptr_t)spec;
@@ -329,7 +329,7 @@ struct det_spec *det_parse_open(const struct det_spec_options *options, enum det
     struct det_spec *spec = DET_NEW(options->allocator, struct det_spec);
 
     if (spec != NULL) {
-        init(spec, options);
+        init_spec(spec, options);
         spec->language = language;
     }
     return spec;
@@ -377,7 +377,7 @@ int det_spec_read(
         return DET_ERR_NO_MEMORY;
     r = read_spec(spec, path, text, size);
     if (r == 0)
-        r = build(spec, options);
+        r = build_machine(spec, options);
     if (r < 0) {
         det_spec_close(spec);
         return r;

@@ -295,7 +295,7 @@ static bool is_word(const struct det_reader *reader, const struct det_node *name
 }
 
 /* What a #define that is well formed means. */
-static void define(struct det_reader *reader, struct det_node *name, struct det_node *members)
+static void define_name(struct det_reader *reader, struct det_node *name, struct det_node *members)
 {
     enum det_language language = reader->spec->language;
 
@@ -330,7 +330,7 @@ static void read_define(struct det_reader *reader, const struct det_node *word)
         members = read_members(reader, name);
     det_reader_skip_line(reader);
     if (members != NULL)
-        define(reader, name, members);
+        define_name(reader, name, members);
 }
 
 static void hint_directive(struct det_reader *reader)

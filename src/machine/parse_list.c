@@ -45,7 +45,7 @@ static struct det_build_origin *new_origin(struct det_spec *spec, const struct d
 }
 
 /* All macros in it are flat. */
-static void flatten(struct det_spec *spec, struct det_macro *macro)
+static void flatten_macro(struct det_spec *spec, struct det_macro *macro)
 {
     uint64_t count = count_members(spec, macro);
 
@@ -75,13 +75,13 @@ static void open_macro(struct det_macro *macro, struct det_macro *parent)
 }
 
 /* Takes one member of `macro`; returns the macro to go on with. */
-static struct det_macro *step(struct det_spec *spec, struct det_macro *macro)
+static struct det_macro *take_member(struct det_spec *spec, struct det_macro *macro)
 {
     const struct det_node *node = macro->cursor;
     struct det_macro *inner;
 
     if (node == NULL) {
-        flatten(spec, macro);
+        flatten_macro(spec, macro);
         return macro->parent;
     }
     macro->cursor = node->next;
@@ -121,7 +121,7 @@ void det_parse_macros(struct det_spec *spec)
             continue;
         open_macro(macro, NULL);
         while (current != NULL && spec->error == 0)
-            current = step(spec, current);
+            current = take_member(spec, current);
     }
 }
 

@@ -71,7 +71,7 @@ void det_reader_complain_at(
         reader->spec, DET_RULE_SYNTAX, &place, "%.*s%s", DET_NAME_MAX, node->text, rest);
 }
 
-static char escaped(char c)
+static char escaped_byte(char c)
 {
     if (c == 'n')
         return '\n';
@@ -81,11 +81,11 @@ static char escaped(char c)
 }
 
 /* A string without its quotes, its escapes replaced. */
-static void unescape(char *target, const char *text, size_t length)
+static void unescape_string(char *target, const char *text, size_t length)
 {
     for (size_t i = 1; i + 1 < length; i++) {
         if (text[i] == '\\')
-            *target++ = escaped(text[++i]);
+            *target++ = escaped_byte(text[++i]);
         else
             *target++ = text[i];
     }
@@ -105,7 +105,7 @@ struct det_node *det_reader_new_node(struct det_reader *reader, enum det_node_ki
     node->column = token->column;
     node->width = token->length;
     if (kind == DET_NODE_STRING)
-        unescape(node->text, node->at, token->length);
+        unescape_string(node->text, node->at, token->length);
     else
         memcpy(node->text, node->at, token->length);
     return node;

@@ -169,7 +169,7 @@ static void lay_out(struct block *block, struct det_field *field, const struct d
 }
 
 /* What is said about the fields of the record may be wrong without this one. */
-static void refuse(struct block *block)
+static void refuse_block(struct block *block)
 {
     block->has_refused = true;
     det_parse_suspect(block->spec, DET_RULE_BAD_KEEP);
@@ -192,14 +192,14 @@ static void add_field(struct block *block, const struct det_node *row)
         field.count_max = det_take_number(&take, DET_RECORD_SIZE_MAX, "a number from 1 to 262144");
     take_flags(&take, &field);
     if (take.failed) {
-        refuse(block);
+        refuse_block(block);
         return;
     }
     companion = companion_name(block->spec, &field);
     problem = field_problem(block, &field, companion, &shape);
     if (problem != NULL) {
         complain_record(block->spec, row->arguments, field.name, problem);
-        refuse(block);
+        refuse_block(block);
         return;
     }
     lay_out(block, &field, &shape);
@@ -265,7 +265,7 @@ static void *copy_array(struct det_spec *spec, const void *items, size_t count, 
     return copy;
 }
 
-static void put(
+static void put_named(
     struct det_spec *spec, struct det_map *map, void *value, const struct det_node *name)
 {
     struct det_place place = det_parse_place(name);
@@ -298,7 +298,7 @@ static void close_record(struct block *block)
     definition->size = size > 0 ? (uint32_t)size : 1;
     definition->fields =
         copy_array(spec, block->fields, definition->field_count, sizeof *block->fields);
-    put(spec, &spec->record_map, record, block->at->arguments);
+    put_named(spec, &spec->record_map, record, block->at->arguments);
     *spec->records_tail = record;
     spec->records_tail = &record->next;
 }
@@ -312,7 +312,7 @@ static void close_enum(struct block *block)
         complain_record(spec, block->at, definition->name, " has no values");
     definition->values =
         copy_array(spec, block->values, definition->value_count, sizeof *block->values);
-    put(spec, &spec->enum_map, block->enumeration, block->at->arguments);
+    put_named(spec, &spec->enum_map, block->enumeration, block->at->arguments);
 }
 
 /* The name in a row with a mistake; NULL, and others may miss it, when it cannot be read. */

@@ -212,7 +212,7 @@ static bool is_suspect(const struct det_spec *spec, const struct det_diagnostic 
 }
 
 /* What the complaint says beside its sentence. */
-static void complete(const struct det_spec *spec, struct det_diagnostic *finding)
+static void complete_finding(const struct det_spec *spec, struct det_diagnostic *finding)
 {
     const struct det_complaint *complaint = spec->complaints;
 
@@ -275,7 +275,7 @@ void det_parse_settle(struct det_spec *spec)
     items = det_parse_alloc(spec, (found->count + 1) * sizeof *items);
     for (size_t i = 0; i < found->count && items != NULL; i++) {
         items[kept] = found->items[i];
-        complete(spec, &items[kept]);
+        complete_finding(spec, &items[kept]);
         hint_list(spec, &items[kept]);
         if (is_suspect(spec, &items[kept]))
             continue;

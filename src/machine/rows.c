@@ -38,7 +38,7 @@ static const struct det_row_kind worker_extras[] = {
 #define WORKER_ROW_COUNT (int)(sizeof worker_rows / sizeof *worker_rows)
 
 /* Most names differ in their first letter already. */
-static int find(const struct det_row_kind *kinds, int count, const char *name, size_t length)
+static int find_row(const struct det_row_kind *kinds, int count, const char *name, size_t length)
 {
     for (int i = 0; i < count && length > 0; i++) {
         if (kinds[i].name[0] == name[0] && strncmp(kinds[i].name, name, length) == 0 &&
@@ -62,12 +62,12 @@ const struct det_row_kind *det_extra_kind(enum det_extra extra)
 
 int det_row_find(const char *name, size_t length)
 {
-    return find(rows, DET_ROW_COUNT, name, length);
+    return find_row(rows, DET_ROW_COUNT, name, length);
 }
 
 int det_extra_find(const char *name, size_t length)
 {
-    return find(extras, DET_EXTRA_COUNT, name, length);
+    return find_row(extras, DET_EXTRA_COUNT, name, length);
 }
 
 const struct det_row_kind *det_worker_extra_kind(enum det_worker_extra extra)
@@ -92,12 +92,12 @@ static bool is_of_workers(int row)
 
 int det_row_find_in(enum det_language language, const char *name, size_t length)
 {
-    int row = find(rows, DET_ROW_COUNT, name, length);
+    int row = find_row(rows, DET_ROW_COUNT, name, length);
     int own;
 
     if (language == DET_LANGUAGE_MACHINE)
         return row;
-    own = find(worker_rows, WORKER_ROW_COUNT, name, length);
+    own = find_row(worker_rows, WORKER_ROW_COUNT, name, length);
     if (own >= 0)
         return DET_ROW_COUNT + own;
     return is_of_workers(row) ? row : -1;
@@ -127,16 +127,16 @@ int det_row_nearest_in(enum det_language language, const char *name)
 bool det_row_is_extra(enum det_language language, const char *name)
 {
     if (language == DET_LANGUAGE_WORKER)
-        return find(worker_extras, DET_WORKER_EXTRA_COUNT, name, strlen(name)) >= 0;
+        return find_row(worker_extras, DET_WORKER_EXTRA_COUNT, name, strlen(name)) >= 0;
     return det_extra_find(name, strlen(name)) >= 0;
 }
 
 unsigned det_row_columns(const char *name, size_t length)
 {
-    int row = find(rows, DET_ROW_COUNT, name, length);
+    int row = find_row(rows, DET_ROW_COUNT, name, length);
 
     if (row >= 0)
         return rows[row].columns;
-    row = find(worker_rows, WORKER_ROW_COUNT, name, length);
+    row = find_row(worker_rows, WORKER_ROW_COUNT, name, length);
     return row >= 0 ? worker_rows[row].columns : 0;
 }

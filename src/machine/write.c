@@ -33,7 +33,7 @@ void *det_write_alloc(struct det_writer *writer, size_t count, size_t size)
     return block;
 }
 
-static void init(
+static void init_writer(
     struct det_writer *writer, const struct det_machine *machine,
     const struct det_allocator *allocator, struct det_error *reterr)
 {
@@ -55,7 +55,7 @@ static void init(
     det_map_init(&writer->value_names, allocator, seed, 0);
 }
 
-static void deinit(struct det_writer *writer)
+static void deinit_writer(struct det_writer *writer)
 {
     for (size_t i = 0; i < DET_WRITE_KINDS; i++)
         det_map_deinit(&writer->lists[i].map);
@@ -146,7 +146,7 @@ int det_write_machine(
     struct det_writer writer;
     int r;
 
-    init(&writer, machine, target->allocator, reterr);
+    init_writer(&writer, machine, target->allocator, reterr);
     det_write_collect(&writer);
     if (writer.status == 0)
         write_all(&writer);
@@ -159,7 +159,7 @@ int det_write_machine(
         target->data[start] = '\0';
     }
     r = writer.status;
-    deinit(&writer);
+    deinit_writer(&writer);
     return r;
 }
 

@@ -47,7 +47,8 @@ static bool is_free(const struct det_map *map, const char *name)
 }
 
 /* STATE_7, and underscores behind it until nobody has it. */
-static const char *numbered(struct det_writer *writer, const struct det_map *map, const char *noun)
+static const char *numbered_name(
+    struct det_writer *writer, const struct det_map *map, const char *noun)
 {
     char *name = det_write_alloc(writer, DET_NAME_MAX + 1, 1);
     size_t length;
@@ -67,7 +68,7 @@ const char *det_write_c_name(
     struct taken *taken = det_write_alloc(writer, 1, sizeof *taken);
 
     if (name != NULL && !is_free(map, name))
-        name = is_free(map, wire) ? wire : numbered(writer, map, noun);
+        name = is_free(map, wire) ? wire : numbered_name(writer, map, noun);
     if (name == NULL || taken == NULL)
         return "";
     taken->name = name;

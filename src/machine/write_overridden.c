@@ -30,7 +30,7 @@ static void mark_transition(struct lost *lost, const struct det_transition *tran
         lost->is_produced[transition->more->within->event] = true;
 }
 
-static void mark(struct lost *lost)
+static void mark_rows(struct lost *lost)
 {
     const struct det_machine *machine = lost->writer->machine;
     size_t pairs = (size_t)machine->state_count * machine->event_count;
@@ -114,7 +114,7 @@ bool det_write_lost(struct det_writer *writer, size_t *ret)
 
     if (writer->status < 0)
         return false;
-    mark(&lost);
+    mark_rows(&lost);
     write_all(&lost);
     *ret = lost.host;
     return lost.count > 0;

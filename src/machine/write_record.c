@@ -105,7 +105,7 @@ static bool is_known(struct det_writer *writer, const struct det_record *record)
     return known != NULL;
 }
 
-static void declare(struct det_writer *writer, const struct det_record *record)
+static void declare_record(struct det_writer *writer, const struct det_record *record)
 {
     struct det_write_thing *thing = det_write_thing(writer, DET_WRITE_RECORD, record->name);
 
@@ -139,7 +139,7 @@ void det_write_add_record(struct det_writer *writer, const struct det_record *re
         const struct det_record *inside = next_inside(writer, &levels[depth - 1]);
 
         if (inside == NULL) {
-            declare(writer, levels[--depth].record);
+            declare_record(writer, levels[--depth].record);
         } else if (!is_known(writer, inside)) {
             det_assert(depth < DET_RECORD_DEPTH_MAX);
             levels[depth++] = (struct level){ inside, 0 };

@@ -89,7 +89,7 @@ bool det_logger_is_wanted(struct det_logger *log, enum det_log_level level)
 }
 
 /* A member that began at `start` stays if the end of a line fits behind it. */
-static bool keep(struct det_log_line *line, size_t start)
+static bool keep_member(struct det_log_line *line, size_t start)
 {
     if (line->output.length + strlen(LINE_END) < line->output.capacity)
         return true;
@@ -113,7 +113,7 @@ static bool put_text(struct det_log_line *line, const char *key, struct det_view
     size_t start = begin_member(line, key);
 
     det_output_quoted(&line->output, value);
-    return keep(line, start);
+    return keep_member(line, start);
 }
 
 static void put_raw(struct det_log_line *line, const char *key, const char *value)
@@ -121,7 +121,7 @@ static void put_raw(struct det_log_line *line, const char *key, const char *valu
     size_t start = begin_member(line, key);
 
     det_output_text(&line->output, value);
-    (void)keep(line, start);
+    (void)keep_member(line, start);
 }
 
 /* Escapes may make it six times as long: the half, or the half of that, fits. */

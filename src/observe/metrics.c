@@ -223,7 +223,7 @@ static struct det_series *family_get(
     return series;
 }
 
-static void refuse(struct det_metrics *metrics, struct det_family *family)
+static void count_refused(struct det_metrics *metrics, struct det_family *family)
 {
     struct det_family *refused = &metrics->families[DET_METRIC_SERIES_REFUSED];
     char key[KEY_SIZE];
@@ -251,7 +251,7 @@ struct det_series *det_metrics_series(
     det_mutex_lock(metrics->world, metrics->mutex);
     series = family_get(metrics, family, key);
     if (!series) {
-        refuse(metrics, family);
+        count_refused(metrics, family);
         series = family->other;
     }
     det_mutex_unlock(metrics->world, metrics->mutex);

@@ -123,7 +123,7 @@ static size_t bucket_of(const struct det_machine *machine)
     return ((uintptr_t)machine >> 6) % BUCKETS;
 }
 
-static struct known *find(struct det_monitor *monitor, const struct det_machine *machine)
+static struct known *find_machine(struct det_monitor *monitor, const struct det_machine *machine)
 {
     struct known *known =
         atomic_load_explicit(&monitor->known[bucket_of(machine)], memory_order_acquire);
@@ -166,7 +166,7 @@ void det_monitor_know(struct det_monitor *monitor, const struct det_machine *mac
     struct known *known;
 
     det_mutex_lock(monitor->world, monitor->mutex);
-    known = find(monitor, machine) ? NULL : known_open(monitor, machine);
+    known = find_machine(monitor, machine) ? NULL : known_open(monitor, machine);
     if (known) {
         known->next = atomic_load(&monitor->known[bucket_of(machine)]);
         atomic_store_explicit(&monitor->known[bucket_of(machine)], known, memory_order_release);
@@ -223,7 +223,7 @@ static void count_duration(
 
 void det_monitor_note(struct det_monitor *monitor, const struct det_note *note)
 {
-    const struct known *known = find(monitor, note->machine);
+    const struct known *known = find_machine(monitor, note->machine);
 
     count_transition(monitor, known, note);
     if (note->since && (note->outcome == DET_GOTO || note->outcome == DET_STOP))
@@ -257,7 +257,7 @@ static enum result result_of(int answer)
 
 void det_monitor_attempt(struct det_monitor *monitor, const struct det_attempt_figures *figures)
 {
-    const struct known *known = find(monitor, figures->machine);
+    const struct known *known = find_machine(monitor, figures->machine);
     enum result result = result_of(figures->result);
     const char *const values[] = { figures->machine->name, figures->name, result_names[result] };
     place *attempts = known ? &known->attempts[figures->effect * RESULTS + result] : NULL;
@@ -270,7 +270,7 @@ void det_monitor_attempt(struct det_monitor *monitor, const struct det_attempt_f
 void det_monitor_timeout(
     struct det_monitor *monitor, const struct det_machine *machine, det_time late)
 {
-    const struct known *known = find(monitor, machine);
+    const struct known *known = find_machine(monitor, machine);
 
     det_series_observe(
         series_at(

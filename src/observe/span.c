@@ -164,7 +164,7 @@ void det_span_fail(struct det_span *span, const char *status)
 }
 
 /* With the lock. */
-static bool put(struct det_tracer *tracer, const struct det_span *span)
+static bool put_span(struct det_tracer *tracer, const struct det_span *span)
 {
     if (tracer->count == tracer->capacity)
         return false;
@@ -175,14 +175,14 @@ static bool put(struct det_tracer *tracer, const struct det_span *span)
     return true;
 }
 
-static void finish(struct det_tracer *tracer, const struct det_span *span)
+static void finish_span(struct det_tracer *tracer, const struct det_span *span)
 {
     bool is_put;
 
     if (!det_span_is_kept(span))
         return;
     det_mutex_lock(tracer->world, tracer->mutex);
-    is_put = put(tracer, span);
+    is_put = put_span(tracer, span);
     det_mutex_unlock(tracer->world, tracer->mutex);
     if (!is_put && tracer->dropped)
         det_series_count(tracer->dropped, 1);
@@ -193,7 +193,7 @@ void det_span_end(struct det_tracer *tracer, struct det_span *span)
     if (!tracer)
         return;
     span->end = span->start + det_world_now(tracer->world, DET_CLOCK_MONOTONIC) - span->begun;
-    finish(tracer, span);
+    finish_span(tracer, span);
 }
 
 void det_span_end_at(struct det_tracer *tracer, struct det_span *span, det_time end, det_time took)
@@ -202,11 +202,11 @@ void det_span_end_at(struct det_tracer *tracer, struct det_span *span, det_time 
         return;
     span->end = end;
     span->start = end - (took > 0 ? took : 0);
-    finish(tracer, span);
+    finish_span(tracer, span);
 }
 
 /* With the lock: in the order in which they ended. */
-static size_t take(struct det_tracer *tracer, struct det_span *target, size_t most)
+static size_t take_spans(struct det_tracer *tracer, struct det_span *target, size_t most)
 {
     size_t count = tracer->count < most ? tracer->count : most;
 
@@ -230,7 +230,7 @@ size_t det_tracer_take(
     while (r == 0 && tracer->count < tracer->wanted && !tracer->is_awake)
         r = det_condition_wait(tracer->world, tracer->filled, tracer->mutex, deadline);
     tracer->wanted = 0;
-    count = take(tracer, target, most);
+    count = take_spans(tracer, target, most);
     det_mutex_unlock(tracer->world, tracer->mutex);
     return count;
 }

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-static struct det_series *of(
+static struct det_series *series_of(
     struct det_metrics *metrics, enum det_metric metric, const char *a, const char *b,
     const char *c)
 {
@@ -32,7 +32,8 @@ static void count_transition(
 {
     (void)word;
     det_series_count(
-        of(metrics, DET_METRIC_WORKER_TRANSITIONS, kind, or_none(event->from), or_none(event->to)),
+        series_of(
+            metrics, DET_METRIC_WORKER_TRANSITIONS, kind, or_none(event->from), or_none(event->to)),
         1);
 }
 
@@ -43,19 +44,20 @@ static void count_action(
     const char *action = or_none(event->action);
 
     det_series_count(
-        of(metrics, DET_METRIC_WORKER_ACTIONS, kind, action,
-           event->code == DET_ERR_TIMEOUT ? "timeout" : word),
+        series_of(
+            metrics, DET_METRIC_WORKER_ACTIONS, kind, action,
+            event->code == DET_ERR_TIMEOUT ? "timeout" : word),
         1);
     if (event->took > 0)
         det_series_observe(
-            of(metrics, DET_METRIC_WORKER_ACTION_DURATION, kind, action, NULL), event->took);
+            series_of(metrics, DET_METRIC_WORKER_ACTION_DURATION, kind, action, NULL), event->took);
 }
 
 static void count_panic(
     struct det_metrics *metrics, const struct det_worker_event *event, const char *kind,
     const char *word)
 {
-    det_series_count(of(metrics, DET_METRIC_WORKER_PANICS, kind, NULL, NULL), 1);
+    det_series_count(series_of(metrics, DET_METRIC_WORKER_PANICS, kind, NULL, NULL), 1);
     if (event->action)
         count_action(metrics, event, kind, word);
 }
@@ -66,7 +68,9 @@ static void count_trouble(
 {
     (void)word;
     det_series_count(
-        of(metrics, DET_METRIC_WORKER_TROUBLES, kind, det_worker_event_name(event->kind), NULL), 1);
+        series_of(
+            metrics, DET_METRIC_WORKER_TROUBLES, kind, det_worker_event_name(event->kind), NULL),
+        1);
 }
 
 void det_monitor_worker(struct det_metrics *metrics, const struct det_worker_event *event)
@@ -108,13 +112,13 @@ void det_monitor_worker(struct det_metrics *metrics, const struct det_worker_eve
 
 /* How it stands. */
 
-static void set(struct det_metrics *metrics, enum det_metric metric, int64_t value)
+static void set_gauge(struct det_metrics *metrics, enum det_metric metric, int64_t value)
 {
     det_series_set(det_metrics_only(metrics, metric), value);
 }
 
 #define MILLIONTHS 1e6
-static int64_t millionths(double value)
+static int64_t to_millionths(double value)
 {
     value *= MILLIONTHS;
     if (isnan(value))
@@ -125,10 +129,10 @@ static int64_t millionths(double value)
 static int add_value(void *user, const struct det_worker_value *value)
 {
     struct det_series *series =
-        of(user, DET_METRIC_WORKER_VALUES, value->kind, value->id, value->name);
+        series_of(user, DET_METRIC_WORKER_VALUES, value->kind, value->id, value->name);
 
     /* It adds up where there is no room for all. */
-    det_series_move(series, millionths(value->is_gauge ? value->value : (double)value->count));
+    det_series_move(series, to_millionths(value->is_gauge ? value->value : (double)value->count));
     return 0;
 }
 
@@ -140,21 +144,21 @@ static void set_all(void *user, struct det_metrics *metrics)
     det_workers_summary(workers, &summary);
     for (size_t i = 0; i < sizeof summary.by_phase / sizeof *summary.by_phase; i++)
         det_series_set(
-            of(metrics, DET_METRIC_WORKERS, det_phase_name((enum det_phase)i), NULL, NULL),
+            series_of(metrics, DET_METRIC_WORKERS, det_phase_name((enum det_phase)i), NULL, NULL),
             summary.by_phase[i]);
-    set(metrics, DET_METRIC_WORKERS_STALE, summary.stale);
-    set(metrics, DET_METRIC_WORKERS_DEGRADED, summary.degraded);
-    set(metrics, DET_METRIC_WORKER_CIRCUITS_OPEN, summary.circuits_open);
-    set(metrics, DET_METRIC_WORKER_ACTIONS_RUNNING, summary.actions_running);
-    set(metrics, DET_METRIC_WORKER_ACTIONS_QUEUED, summary.actions_queued);
-    set(metrics, DET_METRIC_WORKER_THREADS_HUNG, summary.hung);
-    set(metrics, DET_METRIC_WORKER_TICK, summary.tick_took);
-    set(metrics, DET_METRIC_WORKER_TICK_MAX, summary.tick_took_max);
+    set_gauge(metrics, DET_METRIC_WORKERS_STALE, summary.stale);
+    set_gauge(metrics, DET_METRIC_WORKERS_DEGRADED, summary.degraded);
+    set_gauge(metrics, DET_METRIC_WORKER_CIRCUITS_OPEN, summary.circuits_open);
+    set_gauge(metrics, DET_METRIC_WORKER_ACTIONS_RUNNING, summary.actions_running);
+    set_gauge(metrics, DET_METRIC_WORKER_ACTIONS_QUEUED, summary.actions_queued);
+    set_gauge(metrics, DET_METRIC_WORKER_THREADS_HUNG, summary.hung);
+    set_gauge(metrics, DET_METRIC_WORKER_TICK, summary.tick_took);
+    set_gauge(metrics, DET_METRIC_WORKER_TICK_MAX, summary.tick_took_max);
     det_series_set(
-        of(metrics, DET_METRIC_WORKER_OBSERVATIONS, "done", NULL, NULL),
+        series_of(metrics, DET_METRIC_WORKER_OBSERVATIONS, "done", NULL, NULL),
         (int64_t)summary.observations);
     det_series_set(
-        of(metrics, DET_METRIC_WORKER_OBSERVATIONS, "failed", NULL, NULL),
+        series_of(metrics, DET_METRIC_WORKER_OBSERVATIONS, "failed", NULL, NULL),
         (int64_t)summary.observations_failed);
     det_metrics_take_back(metrics, DET_METRIC_WORKER_VALUES);
     (void)!det_workers_each_value(workers, add_value, metrics);

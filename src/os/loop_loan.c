@@ -16,7 +16,7 @@ static int64_t first_key(const struct det_heap *heap)
 }
 
 /* From here on it may be borrowed. */
-static void park(struct det_loop *loop, det_time deadline)
+static void park_loop(struct det_loop *loop, det_time deadline)
 {
     loop->parked_until = deadline;
     loop->parked_timer = first_key(&loop->timers);
@@ -26,7 +26,7 @@ static void park(struct det_loop *loop, det_time deadline)
 }
 
 /* The owner has it back; waits for a borrower. */
-static void unpark(struct det_loop *loop)
+static void unpark_loop(struct det_loop *loop)
 {
     enum loop_tenure seen;
 
@@ -148,9 +148,9 @@ int det_loop_wait_parked(struct det_loop *loop, det_time deadline)
     if (loop->was_lent && loop->nap > 0 && nap < deadline)
         deadline = nap;
     loop->was_lent = false;
-    park(loop, deadline);
+    park_loop(loop, deadline);
     det_thread_preempt(world);
     r = world->ops->poller_wait(world, loop->poller, loop->events, DET_LOOP_EVENTS_MAX, deadline);
-    unpark(loop);
+    unpark_loop(loop);
     return r > 0 && loop->has_unwatched ? 0 : r;
 }

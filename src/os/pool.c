@@ -47,7 +47,7 @@ static void job_done(void *argument)
     job->done(job->argument);
 }
 
-static void finish(struct det_job *job, bool is_dropped)
+static void finish_job(struct det_job *job, bool is_dropped)
 {
     job->is_dropped = is_dropped;
     job->post = (struct det_post){ .run = job_done, .argument = job };
@@ -132,7 +132,7 @@ static void pool_main(void *argument)
     for (bool is_starting = true; (job = take_job(pool, is_starting)); is_starting = false) {
         job->run(job->argument);
         if (!finish_here(pool, job))
-            finish(job, false);
+            finish_job(job, false);
     }
 }
 
@@ -245,7 +245,7 @@ void det_pool_close(struct det_pool *pool)
         stop_threads(pool);
     for (struct det_job *job = pool->first, *next; job; job = next) {
         next = job->next;
-        finish(job, true);
+        finish_job(job, true);
     }
     det_condition_close(pool->world, pool->submitted);
     det_mutex_close(pool->world, pool->mutex);
@@ -301,5 +301,5 @@ bool det_pool_is_short(struct det_pool *pool, unsigned *ret_threads)
 void det_job_drop(struct det_job *job)
 {
     det_assert(job->done && job->loop);
-    finish(job, true);
+    finish_job(job, true);
 }

@@ -44,7 +44,7 @@ static void forget_thread(void)
     forker.is_running = false;
 }
 
-static void *serve(void *unused)
+static void *serve_forks(void *unused)
 {
     (void)unused;
     pthread_mutex_lock(&forker.lock);
@@ -80,7 +80,7 @@ static int start_thread(void)
     /* Signals of the program are for its own threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    r = pthread_create(&thread, &attributes, serve, NULL);
+    r = pthread_create(&thread, &attributes, serve_forks, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     forker.is_running = r == 0;

@@ -92,7 +92,7 @@ static int end_left(
                : 0;
 }
 
-static int recover(const struct det_guard_options *options, struct det_error *reterr)
+static int recover_run(const struct det_guard_options *options, struct det_error *reterr)
 {
     struct det_guard_record *record;
     struct det_guard_run run;
@@ -178,7 +178,7 @@ int det_guard_start(
     int r, number;
 
     det_assert(!guard->record && options->path);
-    r = recover(options, reterr);
+    r = recover_run(options, reterr);
     if (r < 0)
         return r;
     r = det_guard_record_create(guard, options->path);

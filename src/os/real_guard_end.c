@@ -18,7 +18,7 @@ static bool is_over(det_time deadline)
 }
 
 /* Twice as long each time. */
-static void rest(det_time *span)
+static void sleep_longer(det_time *span)
 {
     struct timespec time = det_real_timespec(*span);
 
@@ -41,7 +41,7 @@ static bool run_until_none(struct det_guard_scan *scan, int signal, det_time dea
         if (count < 0 || is_over(deadline))
             return false;
         if (none == 0)
-            rest(&span);
+            sleep_longer(&span);
     }
 }
 
@@ -57,7 +57,7 @@ bool det_guard_kill_all(struct det_guard_scan *scan, det_time deadline)
         return false;
     is_empty = !*cgroup || det_guard_cgroup_remove(cgroup);
     while (!is_empty && !is_over(deadline)) {
-        rest(&span);
+        sleep_longer(&span);
         det_guard_cgroup_kill(cgroup);
         is_empty = det_guard_cgroup_remove(cgroup);
     }

@@ -211,7 +211,7 @@ static bool is_in_group(const struct det_guard_scan *scan, const struct det_guar
     return false;
 }
 
-static bool belongs(const struct det_guard_scan *scan, const struct det_guard_seen *seen)
+static bool belongs_to_run(const struct det_guard_scan *scan, const struct det_guard_seen *seen)
 {
     enum mark mark;
 
@@ -287,7 +287,7 @@ static void note_found(struct walk *walk, const struct det_guard_seen *seen)
 
 static void visit_first(struct walk *walk, const struct det_guard_seen *seen)
 {
-    if (belongs(walk->scan, seen))
+    if (belongs_to_run(walk->scan, seen))
         note_found(walk, seen);
 }
 

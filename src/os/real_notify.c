@@ -81,7 +81,7 @@ static struct ucred sender_of(struct msghdr *message)
 }
 
 /* A message, 0 for one that does not count, or -1 with errno. */
-static ssize_t receive(
+static ssize_t receive_message(
     int descriptor, const struct det_notify_sender *expected, void *target, size_t size)
 {
     union {
@@ -108,7 +108,7 @@ int64_t det_real_notify_read(
     int descriptor, const struct det_notify_sender *expected, void *target, size_t size)
 {
     for (int i = 0; i < STRANGERS_MAX; i++) {
-        ssize_t count = receive(descriptor, expected, target, size);
+        ssize_t count = receive_message(descriptor, expected, target, size);
 
         if (count > 0)
             return count;

@@ -65,7 +65,7 @@ static bool is_alive(pid_t number, int signal)
 }
 
 /* `last` gets one of those that are alive, or 0. */
-static int sweep(det_orphans_fn *is_ours, void *user, int signal, pid_t *last)
+static int sweep_children(det_orphans_fn *is_ours, void *user, int signal, pid_t *last)
 {
     DIR *folder = opendir("/proc");
     struct dirent *entry;
@@ -93,7 +93,7 @@ int det_orphans_sweep(det_orphans_fn *is_ours, void *user, int signal)
 {
     pid_t last;
 
-    return sweep(is_ours, user, signal, &last);
+    return sweep_children(is_ours, user, signal, &last);
 }
 
 /* Until it has ended, or the deadline. */
@@ -114,7 +114,7 @@ int det_orphans_end(det_orphans_fn *is_ours, void *user, det_time deadline)
     pid_t last;
     int r;
 
-    while ((r = sweep(is_ours, user, SIGKILL, &last)) > 0) {
+    while ((r = sweep_children(is_ours, user, SIGKILL, &last)) > 0) {
         if (det_real_now(NULL, DET_CLOCK_MONOTONIC) >= deadline)
             return DET_ERR_TIMEOUT;
         wait_for(last, deadline);

@@ -89,7 +89,7 @@ void det_real_poller_close(struct det_world *world, struct det_poller *poller)
     DET_DELETE(det_real_allocator(world), poller);
 }
 
-static int unwatch(struct det_poller *poller, int descriptor)
+static int unwatch_descriptor(struct det_poller *poller, int descriptor)
 {
     int r;
 
@@ -109,7 +109,7 @@ int det_real_poller_watch(
     (void)world;
     det_assert(tag != &poller->wake && tag != &poller->wall);
     if (!events)
-        return unwatch(poller, descriptor);
+        return unwatch_descriptor(poller, descriptor);
     if (events & DET_POLL_READ)
         event.events |= EPOLLIN;
     if (events & DET_POLL_WRITE)

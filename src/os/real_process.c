@@ -265,7 +265,7 @@ static int wait_for(struct det_process *process, siginfo_t *info, int options)
 }
 
 /* Waits for the end if need be. */
-static int reap(struct det_process *process)
+static int reap_process(struct det_process *process)
 {
     siginfo_t info;
 
@@ -310,7 +310,7 @@ static int process_spawn(
     /* It runs, but nobody could wait for it with a deadline: it must not have been started. */
     r = det_real_spawn_error(options, &(struct det_spawn_failure){ DET_SPAWN_US, errno }, reterr);
     send_signal(process, SIGKILL);
-    reap(process);
+    reap_process(process);
     return r;
 }
 
@@ -378,7 +378,7 @@ int det_real_process_wait(
         det_assert(r >= 0);
         if (r == 0)
             return DET_ERR_TIMEOUT;
-        r = reap(process);
+        r = reap_process(process);
         if (r < 0)
             return r;
     }
@@ -430,7 +430,7 @@ int64_t det_real_process_read(
 void det_real_process_close(struct det_world *world, struct det_process *process)
 {
     if (!process->has_ended)
-        reap(process);
+        reap_process(process);
     close_all(process->streams, DET_PROCESS_STREAMS);
     if (process->slot)
         det_guard_release(process->guard, process->slot);

@@ -157,7 +157,7 @@ static void run_program(const struct det_spawn *spawn, const char *folders)
 }
 
 /* To the one who has forked us; who may be gone by now. */
-static int tie(const struct det_spawn *spawn)
+static int tie_to_parent(const struct det_spawn *spawn)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
         return -1;
@@ -186,7 +186,7 @@ static int set_limits(const struct det_process_options *options)
     return 0;
 }
 
-static enum det_spawn_stage become(const struct det_spawn *spawn, const char *folders)
+static enum det_spawn_stage become_user(const struct det_spawn *spawn, const char *folders)
 {
     if (spawn->options->new_group && setpgid(0, 0) < 0)
         return DET_SPAWN_US;
@@ -201,7 +201,7 @@ static enum det_spawn_stage become(const struct det_spawn *spawn, const char *fo
         return DET_SPAWN_USER;
     if (spawn->options->folder && chdir(spawn->options->folder) < 0)
         return DET_SPAWN_FOLDER;
-    if (spawn->options->ends_with_us && tie(spawn) < 0)
+    if (spawn->options->ends_with_us && tie_to_parent(spawn) < 0)
         return DET_SPAWN_US;
     reset_signals();
     run_program(spawn, folders);
@@ -210,7 +210,7 @@ static enum det_spawn_stage become(const struct det_spawn *spawn, const char *fo
 
 static _Noreturn void child_main(const struct det_spawn *spawn, const char *folders, int report)
 {
-    struct det_spawn_failure failure = { .stage = become(spawn, folders) };
+    struct det_spawn_failure failure = { .stage = become_user(spawn, folders) };
 
     failure.number = errno;
     /* If even this fails, the parent sees a process that ended with 127. */

@@ -179,7 +179,7 @@ static bool is_own_limit(
     }
 }
 
-static int tell(
+static int report_failure(
     const struct det_process_options *options, const struct det_spawn_failure *failure,
     struct det_error *error)
 {
@@ -221,7 +221,7 @@ int det_real_spawn_error(
 {
     struct det_error error;
 
-    (void)tell(options, failure, &error);
+    (void)report_failure(options, failure, &error);
     if (error.code == DET_ERR_IO)
         error.cause = failure->number;
     if (reterr)

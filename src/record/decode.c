@@ -386,7 +386,7 @@ static int open_frame(
     return 0;
 }
 
-static int decode(
+static int decode_record(
     const struct det_record *record, struct det_byte_source *source, uint8_t *value,
     struct det_error *reterr)
 {
@@ -411,7 +411,7 @@ int det_record_decode(
     int r;
 
     memset(value, 0, record->size);
-    r = decode(record, &source, value, reterr);
+    r = decode_record(record, &source, value, reterr);
     if (r < 0)
         memset(value, 0, record->size);
     return r;

@@ -60,7 +60,7 @@ bool det_value_set_enum(const struct det_field *field, void *value, struct det_v
     return false;
 }
 
-static int fail(int code, const char *reason, const char **ret_reason)
+static int fail_with(int code, const char *reason, const char **ret_reason)
 {
     *ret_reason = reason;
     return code;
@@ -71,9 +71,9 @@ static int check_text(const struct det_field *field, const char *text, const cha
     size_t length = strnlen(text, field->size);
 
     if (length == field->size)
-        return fail(DET_ERR_RANGE, "the text has no end", ret_reason);
+        return fail_with(DET_ERR_RANGE, "the text has no end", ret_reason);
     if (det_utf8_check(text, length) != length)
-        return fail(DET_ERR_MALFORMED, "the text is not UTF-8", ret_reason);
+        return fail_with(DET_ERR_MALFORMED, "the text is not UTF-8", ret_reason);
     return 0;
 }
 
@@ -84,18 +84,18 @@ int det_value_check(const struct det_field *field, const void *value, const char
     switch (field->kind) {
     case DET_KIND_BOOL:
         if (*(const uint8_t *)value > 1)
-            return fail(DET_ERR_RANGE, "the bool is neither 0 nor 1", ret_reason);
+            return fail_with(DET_ERR_RANGE, "the bool is neither 0 nor 1", ret_reason);
         break;
     case DET_KIND_TEXT:
         return check_text(field, value, ret_reason);
     case DET_KIND_BYTES:
         memcpy(&size, value, sizeof size);
         if (size > field->capacity)
-            return fail(DET_ERR_RANGE, "the size is beyond the capacity", ret_reason);
+            return fail_with(DET_ERR_RANGE, "the size is beyond the capacity", ret_reason);
         break;
     case DET_KIND_ENUM:
         if (!det_value_enum_name(field, value))
-            return fail(DET_ERR_RANGE, "the enum has no such value", ret_reason);
+            return fail_with(DET_ERR_RANGE, "the enum has no such value", ret_reason);
         break;
     case DET_KIND_UNSIGNED:
     case DET_KIND_SIGNED:

@@ -9,7 +9,7 @@
 #include "base/assert.h"
 #include "record/field_value.h"
 
-static void push(struct det_walk *walk, const struct det_record *record)
+static void push_frame(struct det_walk *walk, const struct det_record *record)
 {
     struct det_walk_frame *frame;
 
@@ -28,7 +28,7 @@ void det_walk_init(struct det_walk *walk, const struct det_record *record, const
     walk->field = NULL;
     walk->offset = 0;
     walk->depth = 0;
-    push(walk, record);
+    push_frame(walk, record);
 }
 
 static enum det_walk_step start_field(struct det_walk *walk, struct det_walk_frame *frame)
@@ -67,7 +67,7 @@ static enum det_walk_step next_element(struct det_walk *walk, struct det_walk_fr
     walk->offset = frame->base + field->offset + (size_t)frame->place.index * field->size;
     if (field->kind != DET_KIND_RECORD)
         return DET_WALK_VALUE;
-    push(walk, det_record_of(field->record));
+    push_frame(walk, det_record_of(field->record));
     return DET_WALK_OPEN;
 }
 

@@ -24,7 +24,7 @@ void det_json_scanner_init(struct det_json_scanner *json, const char *text, size
     *json = (struct det_json_scanner){ .text = text, .size = size, .place = DET_JSON_AT_VALUE };
 }
 
-static int fail(
+static int fail_at(
     const struct det_json_scanner *json, struct det_error *reterr, size_t offset,
     const char *expected)
 {
@@ -38,14 +38,14 @@ static int fail(
 }
 
 /* The byte at the offset, or -1 at the end. */
-static int peek(const struct det_json_scanner *json)
+static int peek_byte(const struct det_json_scanner *json)
 {
     return json->offset < json->size ? (unsigned char)json->text[json->offset] : -1;
 }
 
-static bool take(struct det_json_scanner *json, char c)
+static bool take_byte(struct det_json_scanner *json, char c)
 {
-    if (peek(json) != c)
+    if (peek_byte(json) != c)
         return false;
     json->offset++;
     return true;
@@ -53,7 +53,8 @@ static bool take(struct det_json_scanner *json, char c)
 
 static void skip_space(struct det_json_scanner *json)
 {
-    while (peek(json) == ' ' || peek(json) == '\n' || peek(json) == '\r' || peek(json) == '\t')
+    while (peek_byte(json) == ' ' || peek_byte(json) == '\n' || peek_byte(json) == '\r' ||
+           peek_byte(json) == '\t')
         json->offset++;
 }
 
@@ -110,21 +111,21 @@ static int skip_unicode(struct det_json_scanner *json, struct det_error *reterr)
     int32_t code = hex_code(json->text + json->offset, json->size - json->offset);
 
     if (code < 0)
-        return fail(json, reterr, hex_end(json, json->offset), "four hexadecimal digits");
+        return fail_at(json, reterr, hex_end(json, json->offset), "four hexadecimal digits");
     json->offset += 4;
     if (is_low_surrogate(code))
-        return fail(json, reterr, start, "the first half of a surrogate pair");
+        return fail_at(json, reterr, start, "the first half of a surrogate pair");
     if (!is_high_surrogate(code))
         return 0;
-    if (!take(json, '\\') || !take(json, 'u'))
-        return fail(
-            json, reterr, peek(json) < 0 ? json->size : start,
+    if (!take_byte(json, '\\') || !take_byte(json, 'u'))
+        return fail_at(
+            json, reterr, peek_byte(json) < 0 ? json->size : start,
             "the second half of a surrogate pair");
     code = hex_code(json->text + json->offset, json->size - json->offset);
     if (code < 0)
-        return fail(json, reterr, hex_end(json, json->offset), "four hexadecimal digits");
+        return fail_at(json, reterr, hex_end(json, json->offset), "four hexadecimal digits");
     if (!is_low_surrogate(code))
-        return fail(json, reterr, start, "the second half of a surrogate pair");
+        return fail_at(json, reterr, start, "the second half of a surrogate pair");
     json->offset += 4;
     return 0;
 }
@@ -134,9 +135,9 @@ static int skip_escape(struct det_json_scanner *json, struct det_error *reterr)
     int c;
 
     json->offset++;
-    c = peek(json);
+    c = peek_byte(json);
     if (c < 0 || c == 0 || !strchr("\"\\/bfnrtu", c))
-        return fail(json, reterr, json->offset, "an escaped character");
+        return fail_at(json, reterr, json->offset, "an escaped character");
     json->offset++;
     return c == 'u' ? skip_unicode(json, reterr) : 0;
 }
@@ -147,13 +148,13 @@ static int skip_plain(struct det_json_scanner *json, struct det_error *reterr)
     size_t start = json->offset, valid;
     int c;
 
-    while ((c = peek(json)) >= 0x20 && c != '"' && c != '\\')
+    while ((c = peek_byte(json)) >= 0x20 && c != '"' && c != '\\')
         json->offset++;
     valid = det_utf8_check(json->text + start, json->offset - start);
     if (start + valid < json->offset)
-        return fail(json, reterr, start + valid, "UTF-8");
+        return fail_at(json, reterr, start + valid, "UTF-8");
     if (c >= 0 && c < 0x20)
-        return fail(json, reterr, json->offset, "a character that is no control character");
+        return fail_at(json, reterr, json->offset, "a character that is no control character");
     return 0;
 }
 
@@ -163,9 +164,9 @@ static int read_string(
     size_t start = ++json->offset;
     int r = 0, c;
 
-    while ((c = peek(json)) != '"') {
+    while ((c = peek_byte(json)) != '"') {
         if (c < 0)
-            return fail(json, reterr, json->offset, "the end of a string");
+            return fail_at(json, reterr, json->offset, "the end of a string");
         r = c == '\\' ? skip_escape(json, reterr) : skip_plain(json, reterr);
         if (r < 0)
             return r;
@@ -179,7 +180,7 @@ static bool skip_digits(struct det_json_scanner *json)
 {
     size_t start = json->offset;
 
-    while (peek(json) >= '0' && peek(json) <= '9')
+    while (peek_byte(json) >= '0' && peek_byte(json) <= '9')
         json->offset++;
     return json->offset > start;
 }
@@ -189,16 +190,16 @@ static int read_number(
 {
     size_t start = json->offset;
 
-    take(json, '-');
-    if (!take(json, '0') && !skip_digits(json))
-        return fail(json, reterr, json->offset, "a digit");
-    if (take(json, '.') && !skip_digits(json))
-        return fail(json, reterr, json->offset, "a digit");
-    if (take(json, 'e') || take(json, 'E')) {
-        if (!take(json, '+'))
-            take(json, '-');
+    take_byte(json, '-');
+    if (!take_byte(json, '0') && !skip_digits(json))
+        return fail_at(json, reterr, json->offset, "a digit");
+    if (take_byte(json, '.') && !skip_digits(json))
+        return fail_at(json, reterr, json->offset, "a digit");
+    if (take_byte(json, 'e') || take_byte(json, 'E')) {
+        if (!take_byte(json, '+'))
+            take_byte(json, '-');
         if (!skip_digits(json))
-            return fail(json, reterr, json->offset, "a digit");
+            return fail_at(json, reterr, json->offset, "a digit");
     }
     ret->kind = DET_JSON_NUMBER;
     ret->text = det_view_of(json->text + start, json->offset - start);
@@ -227,15 +228,15 @@ static int read_word(
             return 0;
         }
         if (same > 0)
-            return fail(json, reterr, json->offset + same, words[i].text);
+            return fail_at(json, reterr, json->offset + same, words[i].text);
     }
-    return fail(json, reterr, json->offset, "a value");
+    return fail_at(json, reterr, json->offset, "a value");
 }
 
 static int open_bracket(
     struct det_json_scanner *json, struct det_json_token *ret, struct det_error *reterr)
 {
-    bool is_object = peek(json) == '{';
+    bool is_object = peek_byte(json) == '{';
     uint64_t bit;
 
     if (json->depth == DET_JSON_DEPTH_MAX)
@@ -266,7 +267,7 @@ static void close_bracket(struct det_json_scanner *json, struct det_json_token *
 static int read_value(
     struct det_json_scanner *json, struct det_json_token *ret, struct det_error *reterr)
 {
-    int c = peek(json);
+    int c = peek_byte(json);
 
     if (c == '{' || c == '[')
         return open_bracket(json, ret, reterr);
@@ -285,15 +286,15 @@ static int read_key(
 {
     int r;
 
-    if (peek(json) != '"')
-        return fail(json, reterr, json->offset, "the name of a member");
+    if (peek_byte(json) != '"')
+        return fail_at(json, reterr, json->offset, "the name of a member");
     ret->kind = DET_JSON_KEY;
     r = read_string(json, ret, reterr);
     if (r < 0)
         return r;
     skip_space(json);
-    if (!take(json, ':'))
-        return fail(json, reterr, json->offset, "a colon");
+    if (!take_byte(json, ':'))
+        return fail_at(json, reterr, json->offset, "a colon");
     json->place = DET_JSON_AT_VALUE;
     return 0;
 }
@@ -304,14 +305,14 @@ static int read_after(
 {
     if (json->depth == 0) {
         ret->kind = DET_JSON_END;
-        return peek(json) < 0 ? 0 : fail(json, reterr, json->offset, "nothing more");
+        return peek_byte(json) < 0 ? 0 : fail_at(json, reterr, json->offset, "nothing more");
     }
-    if (peek(json) == (in_object(json) ? '}' : ']')) {
+    if (peek_byte(json) == (in_object(json) ? '}' : ']')) {
         close_bracket(json, ret);
         return 0;
     }
-    if (!take(json, ','))
-        return fail(json, reterr, json->offset, "a comma or a closing bracket");
+    if (!take_byte(json, ','))
+        return fail_at(json, reterr, json->offset, "a comma or a closing bracket");
     skip_space(json);
     ret->offset = json->offset;
     return in_object(json) ? read_key(json, ret, reterr) : read_value(json, ret, reterr);
@@ -325,7 +326,7 @@ int det_json_scan(
     switch (json->place) {
     case DET_JSON_AT_FIRST_ELEMENT:
     case DET_JSON_AT_FIRST_MEMBER:
-        if (peek(json) == (in_object(json) ? '}' : ']')) {
+        if (peek_byte(json) == (in_object(json) ? '}' : ']')) {
             close_bracket(json, ret);
             return 0;
         }

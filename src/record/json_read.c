@@ -38,13 +38,13 @@ struct reader {
     struct frame frames[DET_RECORD_DEPTH_MAX];
 };
 
-static struct frame *top(struct reader *reader)
+static struct frame *top_frame(struct reader *reader)
 {
     return &reader->frames[reader->depth - 1];
 }
 
 /* Fails at the current token with the place it is for. */
-static int fail(struct reader *reader, int code, const char *reason)
+static int fail_token(struct reader *reader, int code, const char *reason)
 {
     struct det_place places[DET_RECORD_DEPTH_MAX];
     char text[DET_PLACE_TEXT];
@@ -56,12 +56,12 @@ static int fail(struct reader *reader, int code, const char *reason)
         det_place_format(places, reader->depth, text, sizeof text), reason, reader->token.offset);
 }
 
-static int next(struct reader *reader)
+static int next_token(struct reader *reader)
 {
     return det_json_scan(&reader->json, &reader->token, reader->reterr);
 }
 
-static void push(struct reader *reader, const struct det_record *record, size_t base)
+static void push_frame(struct reader *reader, const struct det_record *record, size_t base)
 {
     struct frame *frame;
 
@@ -81,18 +81,18 @@ static bool is_seen(const struct frame *frame, size_t number)
  * name: it may be a value that somebody put in the wrong place, or not printable. */
 static int fail_unknown(struct reader *reader)
 {
-    const struct det_record *record = top(reader)->place.record;
+    const struct det_record *record = top_frame(reader)->place.record;
     const char *names[DET_RECORD_FIELD_MAX];
     char key[DET_NAME_MAX + 1] = "", text[2 * DET_NAME_MAX + 64];
     size_t size = det_json_unescape(reader->token.text, key, DET_NAME_MAX);
     struct det_output output = { text, sizeof text, 0 };
     int nearest;
 
-    top(reader)->place.field = NULL;
+    top_frame(reader)->place.field = NULL;
     for (size_t i = 0; i < record->field_count; i++)
         names[i] = record->fields[i].name;
     if (size > DET_NAME_MAX || strlen(key) != size || !det_name_is_valid(key))
-        return fail(reader, DET_ERR_UNKNOWN_FIELD, "there is no such field");
+        return fail_token(reader, DET_ERR_UNKNOWN_FIELD, "there is no such field");
     nearest = det_text_nearest(key, names, record->field_count);
     det_output_text(&output, "there is no field ");
     det_output_text(&output, key);
@@ -102,12 +102,12 @@ static int fail_unknown(struct reader *reader)
         det_output_text(&output, "?)");
     }
     det_output_finish(&output);
-    return fail(reader, DET_ERR_UNKNOWN_FIELD, text);
+    return fail_token(reader, DET_ERR_UNKNOWN_FIELD, text);
 }
 
 static int read_key(struct reader *reader)
 {
-    struct frame *frame = top(reader);
+    struct frame *frame = top_frame(reader);
     const struct det_record *record = frame->place.record;
     size_t number = 0;
 
@@ -119,7 +119,7 @@ static int read_key(struct reader *reader)
     frame->place.field = &record->fields[number];
     frame->place.index = DET_PLACE_WHOLE;
     if (is_seen(frame, number))
-        return fail(reader, DET_ERR_DUPLICATE_FIELD, "the field is given twice");
+        return fail_token(reader, DET_ERR_DUPLICATE_FIELD, "the field is given twice");
     frame->seen[number / 64] |= (uint64_t)1 << (number % 64);
     return 0;
 }
@@ -131,10 +131,10 @@ static int store_integer(struct reader *reader, const struct det_field *field, u
     int r;
 
     if (reader->token.kind != DET_JSON_NUMBER)
-        return fail(reader, DET_ERR_TYPE, "a whole number was expected");
+        return fail_token(reader, DET_ERR_TYPE, "a whole number was expected");
     r = det_json_integer(reader->token.text, &is_negative, &magnitude);
     if (r == DET_ERR_TYPE)
-        return fail(reader, r, "a number without fraction and exponent was expected");
+        return fail_token(reader, r, "a number without fraction and exponent was expected");
     fits = r == 0;
     if (fits && field->kind == DET_KIND_UNSIGNED)
         fits = (!is_negative || magnitude == 0) && det_value_set_unsigned(field, value, magnitude);
@@ -143,7 +143,7 @@ static int store_integer(struct reader *reader, const struct det_field *field, u
                det_value_set_signed(field, value, (int64_t)(0 - magnitude));
     else if (fits)
         fits = magnitude <= INT64_MAX && det_value_set_signed(field, value, (int64_t)magnitude);
-    return fits ? 0 : fail(reader, DET_ERR_RANGE, "the number does not fit");
+    return fits ? 0 : fail_token(reader, DET_ERR_RANGE, "the number does not fit");
 }
 
 static int store_float(struct reader *reader, uint8_t *value)
@@ -152,12 +152,12 @@ static int store_float(struct reader *reader, uint8_t *value)
     int r;
 
     if (reader->token.kind != DET_JSON_NUMBER)
-        return fail(reader, DET_ERR_TYPE, "a number was expected");
+        return fail_token(reader, DET_ERR_TYPE, "a number was expected");
     r = det_parse_double(reader->token.text, &number);
     if (r == DET_ERR_LIMIT)
-        return fail(reader, r, "the number is too long");
+        return fail_token(reader, r, "the number is too long");
     if (r < 0)
-        return fail(reader, r, "the number does not fit");
+        return fail_token(reader, r, "the number does not fit");
     memcpy(value, &number, sizeof number);
     return 0;
 }
@@ -165,7 +165,7 @@ static int store_float(struct reader *reader, uint8_t *value)
 static int store_bool(struct reader *reader, uint8_t *value)
 {
     if (reader->token.kind != DET_JSON_TRUE && reader->token.kind != DET_JSON_FALSE)
-        return fail(reader, DET_ERR_TYPE, "true or false was expected");
+        return fail_token(reader, DET_ERR_TYPE, "true or false was expected");
     *value = reader->token.kind == DET_JSON_TRUE;
     return 0;
 }
@@ -180,9 +180,9 @@ static int store_time(struct reader *reader, uint8_t *value)
     if (size <= sizeof copy)
         r = det_parse_time(det_view_of(copy, size), &wall);
     if (r == DET_ERR_RANGE)
-        return fail(reader, r, "the time is out of range");
+        return fail_token(reader, r, "the time is out of range");
     if (r < 0)
-        return fail(reader, DET_ERR_MALFORMED, "a time as in RFC 3339 was expected");
+        return fail_token(reader, DET_ERR_MALFORMED, "a time as in RFC 3339 was expected");
     memcpy(value, &wall, sizeof wall);
     return 0;
 }
@@ -193,9 +193,9 @@ static int store_text(struct reader *reader, const struct det_field *field, uint
     size_t size = det_json_unescape(reader->token.text, target, field->capacity);
 
     if (size > field->capacity)
-        return fail(reader, DET_ERR_RANGE, "the text is too long");
+        return fail_token(reader, DET_ERR_RANGE, "the text is too long");
     if (memchr(target, 0, size))
-        return fail(reader, DET_ERR_MALFORMED, "the text contains U+0000");
+        return fail_token(reader, DET_ERR_MALFORMED, "the text contains U+0000");
     target[size] = 0;
     return 0;
 }
@@ -209,9 +209,9 @@ static int store_bytes(struct reader *reader, const struct det_field *field, uin
     /* An escape is no base64, so the text need not be unescaped. */
     r = det_base64_decode(reader->token.text, value + sizeof short_size, field->capacity, &size);
     if (r == DET_ERR_RANGE)
-        return fail(reader, r, "there are too many bytes");
+        return fail_token(reader, r, "there are too many bytes");
     if (r < 0)
-        return fail(reader, r, "base64 was expected");
+        return fail_token(reader, r, "base64 was expected");
     short_size = (uint32_t)size;
     memcpy(value, &short_size, sizeof short_size);
     return 0;
@@ -223,22 +223,22 @@ static int store_enum(struct reader *reader, const struct det_field *field, uint
     size_t size = det_json_unescape(reader->token.text, copy, sizeof copy);
 
     if (size > sizeof copy || !det_value_set_enum(field, value, det_view_of(copy, size)))
-        return fail(reader, DET_ERR_RANGE, "the enum has no such value");
+        return fail_token(reader, DET_ERR_RANGE, "the enum has no such value");
     return 0;
 }
 
 static int enter_record(struct reader *reader, const struct det_field *field, size_t offset)
 {
     if (reader->token.kind != DET_JSON_OBJECT)
-        return fail(reader, DET_ERR_TYPE, "an object was expected");
-    push(reader, det_record_of(field->record), offset);
+        return fail_token(reader, DET_ERR_TYPE, "an object was expected");
+    push_frame(reader, det_record_of(field->record), offset);
     return 0;
 }
 
 /* The current token is a value or an element of the current field. */
 static int read_value(struct reader *reader)
 {
-    const struct frame *frame = top(reader);
+    const struct frame *frame = top_frame(reader);
     const struct det_field *field = frame->place.field;
     size_t offset = frame->base + field->offset + (size_t)frame->place.index * field->size;
     uint8_t *value = reader->value + offset;
@@ -271,21 +271,21 @@ static int read_value(struct reader *reader)
     case DET_KIND_RECORD:
         return enter_record(reader, field, offset);
     }
-    return fail(reader, DET_ERR_TYPE, "a string was expected");
+    return fail_token(reader, DET_ERR_TYPE, "a string was expected");
 }
 
 static int read_field(struct reader *reader)
 {
-    struct frame *frame = top(reader);
+    struct frame *frame = top_frame(reader);
     const struct det_field *field = frame->place.field;
     int r;
 
-    r = next(reader);
+    r = next_token(reader);
     if (r < 0)
         return r;
     if (field->flags & DET_FIELD_ARRAY) {
         if (reader->token.kind != DET_JSON_ARRAY)
-            return fail(reader, DET_ERR_TYPE, "an array was expected");
+            return fail_token(reader, DET_ERR_TYPE, "an array was expected");
         frame->in_array = true;
         frame->next_index = 0;
         return 0;
@@ -309,7 +309,7 @@ static int read_member(struct reader *reader)
 
 static int read_element(struct reader *reader)
 {
-    struct frame *frame = top(reader);
+    struct frame *frame = top_frame(reader);
     const struct det_field *field = frame->place.field;
 
     if (reader->token.kind == DET_JSON_ARRAY_END) {
@@ -318,7 +318,7 @@ static int read_element(struct reader *reader)
     }
     frame->place.index = DET_PLACE_WHOLE;
     if (frame->next_index == field->count_max)
-        return fail(reader, DET_ERR_RANGE, "there are too many elements");
+        return fail_token(reader, DET_ERR_RANGE, "there are too many elements");
     frame->place.index = frame->next_index++;
     det_field_set_count(field, reader->value + frame->base, frame->next_index);
     return read_value(reader);
@@ -326,7 +326,7 @@ static int read_element(struct reader *reader)
 
 static int leave_record(struct reader *reader)
 {
-    struct frame *frame = top(reader);
+    struct frame *frame = top_frame(reader);
     const struct det_record *record = frame->place.record;
 
     for (size_t i = 0; i < record->field_count && !(reader->flags & DET_TEXT_PARTIAL); i++) {
@@ -334,7 +334,7 @@ static int leave_record(struct reader *reader)
             continue;
         frame->place.field = &record->fields[i];
         frame->place.index = DET_PLACE_WHOLE;
-        return fail(reader, DET_ERR_MISSING_FIELD, "the field is missing");
+        return fail_token(reader, DET_ERR_MISSING_FIELD, "the field is missing");
     }
     reader->depth--;
     return 0;
@@ -344,17 +344,17 @@ static int read_all(struct reader *reader, const struct det_record *record)
 {
     int r;
 
-    r = next(reader);
+    r = next_token(reader);
     if (r < 0)
         return r;
-    push(reader, record, 0);
+    push_frame(reader, record, 0);
     if (reader->token.kind != DET_JSON_OBJECT)
-        return fail(reader, DET_ERR_TYPE, "an object was expected");
+        return fail_token(reader, DET_ERR_TYPE, "an object was expected");
     while (reader->depth > 0) {
-        r = next(reader);
+        r = next_token(reader);
         if (r < 0)
             return r;
-        if (top(reader)->in_array)
+        if (top_frame(reader)->in_array)
             r = read_element(reader);
         else if (reader->token.kind == DET_JSON_OBJECT_END)
             r = leave_record(reader);
@@ -363,7 +363,7 @@ static int read_all(struct reader *reader, const struct det_record *record)
         if (r < 0)
             return r;
     }
-    return next(reader);
+    return next_token(reader);
 }
 
 int det_record_from_json(

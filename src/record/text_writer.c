@@ -52,7 +52,7 @@ static void close_with(struct writer *writer, char bracket)
 }
 
 /* What stands between two members or elements. */
-static void separate(struct writer *writer)
+static void write_separator(struct writer *writer)
 {
     if (!writer->is_first)
         det_output_char(&writer->output, ',');
@@ -174,7 +174,7 @@ static void put_field(struct writer *writer)
         det_walk_skip(walk);
         return;
     }
-    separate(writer);
+    write_separator(writer);
     put_key(writer, field->name);
     if (is_hidden) {
         put_word(writer, REDACTED);
@@ -195,7 +195,7 @@ static void put_step(struct writer *writer, enum det_walk_step step)
     case DET_WALK_VALUE:
     case DET_WALK_OPEN:
         if (walk->field->flags & DET_FIELD_ARRAY)
-            separate(writer);
+            write_separator(writer);
         put_value(writer, walk->field, walk->value + walk->offset);
         break;
     case DET_WALK_CLOSE:

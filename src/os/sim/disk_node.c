@@ -54,7 +54,7 @@ void det_disk_node_drop(struct det_disk *disk, struct det_disk_node *node)
     DET_DELETE(disk->allocator, node);
 }
 
-static unsigned char *grown(
+static unsigned char *grown_copy(
     struct det_disk *disk, const unsigned char *bytes, size_t size, size_t capacity)
 {
     unsigned char *copy = det_alloc_zero(disk->allocator, capacity);
@@ -65,7 +65,7 @@ static unsigned char *grown(
 }
 
 /* Room for `size` bytes in both images. */
-static int reserve(struct det_disk *disk, struct det_disk_node *node, size_t size)
+static int reserve_images(struct det_disk *disk, struct det_disk_node *node, size_t size)
 {
     size_t capacity = node->capacity ? node->capacity : DET_DISK_SECTOR;
     unsigned char *current, *durable;
@@ -74,8 +74,8 @@ static int reserve(struct det_disk *disk, struct det_disk_node *node, size_t siz
         return 0;
     while (capacity < size)
         capacity *= 2;
-    current = grown(disk, node->current, node->current_size, capacity);
-    durable = grown(disk, node->durable, node->durable_size, capacity);
+    current = grown_copy(disk, node->current, node->current_size, capacity);
+    durable = grown_copy(disk, node->durable, node->durable_size, capacity);
     if (!current || !durable) {
         det_free(disk->allocator, current, capacity);
         det_free(disk->allocator, durable, capacity);
@@ -89,7 +89,7 @@ static int reserve(struct det_disk *disk, struct det_disk_node *node, size_t siz
     return 0;
 }
 
-static void put(
+static void put_bytes(
     unsigned char *bytes, size_t *size, const struct write *write, size_t from, size_t count)
 {
     memcpy(bytes + write->offset + from, write->data + from, count);
@@ -97,19 +97,19 @@ static void put(
         *size = write->offset + from + count;
 }
 
-static void cut(unsigned char *bytes, size_t *size, size_t end)
+static void cut_bytes(unsigned char *bytes, size_t *size, size_t end)
 {
     if (end < *size)
         memset(bytes + end, 0, *size - end);
     *size = end;
 }
 
-static void apply(unsigned char *bytes, size_t *size, const struct write *write)
+static void apply_write(unsigned char *bytes, size_t *size, const struct write *write)
 {
     if (write->is_truncation)
-        cut(bytes, size, write->offset);
+        cut_bytes(bytes, size, write->offset);
     else
-        put(bytes, size, write, 0, write->size);
+        put_bytes(bytes, size, write, 0, write->size);
 }
 
 int det_disk_node_write(
@@ -123,7 +123,7 @@ int det_disk_node_write(
         return 0;
     if (offset > DET_DISK_FILE_MAX || size > DET_DISK_FILE_MAX - offset)
         return DET_ERR_NO_SPACE;
-    r = reserve(disk, node, (size_t)offset + size);
+    r = reserve_images(disk, node, (size_t)offset + size);
     if (r < 0)
         return r;
     write = det_alloc(disk->allocator, sizeof *write + size);
@@ -135,7 +135,7 @@ int det_disk_node_write(
     if (data)
         memcpy(write->data, data, size);
     det_list_append(&node->writes, &write->link);
-    apply(node->current, &node->current_size, write);
+    apply_write(node->current, &node->current_size, write);
     return 0;
 }
 
@@ -156,7 +156,7 @@ void det_disk_node_sync(struct det_disk *disk, struct det_disk_node *node)
     struct write *write;
 
     while ((write = take_write(node))) {
-        apply(node->durable, &node->durable_size, write);
+        apply_write(node->durable, &node->durable_size, write);
         free_write(disk, write);
     }
 }
@@ -180,7 +180,7 @@ static void apply_torn(struct det_disk *disk, struct det_disk_node *node, const 
         if (count > write->size - at)
             count = write->size - at;
         if (det_chance_below(&disk->chance, 2))
-            put(node->durable, &node->durable_size, write, at, count);
+            put_bytes(node->durable, &node->durable_size, write, at, count);
         at += count;
     }
 }
@@ -191,7 +191,7 @@ static void meet_fate(struct det_disk *disk, struct det_disk_node *node, const s
 
     switch (fate) {
     case FATE_KEPT:
-        apply(node->durable, &node->durable_size, write);
+        apply_write(node->durable, &node->durable_size, write);
         break;
     case FATE_TORN:
         apply_torn(disk, node, write);

@@ -32,7 +32,7 @@
 #define STACK_MIN ((size_t)32 * 1024)
 
 /* Before a switch: a `from` that will never run again gives its fake stack back. */
-static void announce(struct det_context *from, struct det_context *to, bool for_good)
+static void announce_switch(struct det_context *from, struct det_context *to, bool for_good)
 {
     to->came_from = from;
 #ifdef WITH_ADDRESS_SANITIZER
@@ -44,7 +44,7 @@ static void announce(struct det_context *from, struct det_context *to, bool for_
 
 /* After a switch, on the new stack. It also tells the bounds of the stack we came from, which is
  * the only way to learn those of the first one. */
-static void arrive(struct det_context *self)
+static void finish_switch(struct det_context *self)
 {
 #ifdef WITH_ADDRESS_SANITIZER
     __sanitizer_finish_switch_fiber(
@@ -55,13 +55,13 @@ static void arrive(struct det_context *self)
 }
 
 /* makecontext() hands on nothing but ints. */
-static void entry(unsigned high, unsigned low)
+static void fiber_entry(unsigned high, unsigned low)
 {
     uintptr_t address = (uintptr_t)((uint64_t)high << 32 | low);
     struct det_context *self;
 
     memcpy(&self, &address, sizeof address);
-    arrive(self);
+    finish_switch(self);
     self->run(self->argument);
     det_assert_failed("a simulated thread never returns", __FILE__, __LINE__);
 }
@@ -94,7 +94,8 @@ int det_context_init(
     context->native.uc_stack.ss_sp = mapping + page;
     context->native.uc_stack.ss_size = stack_size;
     makecontext(
-        &context->native, (void (*)(void))entry, 2, (unsigned)(address >> 32), (unsigned)address);
+        &context->native, (void (*)(void))fiber_entry, 2, (unsigned)(address >> 32),
+        (unsigned)address);
     return 0;
 }
 
@@ -118,15 +119,15 @@ static _Noreturn void go_to(struct det_context *to)
 
 void det_context_switch(struct det_context *from, struct det_context *to)
 {
-    announce(from, to, false);
+    announce_switch(from, to, false);
     from->has_place = true;
     if (!_setjmp(from->place))
         go_to(to);
-    arrive(from);
+    finish_switch(from);
 }
 
 _Noreturn void det_context_leave(struct det_context *from, struct det_context *to)
 {
-    announce(from, to, true);
+    announce_switch(from, to, true);
     go_to(to);
 }

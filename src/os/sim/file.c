@@ -38,7 +38,7 @@ struct det_file {
     bool is_locked;
 };
 
-static void trace(struct det_sim *sim, enum operation operation, uint64_t detail)
+static void trace_operation(struct det_sim *sim, enum operation operation, uint64_t detail)
 {
     det_sim_trace(sim, TRACE_DISK, operation, detail);
 }
@@ -46,14 +46,14 @@ static void trace(struct det_sim *sim, enum operation operation, uint64_t detail
 static void begin_path(struct det_sim *sim, enum operation operation, const char *path)
 {
     det_schedule_preempt(sim);
-    trace(sim, operation, det_hash64(path, strlen(path), 0));
+    trace_operation(sim, operation, det_hash64(path, strlen(path), 0));
 }
 
 /* 0, or DET_ERR_IO when the power went since the file was opened. */
 static int begin_file(struct det_sim *sim, enum operation operation, const struct det_file *file)
 {
     det_schedule_preempt(sim);
-    trace(sim, operation, file->node->number);
+    trace_operation(sim, operation, file->node->number);
     return file->power_cuts == sim->disk.power_cuts ? 0 : DET_ERR_IO;
 }
 
@@ -61,7 +61,7 @@ static bool fault_happens(struct det_sim *sim, uint32_t millionths)
 {
     if (!det_chance_happens(&sim->disk.chance, millionths))
         return false;
-    trace(sim, OPERATION_FAULT, 0);
+    trace_operation(sim, OPERATION_FAULT, 0);
     return true;
 }
 
@@ -192,7 +192,7 @@ int det_sim_file_write(
         return DET_ERR_IO;
     if (!size)
         return 0;
-    trace(sim, OPERATION_WRITE, det_hash64(data, size, offset));
+    trace_operation(sim, OPERATION_WRITE, det_hash64(data, size, offset));
     if (fault_happens(sim, sim->disk.faults.no_space))
         return DET_ERR_NO_SPACE;
     if (fault_happens(sim, sim->disk.faults.write_error))
@@ -226,7 +226,7 @@ int det_sim_file_truncate(struct det_world *world, struct det_file *file, uint64
     r = begin_file(sim, OPERATION_TRUNCATE, file);
     if (r < 0)
         return r;
-    trace(sim, OPERATION_TRUNCATE, size);
+    trace_operation(sim, OPERATION_TRUNCATE, size);
     if (size > INT64_MAX || !(file->flags & DET_FILE_WRITE))
         return DET_ERR_INVALID;
     return det_disk_node_write(&sim->disk, file->node, size, NULL, 0);
@@ -248,7 +248,7 @@ int det_sim_file_rename(struct det_world *world, const char *from, const char *t
     int r;
 
     begin_path(sim, OPERATION_RENAME, from);
-    trace(sim, OPERATION_RENAME, det_hash64(to, strlen(to), 0));
+    trace_operation(sim, OPERATION_RENAME, det_hash64(to, strlen(to), 0));
     if (!det_disk_find(&sim->disk, from))
         return DET_ERR_NOT_FOUND;
     r = check_path(to);
@@ -359,6 +359,6 @@ void det_sim_set_disk_faults(struct det_sim *sim, const struct det_sim_disk_faul
 
 void det_sim_power_cut(struct det_sim *sim)
 {
-    trace(sim, OPERATION_POWER_CUT, sim->disk.power_cuts);
+    trace_operation(sim, OPERATION_POWER_CUT, sim->disk.power_cuts);
     det_disk_power_cut(&sim->disk);
 }

@@ -108,7 +108,7 @@ static bool has_ready(const struct det_poller *poller)
 }
 
 /* Where more are ready than fit, the others come first the next time. */
-static int collect(struct det_poller *poller, struct det_poll_event *events, int capacity)
+static int collect_ready(struct det_poller *poller, struct det_poll_event *events, int capacity)
 {
     struct det_list *node = poller->watches.next, *last = poller->watches.previous, *next;
     int count = 0;
@@ -141,7 +141,7 @@ int det_sim_poller_wait(
         deadline = 0;
     r = det_schedule_wait(sim, &poller->waiters, WAIT_POLLER, deadline);
     poller->is_woken = false;
-    return r < 0 && r != DET_ERR_TIMEOUT ? r : collect(poller, events, capacity);
+    return r < 0 && r != DET_ERR_TIMEOUT ? r : collect_ready(poller, events, capacity);
 }
 
 void det_sim_poller_wake(struct det_world *world, struct det_poller *poller)

@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 
-static uint64_t splitmix(uint64_t *state)
+static uint64_t splitmix64(uint64_t *state)
 {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
 
@@ -15,7 +15,7 @@ static uint64_t splitmix(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-static uint64_t rotate(uint64_t value, unsigned by)
+static uint64_t rotate_left(uint64_t value, unsigned by)
 {
     return value << by | value >> (64 - by);
 }
@@ -26,22 +26,22 @@ void det_chance_init(struct det_chance *chance, uint64_t seed, uint64_t stream)
 
     /* Streams are spread over the whole period of splitmix, not merely offset against each other:
      * neighbouring seeds must not share numbers. */
-    state = splitmix(&state) ^ stream;
+    state = splitmix64(&state) ^ stream;
     for (int i = 0; i < 4; i++)
-        chance->state[i] = splitmix(&state);
+        chance->state[i] = splitmix64(&state);
 }
 
 uint64_t det_chance_next(struct det_chance *chance)
 {
     uint64_t *s = chance->state;
-    uint64_t result = rotate(s[1] * 5, 7) * 9, shifted = s[1] << 17;
+    uint64_t result = rotate_left(s[1] * 5, 7) * 9, shifted = s[1] << 17;
 
     s[2] ^= s[0];
     s[3] ^= s[1];
     s[1] ^= s[2];
     s[0] ^= s[3];
     s[2] ^= shifted;
-    s[3] = rotate(s[3], 45);
+    s[3] = rotate_left(s[3], 45);
     return result;
 }
 

@@ -88,7 +88,7 @@ static struct det_thread *report_limit(struct det_sim *sim)
     return &sim->first;
 }
 
-static struct det_thread *choose(struct det_sim *sim)
+static struct det_thread *choose_thread(struct det_sim *sim)
 {
     uint64_t index;
 
@@ -103,9 +103,9 @@ static struct det_thread *choose(struct det_sim *sim)
 }
 
 /* Makes the chosen thread the running one; the caller then switches to it. */
-static struct det_thread *pick(struct det_sim *sim)
+static struct det_thread *switch_running(struct det_sim *sim)
 {
-    struct det_thread *next = choose(sim);
+    struct det_thread *next = choose_thread(sim);
 
     remove_runnable(sim, next);
     next->state = THREAD_RUNNING;
@@ -118,7 +118,7 @@ static void switch_away(struct det_sim *sim, struct det_thread *self)
     struct det_thread *next;
 
     det_assert(sim->owner == det_real_thread_self(NULL));
-    next = pick(sim);
+    next = switch_running(sim);
     if (next != self)
         det_context_switch(&self->context, &next->context);
 }
@@ -193,7 +193,7 @@ void det_schedule_preempt(struct det_sim *sim)
         det_schedule_yield(sim);
 }
 
-static int reserve(struct det_sim *sim)
+static int reserve_threads(struct det_sim *sim)
 {
     size_t needed = sim->threads_count + 2, capacity = sim->runnable_capacity;
     struct det_thread **grown;
@@ -225,7 +225,7 @@ int det_schedule_start(
     struct det_thread *thread;
     int r;
 
-    r = reserve(sim);
+    r = reserve_threads(sim);
     if (r < 0)
         return r;
     thread = DET_NEW(sim->allocator, struct det_thread);
@@ -276,7 +276,7 @@ _Noreturn void det_schedule_leave(struct det_sim *sim)
     det_assert(self != &sim->first);
     self->state = THREAD_ENDED;
     det_schedule_wake_all(sim, &self->joiners);
-    det_context_leave(&self->context, &pick(sim)->context);
+    det_context_leave(&self->context, &switch_running(sim)->context);
 }
 
 void det_schedule_free(struct det_sim *sim, struct det_thread *thread)

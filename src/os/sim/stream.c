@@ -29,7 +29,7 @@ static void wait_for_room(struct det_sim *sim, struct det_sim_stream *stream, si
 }
 
 /* Room at the end, or NULL when there is no memory; the buffer forgets that it failed. */
-static char *extend(struct det_sim *sim, struct det_sim_stream *stream, size_t size)
+static char *extend_stream(struct det_sim *sim, struct det_sim_stream *stream, size_t size)
 {
     char *target = det_buffer_extend(&stream->bytes, size);
 
@@ -49,7 +49,7 @@ int det_sim_stream_write(
         wait_for_room(sim, stream, 1);
         room = PIPE_SIZE - det_sim_stream_size(stream);
         part = size < room ? size : room;
-        target = extend(sim, stream, part);
+        target = extend_stream(sim, stream, part);
         if (!target)
             return DET_ERR_NO_MEMORY;
         memcpy(target, data, part);
@@ -70,7 +70,7 @@ int det_sim_stream_send(
     if (size > PIPE_SIZE / 2)
         return DET_ERR_LIMIT;
     wait_for_room(sim, stream, sizeof size + size);
-    target = extend(sim, stream, sizeof size + size);
+    target = extend_stream(sim, stream, sizeof size + size);
     if (!target)
         return DET_ERR_NO_MEMORY;
     memcpy(target, &size, sizeof size);
@@ -79,7 +79,8 @@ int det_sim_stream_send(
     return 0;
 }
 
-static void take(struct det_sim *sim, struct det_sim_stream *stream, char *target, size_t size)
+static void take_bytes(
+    struct det_sim *sim, struct det_sim_stream *stream, char *target, size_t size)
 {
     struct det_buffer *bytes = &stream->bytes;
 
@@ -100,7 +101,7 @@ size_t det_sim_stream_read(
     if (size > det_sim_stream_size(stream))
         size = det_sim_stream_size(stream);
     if (size)
-        take(sim, stream, target, size);
+        take_bytes(sim, stream, target, size);
     return size;
 }
 
@@ -110,12 +111,12 @@ size_t det_sim_stream_receive(
     while (det_sim_stream_size(stream)) {
         size_t length;
 
-        take(sim, stream, (char *)&length, sizeof length);
+        take_bytes(sim, stream, (char *)&length, sizeof length);
         if (length && length <= size) {
-            take(sim, stream, target, length);
+            take_bytes(sim, stream, target, length);
             return length;
         }
-        take(sim, stream, NULL, length);
+        take_bytes(sim, stream, NULL, length);
     }
     return 0;
 }

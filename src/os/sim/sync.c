@@ -79,25 +79,25 @@ void det_sim_mutex_close(struct det_world *world, struct det_mutex *mutex)
     DET_DELETE(sim->allocator, mutex);
 }
 
-static void rob(struct det_sim *sim, struct det_mutex *mutex)
+static void steal_mutex(struct det_sim *sim, struct det_mutex *mutex)
 {
     mutex->robbed = mutex->owner;
     mutex->owner = sim->current;
 }
 
-static void take(struct det_sim *sim, struct det_mutex *mutex)
+static void take_mutex(struct det_sim *sim, struct det_mutex *mutex)
 {
     det_assert(mutex->owner != sim->current);
     while (mutex->owner) {
         if (det_schedule_wait(sim, &mutex->waiters, WAIT_MUTEX, DET_NEVER) < 0) {
-            rob(sim, mutex);
+            steal_mutex(sim, mutex);
             return;
         }
     }
     mutex->owner = sim->current;
 }
 
-static void give(struct det_sim *sim, struct det_mutex *mutex)
+static void give_mutex(struct det_sim *sim, struct det_mutex *mutex)
 {
     if (mutex->robbed == sim->current) {
         mutex->robbed = NULL;
@@ -115,14 +115,14 @@ void det_sim_mutex_lock(struct det_world *world, struct det_mutex *mutex)
     struct det_sim *sim = det_sim_of(world);
 
     det_schedule_preempt(sim);
-    take(sim, mutex);
+    take_mutex(sim, mutex);
 }
 
 void det_sim_mutex_unlock(struct det_world *world, struct det_mutex *mutex)
 {
     struct det_sim *sim = det_sim_of(world);
 
-    give(sim, mutex);
+    give_mutex(sim, mutex);
     det_schedule_preempt(sim);
 }
 
@@ -154,15 +154,15 @@ int det_sim_condition_wait(
     struct det_sim *sim = det_sim_of(world);
     int r = 0;
 
-    give(sim, mutex);
+    give_mutex(sim, mutex);
     if (det_chance_happens(&sim->schedule_chance, sim->options.preempt / SPURIOUS_RARITY))
         det_schedule_yield(sim);
     else
         r = det_schedule_wait(sim, &condition->waiters, WAIT_CONDITION, deadline);
     if (mutex->owner && r < 0 && r != DET_ERR_TIMEOUT)
-        rob(sim, mutex);
+        steal_mutex(sim, mutex);
     else
-        take(sim, mutex);
+        take_mutex(sim, mutex);
     return r;
 }
 

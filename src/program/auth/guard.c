@@ -13,11 +13,11 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-static void refuse(
+static void refuse_request(
     struct guard_verdict *verdict, unsigned status, const char *code, const char *format, ...)
     DET_PRINTF(4, 5);
 
-static void refuse(
+static void refuse_request(
     struct guard_verdict *verdict, unsigned status, const char *code, const char *format, ...)
 {
     va_list arguments;
@@ -124,7 +124,7 @@ static void check_token(
         return;
     }
     if (!value || strncasecmp(value, "Bearer ", 7) != 0 || !value[7]) {
-        refuse(
+        refuse_request(
             ret, 401, "REFUSED",
             "a token is needed: 'detent token new' makes one, send it as 'Authorization: Bearer "
             "...'");
@@ -133,9 +133,9 @@ static void check_token(
     tokens_check(guard->tokens, value + 7, request->peer, &answer);
     ret->wait = answer.wait;
     if (answer.verdict == TOKENS_CLOSED)
-        refuse(ret, 503, "CLOSED", "%s", tokens_verdict_text(answer.verdict));
+        refuse_request(ret, 503, "CLOSED", "%s", tokens_verdict_text(answer.verdict));
     else if (answer.verdict != TOKENS_GOOD)
-        refuse(ret, 401, "REFUSED", "%s", tokens_verdict_text(answer.verdict));
+        refuse_request(ret, 401, "REFUSED", "%s", tokens_verdict_text(answer.verdict));
     if (ret->status)
         return;
     ret->scopes = answer.scopes;
@@ -148,7 +148,7 @@ static void check_scope(unsigned needed, struct guard_verdict *ret)
         return;
     for (size_t i = 0; i < TOKENS_SCOPE_COUNT; i++) {
         if (needed & 1u << i) {
-            refuse(
+            refuse_request(
                 ret, 403, "REFUSED", "this needs a token with the scope '%s'",
                 tokens_scope_word(i));
             return;
@@ -203,7 +203,8 @@ static void check_rate(struct guard *guard, det_time now, struct guard_verdict *
 
     if (!bucket) {
         ret->wait = DET_SECOND;
-        refuse(ret, 429, "LIMIT", "too many tokens are in use at the same time; retry later");
+        refuse_request(
+            ret, 429, "LIMIT", "too many tokens are in use at the same time; retry later");
         return;
     }
     bucket->left += (double)(now - bucket->at) / (double)DET_SECOND * guard->rate;
@@ -215,7 +216,7 @@ static void check_rate(struct guard *guard, det_time now, struct guard_verdict *
         return;
     }
     ret->wait = (det_time)((1 - bucket->left) / guard->rate * (double)DET_SECOND);
-    refuse(
+    refuse_request(
         ret, 429, "LIMIT",
         "more than %u request%s a second with this token: wait, or raise http.rate of detent.yaml",
         guard->rate, det_plural(guard->rate));
@@ -273,15 +274,16 @@ void guard_check(
 {
     *ret = (struct guard_verdict){ .status = 0 };
     if (!request->is_trusted && !is_allowed_host(guard, request->host))
-        refuse(
+        refuse_request(
             ret, 421, "REFUSED",
             "the host '%.80s' is not one of ours: add it to http.hosts of detent.yaml",
             request->host);
     else if (!is_safe(request) && is_from_elsewhere(request))
-        refuse(ret, 403, "REFUSED", "a page of another site may not do this");
+        refuse_request(ret, 403, "REFUSED", "a page of another site may not do this");
     else if (
         !is_safe(request) && !(needed & GUARD_ABSENT) && has_body(request) && !is_json(request))
-        refuse(ret, 415, "INVALID", "the body must be JSON: 'Content-Type: application/json'");
+        refuse_request(
+            ret, 415, "INVALID", "the body must be JSON: 'Content-Type: application/json'");
     else if (needed != GUARD_PUBLIC)
         check_token(guard, request, ret);
     if (!ret->status && needed != GUARD_PUBLIC)

@@ -43,7 +43,7 @@ static unsigned failures_of(const struct tokens_peer *peer, det_time now)
     return now - peer->at <= FORGET_AFTER ? peer->failures : 0;
 }
 
-static struct tokens_peer *find(struct tokens_peers *peers, uint64_t hash)
+static struct tokens_peer *find_peer(struct tokens_peers *peers, uint64_t hash)
 {
     struct tokens_peer *ways = ways_of(peers, hash);
 
@@ -55,7 +55,8 @@ static struct tokens_peer *find(struct tokens_peers *peers, uint64_t hash)
 }
 
 /* Whether `one` is to be kept rather than `other`. */
-static bool outranks(const struct tokens_peer *one, const struct tokens_peer *other, det_time now)
+static bool outranks_peer(
+    const struct tokens_peer *one, const struct tokens_peer *other, det_time now)
 {
     unsigned ours = failures_of(one, now), others = failures_of(other, now);
 
@@ -68,7 +69,7 @@ static struct tokens_peer *make_room(struct tokens_peers *peers, uint64_t hash, 
     struct tokens_peer *ways = ways_of(peers, hash), *least = ways;
 
     for (size_t i = 1; i < TOKENS_WAYS; i++) {
-        if (outranks(least, &ways[i], now))
+        if (outranks_peer(least, &ways[i], now))
             least = &ways[i];
     }
     return least;
@@ -77,7 +78,7 @@ static struct tokens_peer *make_room(struct tokens_peers *peers, uint64_t hash, 
 det_time tokens_peer_failed(struct tokens_peers *peers, const char *peer, det_time now)
 {
     uint64_t hash = hash_of(peers, peer);
-    struct tokens_peer *found = find(peers, hash);
+    struct tokens_peer *found = find_peer(peers, hash);
     unsigned before = found ? failures_of(found, now) : 0;
     det_time wait = WAIT_FIRST << (before < DOUBLE_MAX ? before : DOUBLE_MAX);
 

@@ -40,7 +40,7 @@ void tokens_code_new(struct tokens *tokens, char code[TOKENS_CODE_SIZE + 1])
 }
 
 /* All are compared, whichever it is. */
-static struct tokens_code *find(struct tokens *tokens, const char *code, det_time now)
+static struct tokens_code *find_code(struct tokens *tokens, const char *code, det_time now)
 {
     bool can_be = strlen(code) == TOKENS_CODE_SIZE;
     struct tokens_code *found = NULL;
@@ -55,7 +55,7 @@ static struct tokens_code *find(struct tokens *tokens, const char *code, det_tim
 }
 
 /* Takes the code out, so that nobody else can redeem it meanwhile. */
-static bool take(
+static bool take_code(
     struct tokens *tokens, const char *code, const char *peer, struct tokens_code *ret,
     det_time *ret_wait)
 {
@@ -63,7 +63,7 @@ static bool take(
     struct tokens_code *found;
 
     det_mutex_lock(tokens->world, tokens->mutex);
-    found = find(tokens, code, now);
+    found = find_code(tokens, code, now);
     if (found) {
         *ret = *found;
         sodium_memzero(found, sizeof *found);
@@ -90,7 +90,7 @@ int tokens_code_redeem(
     int r;
 
     ret->wait = 0;
-    if (!take(tokens, code, peer, &taken, &ret->wait))
+    if (!take_code(tokens, code, peer, &taken, &ret->wait))
         return det_error_set(
             reterr, DET_ERR_NOT_FOUND, "the code is not good, or no more: each is good once");
     r = tokens_add(tokens, &wish, ret->text, &ret->token, reterr);

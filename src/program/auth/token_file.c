@@ -78,7 +78,7 @@ void tokens_file_format(struct det_buffer *buffer, const struct tokens_set *set)
 }
 
 /* What is left of a line; NULL: it is not right. */
-static void take(const char **at, const char *literal)
+static void take_literal(const char **at, const char *literal)
 {
     size_t size = strlen(literal);
 
@@ -124,23 +124,23 @@ static void take_row(const char **at, struct tokens_row *row)
 {
     char hash[HASH_TEXT + 1];
 
-    take(at, "{\"id\":\"");
+    take_literal(at, "{\"id\":\"");
     take_word(at, row->token.id, sizeof row->token.id);
-    take(at, "\",\"name\":\"");
+    take_literal(at, "\",\"name\":\"");
     take_word(at, row->token.name, sizeof row->token.name);
-    take(at, "\",\"scopes\":[");
+    take_literal(at, "\",\"scopes\":[");
     take_scopes(at, &row->token.scopes);
-    take(at, "],\"created\":\"");
+    take_literal(at, "],\"created\":\"");
     take_time(at, &row->token.created);
-    take(at, "\",\"expires\":");
+    take_literal(at, "\",\"expires\":");
     if (*at && **at == '"') {
-        take(at, "\"");
+        take_literal(at, "\"");
         take_time(at, &row->token.expires);
-        take(at, "\"");
+        take_literal(at, "\"");
     } else {
-        take(at, "null");
+        take_literal(at, "null");
     }
-    take(at, ",\"sha256\":\"");
+    take_literal(at, ",\"sha256\":\"");
     take_word(at, hash, sizeof hash);
     if (*at && sodium_hex2bin(row->hash, sizeof row->hash, hash, strlen(hash), NULL, NULL, NULL))
         *at = NULL;

@@ -126,7 +126,7 @@ static int read_set(
     return r;
 }
 
-static struct tokens_row *find(const struct tokens_set *set, const char *id)
+static struct tokens_row *find_row(const struct tokens_set *set, const char *id)
 {
     for (size_t i = 0; i < set->count; i++) {
         if (memcmp(set->rows[i].token.id, id, TOKENS_ID_SIZE) == 0)
@@ -141,13 +141,13 @@ static void tell_missing(
     bool is_new)
 {
     for (size_t i = 0; tokens->changed && i < set->count; i++) {
-        if (!find(other, set->rows[i].token.id))
+        if (!find_row(other, set->rows[i].token.id))
             tokens->changed(tokens->user, &set->rows[i].token, is_new);
     }
 }
 
 /* From now on it is what counts. */
-static void install(
+static void install_set(
     struct tokens *tokens, const struct tokens_set *set_take, const struct tokens_stamp *stamp)
 {
     tell_missing(tokens, &tokens->set, set_take, false);
@@ -174,7 +174,7 @@ static void close_up(
 }
 
 /* The file as it is now, if it is another one than the last that was looked at. */
-static int load(struct tokens *tokens, bool is_forced, struct det_error *reterr)
+static int load_file(struct tokens *tokens, bool is_forced, struct det_error *reterr)
 {
     struct det_error error = { 0 };
     struct tokens_stamp stamp;
@@ -189,7 +189,7 @@ static int load(struct tokens *tokens, bool is_forced, struct det_error *reterr)
     if (r < 0)
         close_up(tokens, r, &stamp, error.text);
     else
-        install(tokens, &set, &stamp);
+        install_set(tokens, &set, &stamp);
     if (r < 0 && reterr)
         *reterr = error;
     return r;
@@ -200,7 +200,7 @@ static void look_again(struct tokens *tokens, det_time every)
     det_time now = det_world_now(tokens->world, DET_CLOCK_MONOTONIC);
 
     if (now - tokens->looked_at >= every)
-        (void)!load(tokens, false, NULL);
+        (void)!load_file(tokens, false, NULL);
 }
 
 /* Whether an unknown token is worth another look at the file: one a second is, and some more for
@@ -269,14 +269,15 @@ static int change_file(
         return r;
     }
     det_mutex_lock(tokens->world, tokens->mutex);
-    install(tokens, &set, &stamp);
+    install_set(tokens, &set, &stamp);
     det_mutex_unlock(tokens->world, tokens->mutex);
     return 0;
 }
 
 /* It counts before the lock of the file is given back: else it could take the place of what
  * another process has written since. */
-static int change(struct tokens *tokens, change_fn *run, void *argument, struct det_error *reterr)
+static int apply_change(
+    struct tokens *tokens, change_fn *run, void *argument, struct det_error *reterr)
 {
     int folder, lock, r;
 
@@ -306,7 +307,7 @@ static void make_id(struct tokens *tokens, const struct tokens_set *set, char *i
         for (size_t i = 0; i < TOKENS_ID_SIZE; i++)
             id[i] = letters[bytes[i] % (sizeof letters - 1)];
         id[TOKENS_ID_SIZE] = '\0';
-    } while (find(set, id));
+    } while (find_row(set, id));
 }
 
 static void make_text(struct tokens *tokens, const char *id, char *text)
@@ -348,7 +349,7 @@ struct addition {
     struct token *token;
 };
 
-static int add(
+static int add_token(
     struct tokens *tokens, struct tokens_set *set, void *argument, struct det_error *reterr)
 {
     struct addition *addition = argument;
@@ -390,7 +391,7 @@ int tokens_add(
             "a name of a token is 1 to %d letters, digits, '.', '_' and '-'", TOKENS_NAME_MAX);
     if (!wish->scopes || wish->scopes & ~TOKENS_ALL || wish->span < 0 || wish->span > DET_DELAY_MAX)
         return det_error_set(reterr, DET_ERR_INVALID, "a token has scopes, and at most ten years");
-    r = change(tokens, add, &addition, reterr);
+    r = apply_change(tokens, add_token, &addition, reterr);
     if (r < 0)
         sodium_memzero(text, TOKENS_TEXT_SIZE + 1);
     return r;
@@ -401,11 +402,12 @@ struct removal {
     struct token *token;
 };
 
-static int drop(
+static int drop_token(
     struct tokens *tokens, struct tokens_set *set, void *argument, struct det_error *reterr)
 {
     struct removal *removal = argument;
-    struct tokens_row *row = strlen(removal->id) == TOKENS_ID_SIZE ? find(set, removal->id) : NULL;
+    struct tokens_row *row =
+        strlen(removal->id) == TOKENS_ID_SIZE ? find_row(set, removal->id) : NULL;
 
     (void)tokens;
     if (!row)
@@ -454,7 +456,7 @@ static unsigned rights_of(const struct token *token)
 }
 
 /* As much is done for an id that there is not. */
-static enum tokens_verdict judge(
+static enum tokens_verdict judge_token(
     struct tokens *tokens, const char *text, struct tokens_answer *answer)
 {
     static const struct tokens_row nobody = { .token = { .id = "" } };
@@ -466,7 +468,7 @@ static enum tokens_verdict judge(
         return TOKENS_CLOSED;
     if (!is_token(text))
         return TOKENS_MALFORMED;
-    row = find(&tokens->set, text + strlen(PREFIX));
+    row = find_row(&tokens->set, text + strlen(PREFIX));
     hash_text(text, hash);
     is_same = sodium_memcmp(hash, row ? row->hash : nobody.hash, sizeof hash) == 0;
     sodium_memzero(hash, sizeof hash);
@@ -485,11 +487,11 @@ void tokens_check(
     *ret = (struct tokens_answer){ .scopes = 0 };
     det_mutex_lock(tokens->world, tokens->mutex);
     look_again(tokens, LOOK_EVERY);
-    ret->verdict = judge(tokens, text, ret);
+    ret->verdict = judge_token(tokens, text, ret);
     /* It may have been made a moment ago. */
     if (ret->verdict == TOKENS_UNKNOWN && is_worth_a_look(tokens)) {
         look_again(tokens, 0);
-        ret->verdict = judge(tokens, text, ret);
+        ret->verdict = judge_token(tokens, text, ret);
     }
     /* A good one forgives nothing: whoever guesses may share an address with who need not. */
     if (ret->verdict != TOKENS_GOOD && ret->verdict != TOKENS_CLOSED)
@@ -551,7 +553,7 @@ int tokens_reload(struct tokens *tokens, struct det_error *reterr)
     int r;
 
     det_mutex_lock(tokens->world, tokens->mutex);
-    r = load(tokens, true, reterr);
+    r = load_file(tokens, true, reterr);
     det_mutex_unlock(tokens->world, tokens->mutex);
     return r;
 }
@@ -561,7 +563,7 @@ int tokens_revoke(
 {
     struct removal removal = { id, ret };
 
-    return change(tokens, drop, &removal, reterr);
+    return apply_change(tokens, drop_token, &removal, reterr);
 }
 
 size_t tokens_count(struct tokens *tokens)
@@ -596,7 +598,7 @@ bool tokens_find(struct tokens *tokens, const char *id, struct token *ret)
     const struct tokens_row *row;
 
     det_mutex_lock(tokens->world, tokens->mutex);
-    row = strlen(id) == TOKENS_ID_SIZE ? find(&tokens->set, id) : NULL;
+    row = strlen(id) == TOKENS_ID_SIZE ? find_row(&tokens->set, id) : NULL;
     if (row)
         *ret = row->token;
     det_mutex_unlock(tokens->world, tokens->mutex);
@@ -610,7 +612,7 @@ bool tokens_is_good(struct tokens *tokens, const char *id, unsigned needed)
 
     det_mutex_lock(tokens->world, tokens->mutex);
     look_again(tokens, LOOK_EVERY);
-    row = tokens->is_closed ? NULL : find(&tokens->set, id);
+    row = tokens->is_closed ? NULL : find_row(&tokens->set, id);
     is_good = row && !has_expired(tokens, &row->token) && (rights_of(&row->token) & needed);
     det_mutex_unlock(tokens->world, tokens->mutex);
     return is_good;

@@ -55,7 +55,7 @@ static void end_word(struct splitter *splitter)
     splitter->in_word = false;
 }
 
-static void put(struct splitter *splitter)
+static void put_byte(struct splitter *splitter)
 {
     begin_word(splitter);
     *splitter->to++ = *splitter->at++;
@@ -74,7 +74,7 @@ static int take_quoted(struct splitter *splitter)
         return refuse_at(splitter);
     if (splitter->quote == '"' && c == '\\' && (splitter->at[1] == '"' || splitter->at[1] == '\\'))
         splitter->at++;
-    put(splitter);
+    put_byte(splitter);
     return 0;
 }
 
@@ -100,7 +100,7 @@ static int take_bare(struct splitter *splitter)
     if (c == '\\' && !*++splitter->at)
         return reader_fail(
             splitter->reader, splitter->node, "there is nothing behind the last backslash");
-    put(splitter);
+    put_byte(splitter);
     return 0;
 }
 
@@ -123,7 +123,8 @@ static int check_first(struct splitter *splitter)
     return 0;
 }
 
-static int split(struct cli_reader *reader, const struct cli_yaml *node, const char *const **ret)
+static int split_words(
+    struct cli_reader *reader, const struct cli_yaml *node, const char *const **ret)
 {
     size_t length = strlen(node->text);
     struct splitter splitter = { .reader = reader, .node = node, .at = node->text };
@@ -153,7 +154,7 @@ int config_take_argv(
     size_t count = 0;
 
     if (node->kind == CLI_YAML_SCALAR)
-        return split(reader, node, ret);
+        return split_words(reader, node, ret);
     if (node->kind == CLI_YAML_MAPPING)
         return reader_fail(
             reader, node, "'%s' is a text or a sequence of words, not a mapping", key->name);

@@ -21,7 +21,7 @@ static int is_spec(const struct dirent *entry)
 }
 
 /* Their names in order, of free(); how many, or -1. */
-static int list(const char *folder, struct dirent ***ret)
+static int list_folder(const char *folder, struct dirent ***ret)
 {
     return scandir(folder, ret, is_spec, alphasort);
 }
@@ -37,7 +37,7 @@ static void free_list(struct dirent **entries, int count)
 bool config_folder_has_specs(const char *folder)
 {
     struct dirent **entries = NULL;
-    int count = list(folder, &entries);
+    int count = list_folder(folder, &entries);
 
     free_list(entries, count);
     return count > 0;
@@ -79,7 +79,7 @@ static int leave_out(struct cli *cli, const char *path, const char *why)
 
 /* Whether it is served as it is. Where there is nothing else to run, that it cannot be is an error.
  */
-static int judge(
+static int judge_machine(
     struct cli *cli, const char *path, const struct det_machine *definition, bool is_alone,
     struct config_machine *machine)
 {
@@ -98,7 +98,7 @@ static int judge(
 }
 
 /* The definition of a spec; one that is broken is none, unless that is an error. */
-static int load(
+static int load_spec(
     struct cli *cli, const char *path, bool is_checked, const struct config_file *file,
     struct det_spec **ret)
 {
@@ -118,7 +118,7 @@ static int load(
     return code;
 }
 
-static struct config_machine *find(const struct config *config, const char *name)
+static struct config_machine *find_machine(const struct config *config, const char *name)
 {
     for (size_t i = 0; i < config->machine_count; i++) {
         if (strcmp(config->machines[i].name, name) == 0)
@@ -159,19 +159,19 @@ static int add_definition(
     };
     if (!machine->name || !machine->spec)
         return cli_no_memory(cli);
-    other = find(config, machine->name);
+    other = find_machine(config, machine->name);
     if (other)
         return refuse_both(cli, name, other, file);
     if (is_checked)
-        code = judge(cli, path, definition, config->is_bare, machine);
+        code = judge_machine(cli, path, definition, config->is_bare, machine);
     config->machine_count += code == CLI_OK;
     return code;
 }
 
-static int add(struct cli *cli, const char *path, bool is_checked, struct config_file *file)
+static int add_machine(struct cli *cli, const char *path, bool is_checked, struct config_file *file)
 {
     struct det_spec *spec = NULL;
-    int code = load(cli, path, is_checked, file, &spec);
+    int code = load_spec(cli, path, is_checked, file, &spec);
 
     if (code == CLI_OK && spec)
         code = add_definition(cli, path, det_spec_machine(spec), is_checked, file);
@@ -184,7 +184,7 @@ int config_folder_add(
 {
     bool is_here = strcmp(folder, ".") == 0;
     struct dirent **entries = NULL;
-    int count = list(folder, &entries), code = CLI_OK;
+    int count = list_folder(folder, &entries), code = CLI_OK;
 
     file->config.machines = det_arena_array(
         &file->arena, (size_t)(count > 0 ? count : 0) + 1, sizeof *file->config.machines);
@@ -196,7 +196,7 @@ int config_folder_add(
         snprintf(
             path, sizeof path, "%s%s%s", is_here ? "" : folder, is_here ? "" : "/",
             entries[i]->d_name);
-        code = add(cli, path, is_checked, file);
+        code = add_machine(cli, path, is_checked, file);
     }
     free_list(entries, count);
     if (code == CLI_OK && file->config.machine_count && !file->config.store)

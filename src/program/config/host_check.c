@@ -28,7 +28,7 @@ struct checker {
 };
 
 /* `name` seen from `folder`. False when the path is too long. */
-static bool join(const char *folder, const char *name, char *target)
+static bool join_path(const char *folder, const char *name, char *target)
 {
     bool is_whole = *name == '/' || strcmp(folder, ".") == 0;
     int length = strcmp(name, ".") == 0 ? snprintf(target, DET_PATH_MAX, "%s", folder)
@@ -83,7 +83,7 @@ static int check_program(
 
     if (!strchr(name, '/'))
         return check_in_path(checker, node, name);
-    if (!join(folder, name, path))
+    if (!join_path(folder, name, path))
         return reader_fail(&checker->reader, node, "the path of the program is too long");
     if (!cli_is_there(path))
         return reader_fail(&checker->reader, node, "%s: there is no such program", path);
@@ -100,7 +100,7 @@ static int check_folder(
     struct checker *checker, const struct cli_yaml *node, const struct cli_yaml *owner,
     char *target)
 {
-    if (!join(checker->site->folder, node ? node->text : ".", target))
+    if (!join_path(checker->site->folder, node ? node->text : ".", target))
         return reader_fail(&checker->reader, node ? node : owner, "the path is too long");
     if (!node || cli_is_folder(target))
         return 0;
@@ -143,7 +143,7 @@ static int check_variables(struct checker *checker, const struct config_task *ta
         int bad;
 
         det_arena_init(&arena, NULL);
-        bad = join(checker->site->folder, *path, whole)
+        bad = join_path(checker->site->folder, *path, whole)
                   ? config_read_variables(whole, checker->owner, &arena, &unused, &error)
                   : det_error_set(&error, DET_ERR_LIMIT, "the path is too long");
         det_arena_deinit(&arena);
@@ -162,7 +162,7 @@ static int check_log_file(struct checker *checker, const struct config_task *tas
 
     if (!task->log.path)
         return 0;
-    if (!join(checker->site->folder, task->log.path, path) || strlen(path) > LOG_FILE_PATH_MAX)
+    if (!join_path(checker->site->folder, task->log.path, path) || strlen(path) > LOG_FILE_PATH_MAX)
         return reader_fail(
             &checker->reader, task->log_node, "the path has more than %d characters",
             LOG_FILE_PATH_MAX);
@@ -231,7 +231,7 @@ static int check_module(struct checker *checker, const char *module, const struc
 
     if (!module)
         return 0;
-    if (!join(checker->site->folder, module, path))
+    if (!join_path(checker->site->folder, module, path))
         return reader_fail(&checker->reader, node, "the path is too long");
     if (module_check(path, &error) == 0)
         return 0;
@@ -261,7 +261,7 @@ static int check_machine(struct checker *checker, const struct config_machine *m
         r = reader_both(r, check_effect(checker, &machine->effects[i]));
 
     r = reader_both(r, check_module(checker, machine->module, machine->module_node));
-    if (!join(checker->site->folder, machine->spec, path))
+    if (!join_path(checker->site->folder, machine->spec, path))
         return reader_fail(&checker->reader, node, "the path is too long");
     if (cli_is_there(path) && !cli_is_folder(path))
         return r;
@@ -348,7 +348,7 @@ static int settle_environment(
         char whole[DET_PATH_MAX];
         int r;
 
-        if (!join(folder, *path, whole))
+        if (!join_path(folder, *path, whole))
             return DET_ERR_LIMIT;
         r = config_read_variables(whole, owner, arena, &variables, NULL);
         if (r < 0)
@@ -366,7 +366,7 @@ static int settle_path(struct det_arena *arena, const char *folder, const char *
 {
     char whole[DET_PATH_MAX];
 
-    if (!join(folder, *path ? *path : ".", whole))
+    if (!join_path(folder, *path ? *path : ".", whole))
         return DET_ERR_LIMIT;
     *path = det_arena_copy(arena, whole);
     return *path ? 0 : DET_ERR_NO_MEMORY;
@@ -379,7 +379,7 @@ static int settle_task(
     char path[DET_PATH_MAX];
     int r = 0;
 
-    if (!join(folder, task->process.folder ? task->process.folder : ".", path))
+    if (!join_path(folder, task->process.folder ? task->process.folder : ".", path))
         return DET_ERR_LIMIT;
     task->process.folder = det_arena_copy(arena, path);
     if (!task->process.folder)

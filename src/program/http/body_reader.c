@@ -16,14 +16,14 @@
 #define CHUNK_DIGITS_MAX 8
 #define EXTENSION_MAX    1024 /* bytes of the extensions of all chunks of a body */
 
-static enum http_verdict refuse(struct http_parse *parse, enum http_refusal refusal)
+static enum http_verdict refuse_body(struct http_parse *parse, enum http_refusal refusal)
 {
     parse->refusal = refusal;
     parse->phase = HTTP_PHASE_REFUSED;
     return HTTP_REFUSED;
 }
 
-static enum http_verdict finish(struct http_parse *parse)
+static enum http_verdict finish_body(struct http_parse *parse)
 {
     parse->used = parse->at;
     parse->phase = HTTP_PHASE_WHOLE;
@@ -42,7 +42,7 @@ static enum http_verdict read_length(struct http_parse *parse)
         return HTTP_MORE;
     parse->at += (size_t)parse->length;
     parse->body_end = parse->at;
-    return finish(parse);
+    return finish_body(parse);
 }
 
 static int hex_of(char c)
@@ -139,20 +139,20 @@ static enum http_verdict read_chunk_size(struct http_parse *parse)
     while (digits < left && digits <= CHUNK_DIGITS_MAX && hex_of(text[digits]) >= 0)
         size = size * 16 + (uint64_t)hex_of(text[digits++]);
     if (digits > CHUNK_DIGITS_MAX || (digits == 0 && left > 0))
-        return refuse(parse, HTTP_REFUSED_CHUNK_SIZE);
+        return refuse_body(parse, HTTP_REFUSED_CHUNK_SIZE);
     if (left > digits && text[digits] != '\r' && text[digits] != ';')
-        return refuse(parse, HTTP_REFUSED_CHUNK_SIZE);
+        return refuse_body(parse, HTTP_REFUSED_CHUNK_SIZE);
     if (!read_extensions(text + digits, left - digits, most, &extension))
-        return refuse(parse, HTTP_REFUSED_CHUNK_EXTENSION);
+        return refuse_body(parse, HTTP_REFUSED_CHUNK_EXTENSION);
     if (extension > most)
-        return refuse(parse, HTTP_REFUSED_CHUNK_EXTENSIONS_LONG);
+        return refuse_body(parse, HTTP_REFUSED_CHUNK_EXTENSIONS_LONG);
     end = digits + extension;
     if (left > end + 1 && text[end + 1] != '\n')
-        return refuse(parse, HTTP_REFUSED_CHUNK_SIZE);
+        return refuse_body(parse, HTTP_REFUSED_CHUNK_SIZE);
     if (left < end + 2)
         return HTTP_MORE;
     if (size > parse->limits->body_max - (parse->body_end - parse->body_at))
-        return refuse(parse, HTTP_REFUSED_BODY_LONG);
+        return refuse_body(parse, HTTP_REFUSED_BODY_LONG);
     parse->at += end + 2;
     parse->extension_size += extension;
     parse->length = size;
@@ -182,7 +182,7 @@ static enum http_verdict read_end(struct http_parse *parse)
     size_t left = parse->size - parse->at;
 
     if ((left > 0 && text[0] != '\r') || (left > 1 && text[1] != '\n'))
-        return refuse(parse, HTTP_REFUSED_CHUNK_END);
+        return refuse_body(parse, HTTP_REFUSED_CHUNK_END);
     if (left < 2)
         return HTTP_MORE;
     parse->at += 2;
@@ -199,7 +199,7 @@ static enum http_verdict drop_trailer(struct http_parse *parse, char *line, size
     if (refusal == HTTP_ACCEPTED && http_field_is_known(&field))
         refusal = HTTP_REFUSED_TRAILER;
     if (refusal != HTTP_ACCEPTED)
-        return refuse(parse, refusal);
+        return refuse_body(parse, refusal);
     parse->trailer_size += size + 2;
     parse->trailer_count++;
     parse->at += size + 2;
@@ -216,20 +216,20 @@ static enum http_verdict read_last(struct http_parse *parse)
 
     size = end ? (size_t)(end - line) : left;
     if (parse->trailer_size + size >= limits->headers_max)
-        return refuse(parse, HTTP_REFUSED_TRAILERS_LONG);
+        return refuse_body(parse, HTTP_REFUSED_TRAILERS_LONG);
     if (!end)
         return HTTP_MORE;
     if (size == 0 || line[size - 1] != '\r')
-        return refuse(parse, HTTP_REFUSED_BARE_LF);
+        return refuse_body(parse, HTTP_REFUSED_BARE_LF);
     size--;
     if (memchr(line, '\r', size))
-        return refuse(parse, HTTP_REFUSED_BARE_CR);
+        return refuse_body(parse, HTTP_REFUSED_BARE_CR);
     if (size == 0) {
         parse->at += 2;
-        return finish(parse);
+        return finish_body(parse);
     }
     if (parse->trailer_count == limits->header_count_max)
-        return refuse(parse, HTTP_REFUSED_TRAILERS_LONG);
+        return refuse_body(parse, HTTP_REFUSED_TRAILERS_LONG);
     return drop_trailer(parse, line, size);
 }
 
@@ -243,7 +243,7 @@ static void close_up(struct http_parse *parse)
 }
 
 /* One step. */
-static enum http_verdict step(struct http_parse *parse)
+static enum http_verdict read_step(struct http_parse *parse)
 {
     switch (parse->phase) {
     case HTTP_PHASE_BODY:
@@ -270,7 +270,7 @@ enum http_verdict http_body_read(struct http_parse *parse)
     enum http_verdict verdict;
 
     do
-        verdict = step(parse);
+        verdict = read_step(parse);
     while (verdict == HTTP_GO_ON);
     if (verdict == HTTP_MORE && parse->has_encoding)
         close_up(parse);

@@ -41,7 +41,7 @@ static void set_state(struct http_connection *connection, enum http_connection_s
 }
 
 /* So long, and longer by what has moved: no byte begins it anew. */
-static det_time paced(det_time since, det_time span, uint64_t moved)
+static det_time paced_deadline(det_time since, det_time span, uint64_t moved)
 {
     return det_add_time(since, span + (det_time)(moved / RATE_MIN) * DET_SECOND);
 }
@@ -57,7 +57,7 @@ static det_time deadline_of(const struct http_connection *connection)
     const struct http_limits *limits = &connection->server->limits;
 
     if (connection->is_waiting)
-        return paced(connection->waits_since, limits->read_time, connection->waits_moved);
+        return paced_deadline(connection->waits_since, limits->read_time, connection->waits_moved);
     switch (connection->state) {
     case CONNECTION_IDLE:
         return connection->since +
@@ -65,7 +65,7 @@ static det_time deadline_of(const struct http_connection *connection)
     case CONNECTION_HEAD:
         return connection->since + limits->header_time;
     case CONNECTION_BODY:
-        return paced(connection->since, limits->body_time, connection->moved);
+        return paced_deadline(connection->since, limits->body_time, connection->moved);
     case CONNECTION_LINGERING:
         return connection->since + HTTP_LINGER_TIME;
     case CONNECTION_HANDLING:
@@ -241,7 +241,7 @@ static bool is_at_end(const struct http_connection *connection)
 }
 
 /* The last thing done to a connection by whoever did something to it: it may be gone behind it. */
-static void settle(struct http_connection *connection)
+static void settle_connection(struct http_connection *connection)
 {
     det_assert(!connection->is_busy);
     write_out(connection);
@@ -267,7 +267,7 @@ static void settle(struct http_connection *connection)
 static void settle_later(struct http_connection *connection)
 {
     if (!http_output_waits(connection) || connection->is_waiting || connection->is_broken)
-        settle(connection);
+        settle_connection(connection);
     else
         http_connection_wake(connection);
 }
@@ -280,7 +280,7 @@ void http_connection_answered(struct http_connection *connection)
     settle_later(connection);
 }
 
-static void refuse(struct http_connection *connection, enum http_refusal refusal)
+static void refuse_request(struct http_connection *connection, enum http_refusal refusal)
 {
     http_answer_refusal(connection, refusal);
     set_state(connection, CONNECTION_CLOSING);
@@ -302,7 +302,7 @@ static void begin_exchange(struct http_connection *connection)
     connection->shall_close = connection->server->is_draining || !connection->parse.is_keep_alive;
 }
 
-static void handle(struct http_connection *connection)
+static void handle_request(struct http_connection *connection)
 {
     const struct http_options *options = &connection->server->options;
     struct http_exchange *exchange = &connection->exchange;
@@ -334,7 +334,7 @@ static void turn_down(
         next_request(connection);
 }
 
-static void admit(struct http_connection *connection)
+static void admit_request(struct http_connection *connection)
 {
     static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
     const struct http_options *options = &connection->server->options;
@@ -358,23 +358,23 @@ static void admit(struct http_connection *connection)
 }
 
 /* One verdict; whether another one may follow. */
-static bool advance(struct http_connection *connection)
+static bool advance_parse(struct http_connection *connection)
 {
     switch (http_parse(&connection->parse)) {
     case HTTP_MORE:
         connection->is_starved = true;
         return false;
     case HTTP_HEADERS:
-        admit(connection);
+        admit_request(connection);
         return true;
     case HTTP_WHOLE:
-        handle(connection);
+        handle_request(connection);
         return true;
     case HTTP_REFUSED:
     case HTTP_GO_ON:
         break;
     }
-    refuse(connection, connection->parse.refusal);
+    refuse_request(connection, connection->parse.refusal);
     return false;
 }
 
@@ -387,10 +387,10 @@ static bool can_answer(struct http_connection *connection)
 }
 
 /* All requests that have come, as long as their answers are taken. */
-static void process(struct http_connection *connection)
+static void process_input(struct http_connection *connection)
 {
     connection->is_busy = true;
-    while (is_reading(connection) && can_answer(connection) && advance(connection))
+    while (is_reading(connection) && can_answer(connection) && advance_parse(connection))
         continue;
     connection->is_busy = false;
     settle_later(connection);
@@ -400,7 +400,7 @@ static void process(struct http_connection *connection)
 static void give_up(struct http_connection *connection)
 {
     if (connection->block && !connection->is_waiting)
-        refuse(connection, HTTP_REFUSED_MEMORY);
+        refuse_request(connection, HTTP_REFUSED_MEMORY);
     else
         connection->is_broken = true;
 }
@@ -418,7 +418,7 @@ static void note_bytes(struct http_connection *connection)
 
 /* Room is made only for a request that is being read: an exchange needs its bytes where they are.
  */
-static void receive(struct http_connection *connection)
+static void receive_bytes(struct http_connection *connection)
 {
     if (http_input_prepare(connection, is_reading(connection) && connection->is_starved) < 0)
         give_up(connection);
@@ -427,17 +427,17 @@ static void receive(struct http_connection *connection)
     else if (connection->state == CONNECTION_IDLE)
         http_input_release(connection);
     if (is_reading(connection))
-        process(connection);
+        process_input(connection);
     else
-        settle(connection);
+        settle_connection(connection);
 }
 
-static void discard(struct http_connection *connection)
+static void discard_input(struct http_connection *connection)
 {
     http_input_discard(connection);
     if (connection->moved > HTTP_LINGER_BYTES)
         connection->is_ended = true;
-    settle(connection);
+    settle_connection(connection);
 }
 
 int http_connection_open(
@@ -501,11 +501,11 @@ void http_connection_ready(struct http_connection *connection, unsigned events)
         return;
     }
     if (connection->state == CONNECTION_LINGERING)
-        discard(connection);
+        discard_input(connection);
     else if (can_read(connection))
-        receive(connection);
+        receive_bytes(connection);
     else
-        settle(connection);
+        settle_connection(connection);
 }
 
 /* Too slow: who was sending is told, who was not reading could not be. */
@@ -515,10 +515,10 @@ static void end_late(struct http_connection *connection)
         http_connection_cut(connection);
         return;
     }
-    refuse(
+    refuse_request(
         connection,
         connection->state == CONNECTION_HEAD ? HTTP_REFUSED_HEADER_SLOW : HTTP_REFUSED_BODY_SLOW);
-    settle(connection);
+    settle_connection(connection);
 }
 
 void http_connection_attend(struct http_connection *connection)
@@ -529,9 +529,9 @@ void http_connection_attend(struct http_connection *connection)
     }
     write_out(connection);
     if (http_input_hides(connection) && can_read(connection))
-        receive(connection);
+        receive_bytes(connection);
     else if (is_reading(connection) && !connection->is_waiting)
-        process(connection);
+        process_input(connection);
     else
-        settle(connection);
+        settle_connection(connection);
 }

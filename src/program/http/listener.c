@@ -313,7 +313,7 @@ void http_listeners_close(struct http_server *server)
 }
 
 /* Behind those that are there, so that their numbers stay. */
-static void append(struct http_server *server, struct http_listener *listener)
+static void append_listener(struct http_server *server, struct http_listener *listener)
 {
     struct http_listener **end = &server->listeners;
 
@@ -360,13 +360,13 @@ static int add_listener(
         free_listener(listener);
         return det_error_set(reterr, r, "%s", det_error_text(r));
     }
-    append(server, listener);
+    append_listener(server, listener);
     if (server->reserve < 0)
         server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return 0;
 }
 
-static int fail(const char *where, const char *what, struct det_error *reterr)
+static int fail_bind(const char *where, const char *what, struct det_error *reterr)
 {
     int cause = errno;
     int code = cause == EADDRINUSE ? DET_ERR_BUSY : DET_ERR_IO;
@@ -391,7 +391,7 @@ int http_listen(
             address);
     descriptor = http_address_bind(&place, size);
     if (descriptor < 0)
-        return fail(address, "cannot be listened at", reterr);
+        return fail_bind(address, "cannot be listened at", reterr);
     r = add_listener(server, descriptor, NULL, user, reterr);
     if (r < 0)
         close(descriptor);
@@ -409,7 +409,7 @@ int http_bind_path(const char *path, unsigned mode, int *ret, struct det_error *
     if (http_address_is_taken(&place))
         return det_error_set(reterr, DET_ERR_BUSY, "%.200s is in use", path);
     *ret = http_address_bind_path(&place, mode);
-    return *ret < 0 ? fail(path, "cannot be listened at", reterr) : 0;
+    return *ret < 0 ? fail_bind(path, "cannot be listened at", reterr) : 0;
 }
 
 int http_listen_path(
@@ -437,7 +437,7 @@ int http_listen_given(
 
     if (flags < 0 || fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) < 0 ||
         getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) < 0)
-        return fail("the descriptor", "cannot be listened at", reterr);
+        return fail_bind("the descriptor", "cannot be listened at", reterr);
     /* On a unix socket this fails, and is not needed. */
     (void)http_address_tune(descriptor);
     if (!is_listening)

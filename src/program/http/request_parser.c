@@ -21,7 +21,7 @@ static const char *const methods[HTTP_METHODS] = {
     [HTTP_OPTIONS] = "OPTIONS",
 };
 
-static enum http_verdict refuse(struct http_parse *parse, enum http_refusal refusal)
+static enum http_verdict refuse_request(struct http_parse *parse, enum http_refusal refusal)
 {
     parse->refusal = refusal;
     parse->phase = HTTP_PHASE_REFUSED;
@@ -40,15 +40,15 @@ static enum http_verdict find_line(
     end = memchr(parse->data + parse->scanned, '\n', parse->size - parse->scanned);
     if (!end) {
         parse->scanned = parse->size;
-        return parse->size - section >= limit ? refuse(parse, too_long) : HTTP_MORE;
+        return parse->size - section >= limit ? refuse_request(parse, too_long) : HTTP_MORE;
     }
     if ((size_t)(end - parse->data) - section >= limit)
-        return refuse(parse, too_long);
+        return refuse_request(parse, too_long);
     if (end == line || end[-1] != '\r')
-        return refuse(parse, HTTP_REFUSED_BARE_LF);
+        return refuse_request(parse, HTTP_REFUSED_BARE_LF);
     *ret = det_view_of(line, (size_t)(end - 1 - line));
     if (memchr(line, '\r', ret->size))
-        return refuse(parse, HTTP_REFUSED_BARE_CR);
+        return refuse_request(parse, HTTP_REFUSED_BARE_CR);
     parse->at = parse->scanned = (size_t)(end + 1 - parse->data);
     return HTTP_GO_ON;
 }
@@ -126,7 +126,7 @@ static enum http_verdict skip_blank(struct http_parse *parse)
     if (parse->size == 1)
         return HTTP_MORE;
     if (parse->data[1] != '\n')
-        return refuse(parse, HTTP_REFUSED_FIRST_BYTE);
+        return refuse_request(parse, HTTP_REFUSED_FIRST_BYTE);
     parse->data += 2;
     parse->size -= 2;
     parse->has_blank = true;
@@ -145,13 +145,13 @@ static enum http_verdict parse_line(struct http_parse *parse)
         return HTTP_MORE;
     /* What is no HTTP at all, TLS for one, may never come to the end of a line. */
     if (!http_set_has(&http_token_set, parse->data[0]))
-        return refuse(parse, HTTP_REFUSED_FIRST_BYTE);
+        return refuse_request(parse, HTTP_REFUSED_FIRST_BYTE);
     verdict = find_line(parse, 0, parse->limits->line_max, HTTP_REFUSED_LINE_LONG, &line);
     if (verdict != HTTP_GO_ON)
         return verdict;
     refusal = read_request_line(parse, line);
     if (refusal != HTTP_ACCEPTED)
-        return refuse(parse, refusal);
+        return refuse_request(parse, refusal);
     parse->headers_at = parse->at;
     parse->phase = HTTP_PHASE_HEADERS;
     return HTTP_GO_ON;
@@ -393,7 +393,7 @@ static enum http_refusal judge_head(struct http_parse *parse)
 }
 
 /* Offsets become pointers, now that the bytes stay where they are for a while. */
-static void settle(struct http_parse *parse)
+static void settle_pointers(struct http_parse *parse)
 {
     struct http_request *request = &parse->request;
     size_t host = parse->host ? parse->host : parse->authority;
@@ -418,12 +418,12 @@ static enum http_verdict end_head(struct http_parse *parse)
     enum http_refusal refusal = judge_head(parse);
 
     if (refusal != HTTP_ACCEPTED)
-        return refuse(parse, refusal);
+        return refuse_request(parse, refusal);
     parse->phase = parse->has_encoding ? HTTP_PHASE_CHUNK_SIZE : HTTP_PHASE_BODY;
     parse->has_body = parse->has_encoding || parse->length > 0;
     parse->wants_continue = parse->wants_continue && parse->has_body && parse->minor == 1;
     parse->body_at = parse->body_end = parse->at;
-    settle(parse);
+    settle_pointers(parse);
     return HTTP_HEADERS;
 }
 
@@ -442,7 +442,7 @@ static enum http_verdict parse_headers(struct http_parse *parse)
             return end_head(parse);
         refusal = read_header(parse, line);
         if (refusal != HTTP_ACCEPTED)
-            return refuse(parse, refusal);
+            return refuse_request(parse, refusal);
     }
 }
 
@@ -451,7 +451,7 @@ static enum http_verdict parse_body(struct http_parse *parse)
     enum http_verdict verdict = http_body_read(parse);
 
     if (verdict == HTTP_WHOLE)
-        settle(parse);
+        settle_pointers(parse);
     return verdict;
 }
 

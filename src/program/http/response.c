@@ -212,7 +212,7 @@ void http_answer_refusal(struct http_connection *connection, enum http_refusal r
 }
 
 /* The one place where an exchange ends. */
-static void finish(struct http_connection *connection, unsigned status)
+static void finish_exchange(struct http_connection *connection, unsigned status)
 {
     struct http_exchange *exchange = &connection->exchange;
 
@@ -236,7 +236,7 @@ void http_exchange_gone(struct http_connection *connection)
     struct http_exchange *exchange = &connection->exchange;
     bool was_kept = exchange->is_kept;
 
-    finish(connection, 0);
+    finish_exchange(connection, 0);
     if (was_kept && exchange->on_gone)
         exchange->on_gone(exchange->user);
 }
@@ -257,7 +257,7 @@ void http_answer(struct http_exchange *exchange, const struct http_answer *answe
     exchange->status = answer->status;
     exchange->size = is_bodiless(connection, answer->status) ? 0 : answer->body_size;
     http_answer_write(connection, answer, true);
-    finish(connection, answer->status);
+    finish_exchange(connection, answer->status);
     http_connection_answered(connection);
 }
 
@@ -323,7 +323,7 @@ void http_end(struct http_exchange *exchange)
     if (exchange->is_chunked && !is_bodiless(connection, exchange->status))
         det_buffer_append(http_output(connection), "0\r\n\r\n", 5);
     note_close(connection, false);
-    finish(connection, exchange->status);
+    finish_exchange(connection, exchange->status);
     http_connection_answered(connection);
 }
 

@@ -49,7 +49,7 @@ void http_output_release(struct http_connection *connection)
 }
 
 /* `size` bytes were taken, of the buffer first. */
-static void take(struct http_connection *connection, size_t size)
+static void consume_sent(struct http_connection *connection, size_t size)
 {
     size_t left = connection->output.size - connection->output_sent;
     size_t first = size < left ? size : left;
@@ -107,7 +107,7 @@ void http_output_flush(struct http_connection *connection)
         connection->waits_moved = 0;
     }
     if (size > 0)
-        take(connection, (size_t)size);
+        consume_sent(connection, (size_t)size);
     connection->is_waiting = http_output_waits(connection);
     if (connection->is_waiting)
         count_waiting(connection);

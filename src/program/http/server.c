@@ -39,7 +39,7 @@ const char *http_server_date(struct http_server *server)
     return server->date;
 }
 
-static void arm(struct http_server *server, det_time at)
+static void arm_timer(struct http_server *server, det_time at)
 {
     int r = det_loop_timer_set(server->options.loop, &server->timer, at);
 
@@ -51,11 +51,11 @@ static void arm(struct http_server *server, det_time at)
 void http_server_wake(struct http_server *server, det_time at)
 {
     if (at < server->timer_at)
-        arm(server, at);
+        arm_timer(server, at);
 }
 
 /* Who is late is attended to like everybody else: what is done for one may close another. */
-static void sweep(struct http_server *server, det_time now)
+static void sweep_deadlines(struct http_server *server, det_time now)
 {
     DET_LIST_EACH(node, &server->connections)
     {
@@ -68,7 +68,7 @@ static void sweep(struct http_server *server, det_time now)
 }
 
 /* Those who are in need of it now. Who comes into need meanwhile waits for the next turn. */
-static void attend(struct http_server *server)
+static void attend_connections(struct http_server *server)
 {
     struct det_list now, *node;
 
@@ -85,12 +85,12 @@ static void on_timer(void *argument)
     struct http_server *server = argument;
     det_time now = http_server_now(server);
 
-    arm(server, DET_NEVER);
+    arm_timer(server, DET_NEVER);
     if (server->rest_until && now >= server->rest_until)
         http_listeners_resume(server);
     if (now >= server->sweep_at)
-        sweep(server, now);
-    attend(server);
+        sweep_deadlines(server, now);
+    attend_connections(server);
     if (server->connection_count > 0)
         http_server_wake(server, server->sweep_at);
     if (server->rest_until)
@@ -160,7 +160,7 @@ int http_block_grow(struct http_server *server, struct http_block *block)
     return 0;
 }
 
-static int prepare(struct http_server *server, struct det_error *reterr)
+static int prepare_server(struct http_server *server, struct det_error *reterr)
 {
     int r;
 
@@ -195,7 +195,7 @@ int http_server_open(
     det_map_init(
         &server->peers, options->allocator, det_world_random_u64(server->world),
         offsetof(struct http_peer, key));
-    r = prepare(server, reterr);
+    r = prepare_server(server, reterr);
     if (r < 0) {
         http_server_close(server);
         return r;

@@ -72,7 +72,7 @@ static long bio_control(BIO *bio, int command, long number, void *pointer)
 }
 
 /* The first reason in OpenSSL's queue, which is emptied. */
-static int fail(const char *what, const char *path, struct det_error *reterr)
+static int fail_openssl(const char *what, const char *path, struct det_error *reterr)
 {
     unsigned long number = ERR_peek_error();
     const char *reason = number ? ERR_reason_error_string(number) : NULL;
@@ -94,17 +94,17 @@ static int no_password(char *target, int size, int is_write, void *user)
     return 0;
 }
 
-static int load(SSL_CTX *ssl, const struct http_tls *tls, struct det_error *reterr)
+static int load_identity(SSL_CTX *ssl, const struct http_tls *tls, struct det_error *reterr)
 {
     if (SSL_CTX_use_certificate_chain_file(ssl, tls->certificate) != 1)
-        return fail("the certificate", tls->certificate, reterr);
+        return fail_openssl("the certificate", tls->certificate, reterr);
     if (SSL_CTX_use_PrivateKey_file(ssl, tls->key, SSL_FILETYPE_PEM) != 1 ||
         SSL_CTX_check_private_key(ssl) != 1)
-        return fail("the key", tls->key, reterr);
+        return fail_openssl("the key", tls->key, reterr);
     if (!tls->clients)
         return 0;
     if (SSL_CTX_load_verify_file(ssl, tls->clients) != 1)
-        return fail("the certificates for clients", tls->clients, reterr);
+        return fail_openssl("the certificates for clients", tls->clients, reterr);
     SSL_CTX_set_client_CA_list(ssl, SSL_load_client_CA_file(tls->clients));
     SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
     return 0;
@@ -125,14 +125,14 @@ int http_tls_dates(
 
     BIO_free(file);
     if (!certificate)
-        return fail("the certificate", path, reterr);
+        return fail_openssl("the certificate", path, reterr);
     *ret_from = time_of(X509_get0_notBefore(certificate));
     *ret_until = time_of(X509_get0_notAfter(certificate));
     X509_free(certificate);
     return 0;
 }
 
-static int configure(struct http_tls_context *context)
+static int configure_context(struct http_tls_context *context)
 {
     SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());
     static const unsigned char name[] = "detent";
@@ -165,11 +165,11 @@ int http_tls_open(
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     context->allocator = allocator;
     context->users = 1;
-    r = configure(context);
+    r = configure_context(context);
     if (r < 0)
         det_error_set(reterr, r, "there is no memory left for TLS");
     else
-        r = load(context->ssl, tls, reterr);
+        r = load_identity(context->ssl, tls, reterr);
     if (r < 0) {
         http_tls_close(context);
         return r;
@@ -198,7 +198,7 @@ int http_tls_try(
 }
 
 /* What an SSL_read() or SSL_write() that did nothing means. */
-static int64_t judge(struct tls_stream *self, int result)
+static int64_t judge_result(struct tls_stream *self, int result)
 {
     int error = SSL_get_error(self->ssl, result);
 
@@ -218,7 +218,7 @@ static int64_t tls_read(void *stream, void *target, size_t size)
 
     result = SSL_read(self->ssl, target, size > INT_MAX ? INT_MAX : (int)size);
     self->wants_write = result <= 0 && SSL_want_write(self->ssl);
-    return result > 0 ? result : judge(self, result);
+    return result > 0 ? result : judge_result(self, result);
 }
 
 /* Record by record, until the stream below takes no more: how many bytes, or a negative error with
@@ -233,7 +233,7 @@ static int64_t write_part(struct tls_stream *self, const struct http_part *part)
         int result = SSL_write(self->ssl, data + total, left > INT_MAX ? INT_MAX : (int)left);
 
         if (result <= 0) {
-            int64_t r = judge(self, result);
+            int64_t r = judge_result(self, result);
 
             return total ? (int64_t)total : r == 0 ? DET_ERR_IO : r;
         }

@@ -21,7 +21,7 @@ static int digit_of(char c)
 
 /* Decodes into `target`, which has room for `size` bytes and a NUL. A '+' is a blank in a query
  * alone. False: it is malformed. */
-static bool decode(const char *text, size_t size, bool is_query, char *target)
+static bool decode_percent(const char *text, size_t size, bool is_query, char *target)
 {
     size_t length = 0;
 
@@ -43,7 +43,7 @@ static bool decode(const char *text, size_t size, bool is_query, char *target)
     return det_utf8_check(target, length) == length;
 }
 
-static int copy(
+static int copy_decoded(
     struct det_arena *arena, const char *text, size_t size, bool is_query, const char **ret)
 {
     char *target = det_arena_alloc(arena, size + 1);
@@ -51,7 +51,7 @@ static int copy(
     if (!target)
         return DET_ERR_NO_MEMORY;
     *ret = target;
-    return decode(text, size, is_query, target) ? 0 : DET_ERR_MALFORMED;
+    return decode_percent(text, size, is_query, target) ? 0 : DET_ERR_MALFORMED;
 }
 
 int url_read_segment(struct det_arena *arena, const char *segment, const char **ret)
@@ -59,7 +59,7 @@ int url_read_segment(struct det_arena *arena, const char *segment, const char **
     const char *text;
     int r;
 
-    r = copy(arena, segment, strcspn(segment, "/"), false, &text);
+    r = copy_decoded(arena, segment, strcspn(segment, "/"), false, &text);
     if (r < 0)
         return r;
     if (strchr(text, '/') || strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
@@ -108,9 +108,9 @@ static int add_member(struct url *url, struct det_arena *arena, const char *text
 
     if (url->query_count == URL_QUERY_MAX)
         return DET_ERR_LIMIT;
-    r = copy(arena, text, key_size, true, &member->key);
+    r = copy_decoded(arena, text, key_size, true, &member->key);
     if (r == 0)
-        r = copy(
+        r = copy_decoded(
             arena, equals ? equals + 1 : "", equals ? size - key_size - 1 : 0, true,
             &member->value);
     if (r == 0 && (*member->key == '\0' || url_value(url, member->key)))

@@ -21,7 +21,7 @@ static json_t *parse(const char *text, size_t size)
 }
 
 /* Takes it away first: without memory it is missing, and not shown. */
-static void cover(json_t *object, const char *name)
+static void hide_member(json_t *object, const char *name)
 {
     if (!json_object_get(object, name))
         return;
@@ -32,7 +32,7 @@ static void cover(json_t *object, const char *name)
 static void cover_all(json_t *object)
 {
     for (size_t i = 0; i < sizeof secret_members / sizeof secret_members[0]; i++)
-        cover(object, secret_members[i]);
+        hide_member(object, secret_members[i]);
 }
 
 json_t *cli_document_read(const struct det_document *document, bool is_revealed, bool *ret_may_show)
@@ -59,8 +59,8 @@ json_t *cli_delta_read(const struct det_delta *delta, bool is_revealed, bool *re
     for (size_t i = 0; i < sizeof secret_members / sizeof secret_members[0]; i++) {
         json_t *both = json_object_get(modified, secret_members[i]);
 
-        cover(both, "old");
-        cover(both, "new");
+        hide_member(both, "old");
+        hide_member(both, "new");
     }
     return change;
 }

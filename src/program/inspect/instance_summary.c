@@ -13,7 +13,7 @@
 
 #define WORD_WIDTH 11
 
-static void collect(struct cli *cli, const char *word, const char *text)
+static void collect_fact(struct cli *cli, const char *word, const char *text)
 {
     det_json_open(cli->facts, NULL, '{');
     det_json_text(cli->facts, "about", word ? word : "");
@@ -28,7 +28,7 @@ static void print_retry(struct cli *cli, const char *id, const char *key)
 
     snprintf(text, sizeof text, "detent retry %s %s", id, key);
     if (cli->facts)
-        collect(cli, NULL, text);
+        collect_fact(cli, NULL, text);
     else
         cli_print(cli, "%*s%s\n", WORD_WIDTH, "", text);
 }
@@ -47,7 +47,7 @@ void facts_print(struct cli *cli, const char *word, const char *format, ...)
         return;
     }
     if (cli->facts) {
-        collect(cli, word, text);
+        collect_fact(cli, word, text);
     } else {
         cli_print_in(cli, CLI_FAINT, "%-*s", WORD_WIDTH, word ? word : "");
         cli_print_wrapped(cli, WORD_WIDTH, WORD_WIDTH, text);

@@ -137,7 +137,7 @@ static int take_due(void *context, const struct det_store_due *row)
 }
 
 /* Instances are loaded one after the other, and one that has gone meanwhile has nothing to show. */
-static int load(struct pending_list *list, struct det_machine *machine)
+static int load_instances(struct pending_list *list, struct det_machine *machine)
 {
     struct listed *ids = (struct listed *)(void *)list->ids.data;
     struct instance instance;
@@ -163,7 +163,7 @@ static int load(struct pending_list *list, struct det_machine *machine)
 /* How many are listed that surely stand behind `after`, up to the first time of which some are not
  * listed; what is listed from then on is forgotten: of those who share a time the store may list
  * any. */
-static size_t cut(struct pending_list *list, det_time next)
+static size_t cut_after(struct pending_list *list, det_time next)
 {
     const struct listed *ids = (const struct listed *)(const void *)list->ids.data;
     size_t count = list->ids.size / sizeof *ids, behind = 0;
@@ -194,12 +194,12 @@ int pending_of_machine(void *context, struct det_machine *machine)
         r = store->ops->due(store->store, machine, &query, take_due, list, &next);
         if (r < 0)
             return cli_store_complain(store, r, NULL);
-        count = cut(list, next);
+        count = cut_after(list, next);
         query.limit *= 4;
     } while (next != DET_NEVER && count <= list->limit);
     if (next < list->until)
         list->until = next;
-    return load(list, machine);
+    return load_instances(list, machine);
 }
 
 const struct pending *pending_sort(struct pending_list *list, size_t *ret_count)

@@ -23,7 +23,7 @@ static struct store_machine **place_of(struct cli_store *store, const char *name
     return place;
 }
 
-static struct store_machine *find(struct cli_store *store, const char *name)
+static struct store_machine *find_machine(struct cli_store *store, const char *name)
 {
     struct store_machine *found = *place_of(store, name);
 
@@ -31,9 +31,9 @@ static struct store_machine *find(struct cli_store *store, const char *name)
 }
 
 /* The one of this name, made if need be; NULL: no memory. */
-static struct store_machine *add(struct cli_store *store, const char *name)
+static struct store_machine *add_machine(struct cli_store *store, const char *name)
 {
-    struct store_machine *machine = find(store, name), **place;
+    struct store_machine *machine = find_machine(store, name), **place;
 
     if (machine)
         return machine;
@@ -51,7 +51,7 @@ static struct store_machine *add(struct cli_store *store, const char *name)
 static int add_stored(void *context, const char *name, uint32_t version, const char *spec)
 {
     struct cli_store *store = context;
-    struct store_machine *machine = add(store, name);
+    struct store_machine *machine = add_machine(store, name);
 
     if (!machine)
         return DET_ERR_NO_MEMORY;
@@ -66,7 +66,7 @@ static int add_project(struct cli_store *store)
     const struct config *config = &store->project.config;
 
     for (size_t i = 0; i < config->machine_count; i++) {
-        struct store_machine *machine = add(store, config->machines[i].name);
+        struct store_machine *machine = add_machine(store, config->machines[i].name);
 
         if (machine)
             machine->path = store_in_project(store, config->machines[i].spec);
@@ -85,7 +85,7 @@ static int add_file(struct cli_store *store, const char *path)
 
     if (code != CLI_OK)
         return code;
-    machine = add(store, det_spec_machine(spec)->name);
+    machine = add_machine(store, det_spec_machine(spec)->name);
     if (!machine) {
         det_spec_close(spec);
         return cli_no_memory(store->cli);
@@ -221,7 +221,7 @@ static int read_definition(struct cli_store *store, struct store_machine *machin
     return CLI_NOT_FOUND;
 }
 
-static int serve(struct cli_store *store, struct store_machine *machine)
+static int serve_machine(struct cli_store *store, struct store_machine *machine)
 {
     struct det_error error = { 0 };
     int code, r;
@@ -242,8 +242,8 @@ static int serve(struct cli_store *store, struct store_machine *machine)
 
 int cli_store_machine(struct cli_store *store, const char *name, struct det_machine **ret)
 {
-    struct store_machine *machine = find(store, name);
-    int code = machine ? serve(store, machine) : complain_unknown(store, name);
+    struct store_machine *machine = find_machine(store, name);
+    int code = machine ? serve_machine(store, machine) : complain_unknown(store, name);
 
     if (code == CLI_OK)
         *ret = machine->it;
@@ -256,7 +256,7 @@ int cli_store_definition(struct cli_store *store, const char *name, struct det_m
     int code;
 
     name = name ? name : store->wanted;
-    machine = find(store, name);
+    machine = find_machine(store, name);
     code = machine ? read_definition(store, machine) : complain_unknown(store, name);
     if (code == CLI_OK)
         *ret = det_spec_machine(machine->spec);
@@ -266,7 +266,7 @@ int cli_store_definition(struct cli_store *store, const char *name, struct det_m
 int cli_store_define(
     struct cli_store *store, const char *name, const char *text, struct det_machine **ret)
 {
-    struct store_machine *machine = add(store, name);
+    struct store_machine *machine = add_machine(store, name);
     int code;
 
     if (machine)
@@ -275,7 +275,7 @@ int cli_store_define(
         return cli_no_memory(store->cli);
     machine->path = NULL;
     machine->is_stored = true;
-    code = serve(store, machine);
+    code = serve_machine(store, machine);
     if (code == CLI_OK)
         *ret = machine->it;
     return code;
@@ -309,12 +309,12 @@ int cli_store_each(struct cli_store *store, cli_store_each_fn *each, void *conte
 {
     int code = CLI_OK;
 
-    if (store->wanted && !find(store, store->wanted))
+    if (store->wanted && !find_machine(store, store->wanted))
         return complain_unknown(store, store->wanted);
     for (struct store_machine *m = store->machines; m && code == CLI_OK; m = m->next) {
         if (!is_wanted(store, m))
             continue;
-        code = serve(store, m);
+        code = serve_machine(store, m);
         if (code == CLI_OK)
             code = each(context, m->it);
     }

@@ -92,7 +92,7 @@ static int take_deferred(void *context, const struct det_store_deferred *row)
 }
 
 /* After an error nothing is held. */
-static int load(struct instance *instance)
+static int load_instance(struct instance *instance)
 {
     struct cli_store *store = instance->store;
     struct loading loading = { instance, &instance->timers, &instance->effects,
@@ -148,7 +148,7 @@ int instance_load(
     struct instance *ret)
 {
     *ret = (struct instance){ .store = store, .machine = machine, .id = id };
-    return load(ret);
+    return load_instance(ret);
 }
 
 int instance_open(
@@ -175,7 +175,7 @@ int instance_refresh(struct instance *instance)
                               .id = instance->id };
     int r;
 
-    r = load(&fresh);
+    r = load_instance(&fresh);
     if (r < 0)
         return r;
     instance_close(instance);

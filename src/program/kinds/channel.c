@@ -187,12 +187,12 @@ void channel_close(struct channel *channel)
     DET_DELETE(channel->allocator, channel);
 }
 
-static void lock(struct channel *channel)
+static void lock_channel(struct channel *channel)
 {
     det_mutex_lock(channel->world, channel->mutex);
 }
 
-static void unlock(struct channel *channel)
+static void unlock_channel(struct channel *channel)
 {
     det_mutex_unlock(channel->world, channel->mutex);
 }
@@ -206,7 +206,7 @@ static int wait_until(struct channel *channel, det_time deadline)
 }
 
 /* Under the lock. */
-static void drain(struct channel *channel)
+static void drain_queues(struct channel *channel)
 {
     struct channel_message *message;
 
@@ -226,16 +226,16 @@ int channel_send(struct channel *channel, const struct det_message *text, det_ti
     r = channel_message_open(channel->allocator, text, &message);
     if (r < 0)
         return r;
-    lock(channel);
+    lock_channel(channel);
     while (r == 0 && channel->outbound.count >= channel->outbound.max) {
         /* In an outage a long time passes between two attempts, and there is room. */
-        drain(channel);
+        drain_queues(channel);
         if (channel->outbound.count >= channel->outbound.max)
             r = wait_until(channel, deadline);
     }
     if (r == 0)
         queue_put(&channel->outbound, message);
-    unlock(channel);
+    unlock_channel(channel);
     if (r < 0)
         channel_message_close(message);
     return r;
@@ -246,13 +246,13 @@ int channel_receive(struct channel *channel, det_time deadline, struct channel_m
     struct channel_message *message;
     int r = 0;
 
-    lock(channel);
+    lock_channel(channel);
     while (r == 0 && channel->inbound.count == 0)
         r = wait_until(channel, deadline);
     message = r == 0 ? queue_take(&channel->inbound) : NULL;
     if (channel->inbound.count <= channel->inbound.max / 2)
         channel->is_inbound_full = false;
-    unlock(channel);
+    unlock_channel(channel);
     if (message)
         *ret_take = message;
     return r;
@@ -262,16 +262,16 @@ bool channel_has_receiver(struct channel *channel)
 {
     bool has_receiver;
 
-    lock(channel);
+    lock_channel(channel);
     has_receiver = channel->has_receiver;
-    unlock(channel);
+    unlock_channel(channel);
     return has_receiver;
 }
 
 void channel_look(struct channel *channel, struct channel_counts *ret)
 {
     *ret = (struct channel_counts){ 0 };
-    lock(channel);
+    lock_channel(channel);
     ret->inbound = channel->inbound.count;
     ret->outbound = channel->outbound.count;
     ret->pending = channel->pending.count;
@@ -280,22 +280,22 @@ void channel_look(struct channel *channel, struct channel_counts *ret)
     ret->dropped = channel->dropped;
     ret->is_inbound_full = channel->is_inbound_full;
     memcpy(ret->dropped_because, channel->dropped_because, sizeof ret->dropped_because);
-    unlock(channel);
+    unlock_channel(channel);
 }
 
 bool channel_wants_more(struct channel *channel)
 {
     bool wants_more;
 
-    lock(channel);
+    lock_channel(channel);
     wants_more = !channel->is_inbound_full;
-    unlock(channel);
+    unlock_channel(channel);
     return wants_more;
 }
 
 void channel_deliver(struct channel *channel, struct det_list *messages_take)
 {
-    lock(channel);
+    lock_channel(channel);
     for (struct det_list *node; (node = det_list_take(messages_take));) {
         queue_put(&channel->inbound, DET_CONTAINER(node, struct channel_message, node));
         channel->delivered++;
@@ -303,17 +303,17 @@ void channel_deliver(struct channel *channel, struct det_list *messages_take)
     if (channel->inbound.count >= channel->inbound.max)
         channel->is_inbound_full = true;
     det_condition_broadcast(channel->world, channel->moved);
-    unlock(channel);
+    unlock_channel(channel);
 }
 
 uint32_t channel_drain(struct channel *channel)
 {
     uint32_t count;
 
-    lock(channel);
-    drain(channel);
+    lock_channel(channel);
+    drain_queues(channel);
     count = channel->pending.count;
-    unlock(channel);
+    unlock_channel(channel);
     return count;
 }
 
@@ -323,7 +323,7 @@ uint32_t channel_peek(struct channel *channel, struct channel_message **ret_list
     uint32_t count = 0;
     size_t size = 0;
 
-    lock(channel);
+    lock_channel(channel);
     for (struct det_list *node = head->next; node != head && count < channel->batch;
          node = node->next) {
         struct channel_message *message = DET_CONTAINER(node, struct channel_message, node);
@@ -334,7 +334,7 @@ uint32_t channel_peek(struct channel *channel, struct channel_message **ret_list
         __atomic_add_fetch(&message->references, 1, __ATOMIC_RELAXED);
         ret_list[count++] = message;
     }
-    unlock(channel);
+    unlock_channel(channel);
     return count;
 }
 
@@ -361,19 +361,19 @@ static bool is_removed(struct channel *channel, struct channel_message *message)
 void channel_acknowledge(
     struct channel *channel, struct channel_message *const *list, uint32_t count)
 {
-    lock(channel);
+    lock_channel(channel);
     for (uint32_t i = 0; i < count; i++)
         channel->acknowledged += is_removed(channel, list[i]);
     channel->batch =
         channel->batch * 2 < CHANNEL_BATCH_MAX ? channel->batch * 2 : CHANNEL_BATCH_MAX;
-    unlock(channel);
+    unlock_channel(channel);
 }
 
 void channel_push_failed(struct channel *channel)
 {
-    lock(channel);
+    lock_channel(channel);
     channel->batch = 1;
-    unlock(channel);
+    unlock_channel(channel);
 }
 
 /* Under the lock. */
@@ -385,15 +385,15 @@ static void note_dropped(struct channel *channel, uint32_t count, const char *be
 
 void channel_drop(struct channel *channel, struct channel_message *message, const char *because)
 {
-    lock(channel);
+    lock_channel(channel);
     if (is_removed(channel, message))
         note_dropped(channel, 1, because);
-    unlock(channel);
+    unlock_channel(channel);
 }
 
 void channel_refuse(struct channel *channel, uint32_t count, const char *because)
 {
-    lock(channel);
+    lock_channel(channel);
     note_dropped(channel, count, because);
-    unlock(channel);
+    unlock_channel(channel);
 }

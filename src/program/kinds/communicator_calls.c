@@ -27,13 +27,13 @@ static bool is_cancelled(void *user)
     return det_worker_is_cancelled(user);
 }
 
-static det_time now(const struct attempt *attempt)
+static det_time now_of(const struct attempt *attempt)
 {
     return det_world_now(attempt->context->world, DET_CLOCK_MONOTONIC);
 }
 
 /* Takes the relay for this action, and forgets what was about another config. */
-static int begin(
+static int begin_attempt(
     struct attempt *attempt, struct det_worker_context *context, struct communicator_deps *deps,
     const struct communicator_desired *desired)
 {
@@ -61,7 +61,7 @@ static int begin(
     return is_busy ? det_worker_fail(context, DET_ERR_BUSY, "another call is still under way") : 0;
 }
 
-static void end(struct attempt *attempt)
+static void end_attempt(struct attempt *attempt)
 {
     det_worker_lock(attempt->context);
     attempt->deps->is_busy = false;
@@ -176,22 +176,23 @@ int communicator_authenticate(
     struct attempt attempt;
     int r;
 
-    r = begin(&attempt, context, deps, desired);
+    r = begin_attempt(&attempt, context, deps, desired);
     if (r < 0)
         return r;
     r = log_in(&attempt, desired);
-    end(&attempt);
+    end_attempt(&attempt);
     return r;
 }
 
 /* One call: what all of them count. */
-static int counted(struct attempt *attempt, det_time since, int r, const char *const names[4])
+static int count_call(struct attempt *attempt, det_time since, int r, const char *const names[4])
 {
     det_worker_count(attempt->context, names[0], 1);
     det_worker_count(attempt->context, names[r < 0 ? 2 : 1], 1);
     if (r == 0)
         det_worker_gauge(
-            attempt->context, names[3], (double)(now(attempt) - since) / (double)DET_MILLISECOND);
+            attempt->context, names[3],
+            (double)(now_of(attempt) - since) / (double)DET_MILLISECOND);
     return r;
 }
 
@@ -206,19 +207,19 @@ static void note_useless(struct attempt *attempt, const struct relay_pulled *pul
     det_worker_count(attempt->context, "messages_dropped", pulled->useless);
 }
 
-static int pull(struct attempt *attempt)
+static int pull_messages(struct attempt *attempt)
 {
     static const char *const names[4] = { "pull_ops", "pull_success", "pull_failures",
                                           "last_pull_latency_ms" };
     struct communicator_deps *deps = attempt->deps;
     struct relay_pulled pulled = { 0 };
     struct det_list messages;
-    det_time since = now(attempt);
+    det_time since = now_of(attempt);
     int r;
 
     det_list_init(&messages);
     r = relay_pull(deps->relay, &attempt->call, &messages, &pulled, &attempt->failure);
-    r = counted(attempt, since, r, names);
+    r = count_call(attempt, since, r, names);
     if (r < 0)
         return r;
     channel_deliver(deps->channel, &messages);
@@ -237,12 +238,12 @@ static int push_list(struct attempt *attempt, struct channel_message *const *lis
     static const char *const names[4] = { "push_ops", "push_success", "push_failures",
                                           "last_push_latency_ms" };
     struct communicator_deps *deps = attempt->deps;
-    det_time since = now(attempt);
+    det_time since = now_of(attempt);
     size_t bytes = 0;
     int r;
 
     r = relay_push(deps->relay, &attempt->call, list, count, &bytes, &attempt->failure);
-    r = counted(attempt, since, r, names);
+    r = count_call(attempt, since, r, names);
     if (r == 0) {
         channel_acknowledge(deps->channel, list, count);
         det_worker_count(attempt->context, "messages_pushed", count);
@@ -261,13 +262,13 @@ static int push_list(struct attempt *attempt, struct channel_message *const *lis
 }
 
 /* What was sent meanwhile goes along. */
-static int push(struct attempt *attempt)
+static int push_messages(struct attempt *attempt)
 {
     struct communicator_deps *deps = attempt->deps;
     int r = 0;
 
     while (r == 0 && channel_drain(deps->channel) > 0 &&
-           now(attempt) - attempt->begin < PUSH_TIME &&
+           now_of(attempt) - attempt->begin < PUSH_TIME &&
            !det_worker_is_cancelled(attempt->context)) {
         struct channel_message *list[CHANNEL_BATCH_MAX];
         uint32_t count = channel_peek(deps->channel, list);
@@ -287,9 +288,9 @@ static int pull_and_push(struct attempt *attempt)
     if (!deps->relay || !relay_has_token(deps->relay))
         return det_worker_fail(attempt->context, DET_ERR_INVALID, "sync: nobody has logged in");
     if (channel_wants_more(deps->channel))
-        r = pull(attempt);
+        r = pull_messages(attempt);
     if (r == 0)
-        r = push(attempt);
+        r = push_messages(attempt);
     if (r == 0) {
         note_success(attempt);
         return 0;
@@ -311,11 +312,11 @@ int communicator_sync(
     struct attempt attempt;
     int r;
 
-    r = begin(&attempt, context, deps, desired);
+    r = begin_attempt(&attempt, context, deps, desired);
     if (r < 0)
         return r;
     r = pull_and_push(&attempt);
-    end(&attempt);
+    end_attempt(&attempt);
     return r;
 }
 
@@ -326,7 +327,7 @@ int communicator_reset(
     struct attempt attempt;
     int r;
 
-    r = begin(&attempt, context, deps, desired);
+    r = begin_attempt(&attempt, context, deps, desired);
     if (r < 0)
         return r;
     if (deps->relay)
@@ -339,6 +340,6 @@ int communicator_reset(
         deps->observed.resets++;
         det_worker_unlock(context);
     }
-    end(&attempt);
+    end_attempt(&attempt);
     return r;
 }

@@ -122,7 +122,7 @@ static bool is_blocked(enum fault fault)
 }
 
 /* In the states that mend. */
-static struct file_next mend(const struct file_view *view)
+static struct file_next mend_file(const struct file_view *view)
 {
     enum fault fault = fault_of(view->desired, view->observed);
 
@@ -141,7 +141,7 @@ static struct file_next file_in_stopped(const struct file_view *view)
 
 static struct file_next file_in_writing(const struct file_view *view)
 {
-    return mend(view);
+    return mend_file(view);
 }
 
 /* Another wish is no drift. */
@@ -159,7 +159,7 @@ static struct file_next file_in_in_place(const struct file_view *view)
 
 static struct file_next file_in_drifted(const struct file_view *view)
 {
-    return mend(view);
+    return mend_file(view);
 }
 
 static struct file_next file_in_blocked(const struct file_view *view)
@@ -259,7 +259,7 @@ static int refuse_unless_file(
         context, DET_ERR_EXISTS, "%s is no file, and is left alone: move it away", desired->path);
 }
 
-static int replace(
+static int replace_file(
     struct det_worker_context *context, const struct file_desired *desired, const char *data,
     size_t size)
 {
@@ -287,7 +287,7 @@ static int replace_by_source(struct det_worker_context *context, const struct fi
     if (r < 0)
         return det_worker_fail(
             context, r, "the source %s cannot be read: %s", desired->source, det_error_text(r));
-    r = replace(context, desired, data, size);
+    r = replace_file(context, desired, data, size);
     det_free(context->allocator, data, size + 1);
     return r;
 }
@@ -303,7 +303,7 @@ static int file_do_write(
         return r;
     if (*desired->source)
         return replace_by_source(context, desired);
-    return replace(context, desired, desired->content, strlen(desired->content));
+    return replace_file(context, desired, desired->content, strlen(desired->content));
 }
 
 static int file_do_remove(

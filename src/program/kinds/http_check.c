@@ -63,7 +63,7 @@ static enum fault fault_of(
     return FAULT_NONE;
 }
 
-static const char *say(const struct http_check_view *view)
+static const char *describe_view(const struct http_check_view *view)
 {
     const struct http_check_observed *seen = view->observed;
 
@@ -99,21 +99,22 @@ static bool is_bad(const struct http_check_view *view)
 
 static struct http_check_next http_check_in_stopped(const struct http_check_view *view)
 {
-    return http_check_goto(is_bad(view) ? HTTP_CHECK_DEGRADED : HTTP_CHECK_RUNNING, say(view));
+    return http_check_goto(
+        is_bad(view) ? HTTP_CHECK_DEGRADED : HTTP_CHECK_RUNNING, describe_view(view));
 }
 
 static struct http_check_next http_check_in_running(const struct http_check_view *view)
 {
     if (is_bad(view))
-        return http_check_goto(HTTP_CHECK_DEGRADED, say(view));
-    return http_check_hold(say(view));
+        return http_check_goto(HTTP_CHECK_DEGRADED, describe_view(view));
+    return http_check_hold(describe_view(view));
 }
 
 static struct http_check_next http_check_in_degraded(const struct http_check_view *view)
 {
     if (view->observed->failures == 0)
-        return http_check_goto(HTTP_CHECK_RUNNING, say(view));
-    return http_check_hold(say(view));
+        return http_check_goto(HTTP_CHECK_RUNNING, describe_view(view));
+    return http_check_hold(describe_view(view));
 }
 
 /* Of what changes what is asked, or what is to be answered. */
@@ -146,7 +147,7 @@ static det_time timeout_of(
     return timeout;
 }
 
-static int ask(
+static int ask_server(
     struct det_worker_context *context, const struct http_check_desired *desired,
     struct http_get_answer *ret)
 {
@@ -168,7 +169,7 @@ static int ask(
 }
 
 /* Under the lock. */
-static void take(
+static void take_result(
     struct http_check_deps *deps, const struct http_check_desired *desired,
     const struct http_get_answer *answer)
 {
@@ -206,7 +207,7 @@ static int http_check_collect(
     asks = is_due(deps, desired, now);
     det_worker_unlock(context);
     if (asks)
-        r = ask(context, desired, &answer);
+        r = ask_server(context, desired, &answer);
     if (r < 0)
         return det_worker_fail(
             context, r, "not asked: %s",
@@ -215,7 +216,7 @@ static int http_check_collect(
     if (asks) {
         deps->checked_at = now;
         deps->wish = wish_of(desired);
-        take(deps, desired, &answer);
+        take_result(deps, desired, &answer);
     }
     *observed = deps->seen;
     det_worker_unlock(context);

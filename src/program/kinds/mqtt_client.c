@@ -18,7 +18,7 @@
 /* What the broker answers for a subscription that it would not have. */
 #define REFUSED 128
 
-static void fail(struct mqtt_client *client, const char *text)
+static void set_failed(struct mqtt_client *client, const char *text)
 {
     if (!*client->error)
         (void)det_text_copy(client->error, sizeof client->error, text);
@@ -29,9 +29,9 @@ static void fail(struct mqtt_client *client, const char *text)
 static void fail_by(struct mqtt_client *client, int code)
 {
     if (code == MOSQ_ERR_ERRNO)
-        fail(client, strerrordesc_np(errno));
+        set_failed(client, strerrordesc_np(errno));
     else
-        fail(client, mosquitto_strerror(code));
+        set_failed(client, mosquitto_strerror(code));
 }
 
 static void on_connect(struct mosquitto *mosquitto, void *user, int code)
@@ -41,14 +41,14 @@ static void on_connect(struct mosquitto *mosquitto, void *user, int code)
     (void)mosquitto;
     client->is_connected = code == 0;
     if (code != 0)
-        fail(client, mosquitto_connack_string(code));
+        set_failed(client, mosquitto_connack_string(code));
 }
 
 static void on_disconnect(struct mosquitto *mosquitto, void *user, int code)
 {
     (void)mosquitto;
     if (code == 0)
-        fail(user, "it was closed");
+        set_failed(user, "it was closed");
     else
         fail_by(user, code);
 }
@@ -63,7 +63,7 @@ static void on_message(
     client->messages_in++;
 }
 
-static void answered(struct mqtt_client *client)
+static void set_answered(struct mqtt_client *client)
 {
     client->asked -= client->asked > 0;
 }
@@ -75,7 +75,7 @@ static void on_publish(struct mosquitto *mosquitto, void *user, int id)
     (void)mosquitto;
     (void)id;
     client->messages_out++;
-    answered(client);
+    set_answered(client);
 }
 
 static void on_subscribe(
@@ -89,14 +89,14 @@ static void on_subscribe(
         client->refused++;
     else
         client->subscribed++;
-    answered(client);
+    set_answered(client);
 }
 
 static void on_unsubscribe(struct mosquitto *mosquitto, void *user, int id)
 {
     (void)mosquitto;
     (void)id;
-    answered(user);
+    set_answered(user);
 }
 
 static const char *or_null(const char *text)
@@ -253,7 +253,7 @@ static bool has_topic(const struct mqtt_link_desired *desired, const char *topic
     return false;
 }
 
-static void ask(struct mqtt_client *client, int code)
+static void check_code(struct mqtt_client *client, int code)
 {
     if (code)
         fail_by(client, code);
@@ -267,13 +267,14 @@ void mqtt_client_subscribe(struct mqtt_client *client, const struct mqtt_link_de
 
     for (uint32_t i = 0; i < own->subscribe_count && client->subscribed; i++)
         if (!has_topic(desired, own->subscribe[i]))
-            ask(client, mosquitto_unsubscribe(client->mosquitto, NULL, own->subscribe[i]));
+            check_code(client, mosquitto_unsubscribe(client->mosquitto, NULL, own->subscribe[i]));
     client->subscribed = client->refused = 0;
     memcpy(own->subscribe, desired->subscribe, sizeof own->subscribe);
     own->subscribe_count = desired->subscribe_count;
     own->qos = desired->qos;
     for (uint32_t i = 0; i < own->subscribe_count; i++)
-        ask(client, mosquitto_subscribe(client->mosquitto, NULL, own->subscribe[i], desired->qos));
+        check_code(
+            client, mosquitto_subscribe(client->mosquitto, NULL, own->subscribe[i], desired->qos));
 }
 
 bool mqtt_client_has_topics(
@@ -308,7 +309,8 @@ bool mqtt_client_is_for(const struct mqtt_client *client, const struct mqtt_link
 void mqtt_client_tell(struct mqtt_client *client, const char *text)
 {
     if (*client->desired.status_topic)
-        ask(client, mosquitto_publish(
+        check_code(
+            client, mosquitto_publish(
                         client->mosquitto, NULL, client->desired.status_topic, (int)strlen(text),
                         text, 1, true));
 }

@@ -117,7 +117,7 @@ static void drop_client(struct mqtt_link_deps *deps)
 }
 
 /* Under the lock. */
-static void turn(struct mqtt_link_deps *deps)
+static void turn_client(struct mqtt_link_deps *deps)
 {
     if (!deps->client)
         return;
@@ -135,7 +135,7 @@ static int mqtt_link_collect(
     struct mqtt_client *client;
 
     det_worker_lock(context);
-    turn(deps);
+    turn_client(deps);
     client = deps->client;
     observed->is_connected = client && client->is_connected;
     observed->is_current = client && mqtt_client_is_for(client, desired);
@@ -171,7 +171,7 @@ static int wait_for(
 
     while (r > 0) {
         det_worker_lock(context);
-        turn(deps);
+        turn_client(deps);
         if (!deps->client)
             r = DET_ERR_IO;
         else if (has_come(deps->client))
@@ -210,7 +210,7 @@ static int say_failure(
 }
 
 /* The connection is made here, and then given to the worker unless that is to stop. */
-static int begin(
+static int begin_connect(
     struct det_worker_context *context, struct mqtt_link_deps *deps,
     const struct mqtt_link_desired *desired)
 {
@@ -240,7 +240,7 @@ static int mqtt_link_do_connect(
 {
     int r;
 
-    r = begin(context, deps, desired);
+    r = begin_connect(context, deps, desired);
     if (r < 0)
         return r;
     r = wait_for(context, deps, is_connected, ANSWER_MAX);
@@ -285,7 +285,7 @@ static int mqtt_link_do_disconnect(
 {
     (void)desired;
     det_worker_lock(context);
-    turn(deps);
+    turn_client(deps);
     if (deps->client && deps->client->is_connected)
         mqtt_client_tell(deps->client, deps->client->desired.status_offline);
     det_worker_unlock(context);

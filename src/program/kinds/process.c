@@ -206,7 +206,7 @@ static void note_end(
 }
 
 /* Under the lock. */
-static void look(struct process_deps *deps, const struct process_desired *desired)
+static void look_at_process(struct process_deps *deps, const struct process_desired *desired)
 {
     struct det_process_end end = { .code = -1 };
     det_time now = det_world_now(deps->world, DET_CLOCK_MONOTONIC);
@@ -261,7 +261,7 @@ static int process_collect(
     bool is_read = read_files(context, desired, &files) == 0;
 
     det_worker_lock(context);
-    look(deps, desired);
+    look_at_process(deps, desired);
     /* Files that we are too short to read have not changed: nothing is reloaded for it. */
     if (is_read)
         deps->files = files;
@@ -332,7 +332,7 @@ static int spawn_in(
     return deps->world->ops->process_start(deps->world, &options, &deps->process, reterr);
 }
 
-static int spawn(
+static int spawn_process(
     struct det_worker_context *context, struct process_deps *deps,
     const struct process_desired *desired, struct det_error *reterr)
 {
@@ -378,7 +378,7 @@ static int start_now(
     if (deps->process)
         return 0;
     deps->launch = launch_of(desired);
-    r = spawn(context, deps, desired, &error);
+    r = spawn_process(context, deps, desired, &error);
     if (r == 0) {
         note_start(deps, desired, files);
         return 0;
@@ -396,7 +396,7 @@ static int process_do_start(
     int r = read_files(context, desired, &files);
 
     det_worker_lock(context);
-    look(deps, desired);
+    look_at_process(deps, desired);
     if (det_worker_is_cancelled(context))
         r = DET_ERR_CANCELLED;
     else if (r == 0)
@@ -447,7 +447,7 @@ static int process_do_stop(
     int r = 0;
 
     det_worker_lock(context);
-    look(deps, desired);
+    look_at_process(deps, desired);
     if (deps->process && !deps->seen.stop_sent) {
         r = send_signal(context, deps, process_signal(desired->stop_signal));
         deps->seen.stop_sent = r == 0;
@@ -463,7 +463,7 @@ static int process_do_kill(
     int r;
 
     det_worker_lock(context);
-    look(deps, desired);
+    look_at_process(deps, desired);
     deps->seen.stop_sent = deps->process != NULL;
     r = send_signal(context, deps, SIGKILL);
     det_worker_unlock(context);

@@ -134,7 +134,7 @@ void relay_forget_token(struct relay *relay)
 }
 
 /* Bodies come from anywhere: what is not plain becomes a question mark. */
-static void show(struct relay_failure *failure, const char *body, size_t size)
+static void show_body(struct relay_failure *failure, const char *body, size_t size)
 {
     size_t used = strlen(failure->text);
 
@@ -159,7 +159,7 @@ static void say_failure(
     snprintf(
         failure->text, sizeof failure->text, "%s: %s, %s", name, relay_class_name(failure->class),
         why);
-    show(failure, body, relay->answer.size);
+    show_body(failure, body, relay->answer.size);
 }
 
 int relay_misunderstood(
@@ -170,7 +170,7 @@ int relay_misunderstood(
 }
 
 /* What the client, or the relay, has to say. */
-static int judge(
+static int judge_transfer(
     struct relay *relay, int code, const struct http_result *result, const char *name,
     struct relay_failure *failure)
 {
@@ -255,5 +255,5 @@ int relay_exchange(
         r = http_client_call(relay->client, &http, &result);
     relay->call = NULL;
     http_lines_deinit(&lines);
-    return judge(relay, r, &result, request->name, failure);
+    return judge_transfer(relay, r, &result, request->name, failure);
 }

@@ -72,7 +72,7 @@ static bool send_all(int descriptor, const char *data, size_t size)
     return true;
 }
 
-static void serve(void *argument)
+static void serve_connection(void *argument)
 {
     struct relay_mock_connection *connection = argument;
     struct relay_mock *mock = connection->mock;
@@ -144,7 +144,8 @@ static void add_connection(struct relay_mock *mock, int descriptor)
     connection->descriptor = descriptor;
     relay_mock_lock(mock);
     if (mock->is_down ||
-        det_thread_start(mock->world, "mock", serve, connection, &connection->thread) < 0) {
+        det_thread_start(mock->world, "mock", serve_connection, connection, &connection->thread) <
+            0) {
         close(descriptor);
         DET_DELETE(NULL, connection);
     } else {

@@ -85,7 +85,7 @@ static void write_message(struct det_buffer *body, const struct det_message *tex
     det_buffer_append_char(body, '}');
 }
 
-static void pull(struct relay_mock *mock, struct reply *reply)
+static void answer_pull(struct relay_mock *mock, struct reply *reply)
 {
     uint32_t count = 0;
 
@@ -139,7 +139,7 @@ static int take_messages(struct relay_mock *mock, const json_t *list)
     return 200;
 }
 
-static void push(
+static void answer_push(
     struct relay_mock *mock, const struct relay_mock_request *request, struct reply *reply)
 {
     json_t *body = json_loadb(request->body, request->body_size, JSON_REJECT_DUPLICATES, NULL);
@@ -148,7 +148,7 @@ static void push(
     json_decref(body);
 }
 
-static void act(
+static void act_on_call(
     struct relay_mock *mock, enum relay_mock_call call, const struct relay_mock_request *request,
     struct reply *reply)
 {
@@ -158,11 +158,11 @@ static void act(
         break;
     case RELAY_MOCK_PULL:
         if (is_known(mock, request->head, reply))
-            pull(mock, reply);
+            answer_pull(mock, reply);
         break;
     case RELAY_MOCK_PUSH:
         if (is_known(mock, request->head, reply))
-            push(mock, request, reply);
+            answer_push(mock, request, reply);
         break;
     case RELAY_MOCK_CALLS:
         reply->status = 404;
@@ -185,7 +185,7 @@ static struct relay_mock_fault next_fault(struct relay_mock *mock, enum relay_mo
 }
 
 /* Under the lock. */
-static void delay(struct relay_mock *mock, det_time span)
+static void delay_answer(struct relay_mock *mock, det_time span)
 {
     det_time deadline = det_world_now(mock->world, DET_CLOCK_MONOTONIC) + span;
 
@@ -220,14 +220,14 @@ bool relay_mock_answer(
         mock->counts[RELAY_MOCK_LOGINS + (int)call]++;
         det_condition_broadcast(mock->world, mock->changed);
     }
-    delay(mock, fault.delay);
+    delay_answer(mock, fault.delay);
     if (fault.status) {
         reply.status = fault.status;
         det_buffer_append_text(&reply.body, fault.body ? fault.body : "");
         for (uint32_t i = 0; i < fault.padding; i++)
             det_buffer_append_char(&reply.body, 'x');
     } else if (!fault.is_cut_before) {
-        act(mock, call, request, &reply);
+        act_on_call(mock, call, request, &reply);
     }
     det_condition_broadcast(mock->world, mock->changed);
     relay_mock_unlock(mock);

@@ -154,7 +154,7 @@ void det_scenario_stop(struct det_scenario_run *run)
     run->stop_wanted = true;
 }
 
-static int check(
+static int check_events(
     const struct det_scenario *scenario, const struct det_scenario_options *options,
     struct det_error *reterr)
 {
@@ -194,7 +194,7 @@ static int open_workers(struct det_scenario_run *run, struct det_error *reterr)
 }
 
 /* Lets it happen, up to its end or its failure. */
-static int drive(struct det_scenario_run *run, struct det_error *reterr)
+static int drive_run(struct det_scenario_run *run, struct det_error *reterr)
 {
     int r = 0;
 
@@ -218,7 +218,7 @@ static int run_workers(struct det_scenario_run *run, struct det_error *reterr)
     r = open_workers(run, reterr);
     if (r < 0)
         return r;
-    r = drive(run, reterr);
+    r = drive_run(run, reterr);
     run->stop_begun = true;
     /* Two requests that came before we got here. */
     if (run->force_wanted) {
@@ -266,7 +266,7 @@ int det_scenario_run(
     det_time now = det_world_now(run.world, DET_CLOCK_MONOTONIC);
     int r;
 
-    r = check(scenario, options, reterr);
+    r = check_events(scenario, options, reterr);
     if (r < 0)
         return r;
     run.until = options->duration > 0 ? det_add_time(now, options->duration) : DET_NEVER;

@@ -24,7 +24,7 @@ struct stage {
     uint32_t received;
 };
 
-static void end(struct det_scenario_run *run)
+static void end_stage(struct det_scenario_run *run)
 {
     struct stage *stage = run->state;
 
@@ -33,7 +33,7 @@ static void end(struct det_scenario_run *run)
     DET_DELETE(run->allocator, stage);
 }
 
-static int begin(struct det_scenario_run *run, struct det_error *reterr)
+static int begin_stage(struct det_scenario_run *run, struct det_error *reterr)
 {
     struct stage *stage = DET_NEW(run->allocator, struct stage);
     int r;
@@ -49,14 +49,14 @@ static int begin(struct det_scenario_run *run, struct det_error *reterr)
     if (r == 0)
         r = det_scenario_provide(run, DET_CHANNEL_NAME, stage->channel);
     if (r < 0) {
-        end(run);
+        end_stage(run);
         return det_error_set(
             reterr, r, "a relay cannot be opened on 127.0.0.1: %s", det_error_text(r));
     }
     return 0;
 }
 
-static int apply(struct det_scenario_run *run, struct det_error *reterr)
+static int apply_config(struct det_scenario_run *run, struct det_error *reterr)
 {
     struct stage *stage = run->state;
     char yaml[256];
@@ -77,7 +77,7 @@ static int send_text(struct stage *stage, const char *content)
 }
 
 /* What both sides have to say to each other. */
-static int fill(struct stage *stage)
+static int fill_queues(struct stage *stage)
 {
     static const char *const words[PULLED] = { "one", "two", "three" };
     int r = 0;
@@ -89,7 +89,7 @@ static int fill(struct stage *stage)
     return r;
 }
 
-static void receive(struct det_scenario_run *run)
+static void receive_messages(struct det_scenario_run *run)
 {
     struct stage *stage = run->state;
     struct channel_message *message;
@@ -102,7 +102,7 @@ static void receive(struct det_scenario_run *run)
 }
 
 /* Until so many have come on either side. */
-static int await(struct det_scenario_run *run, uint32_t pushed)
+static int await_messages(struct det_scenario_run *run, uint32_t pushed)
 {
     struct stage *stage = run->state;
     det_time deadline = det_world_now(run->world, DET_CLOCK_MONOTONIC) + SPAN;
@@ -111,7 +111,7 @@ static int await(struct det_scenario_run *run, uint32_t pushed)
         det_time now = det_world_now(run->world, DET_CLOCK_MONOTONIC);
         int r;
 
-        receive(run);
+        receive_messages(run);
         if (stage->received >= PULLED &&
             relay_mock_count(stage->relay, RELAY_MOCK_PUSHED) >= pushed)
             return 0;
@@ -134,7 +134,7 @@ static void say_counts(struct det_scenario_run *run)
 }
 
 /* The relay is killed; what is sent meanwhile waits, and arrives. */
-static int drill(struct det_scenario_run *run)
+static int drill_outage(struct det_scenario_run *run)
 {
     struct stage *stage = run->state;
     int r;
@@ -148,23 +148,23 @@ static int drill(struct det_scenario_run *run)
         return r;
     r = relay_mock_start(stage->relay);
     det_scenario_say(run, "relay_back", "pending=1");
-    return r < 0 ? r : await(run, PUSHED + 1);
+    return r < 0 ? r : await_messages(run, PUSHED + 1);
 }
 
-static int talk(struct det_scenario_run *run, struct det_error *reterr)
+static int exchange_messages(struct det_scenario_run *run, struct det_error *reterr)
 {
     struct stage *stage = run->state;
     int r;
 
-    r = fill(stage);
+    r = fill_queues(stage);
     if (r == 0)
-        r = apply(run, reterr);
+        r = apply_config(run, reterr);
     if (r == 0)
         r = det_scenario_wait_state(run, ID, "syncing", SPAN);
     if (r == 0)
-        r = await(run, PUSHED);
+        r = await_messages(run, PUSHED);
     if (r == 0)
-        r = drill(run);
+        r = drill_outage(run);
     say_counts(run);
     if (r == DET_ERR_TIMEOUT)
         return det_error_set(
@@ -176,9 +176,9 @@ extern const struct det_scenario det_scenario_communicator;
 const struct det_scenario det_scenario_communicator = {
     .name = "communicator",
     .summary = "a relay over real HTTP: login, 3 messages pulled, 2 pushed, an outage, 1 more",
-    .run = talk,
+    .run = exchange_messages,
     .duration = 10 * DET_SECOND,
-    .begin = begin,
-    .end = end,
+    .begin = begin_stage,
+    .end = end_stage,
 
 };

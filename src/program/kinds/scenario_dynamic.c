@@ -14,7 +14,7 @@
 #define ID   "scenario-dynamic/guest"
 #define SPAN (10 * DET_SECOND)
 
-static int put(struct det_scenario_run *run, const char *config, struct det_error *reterr)
+static int put_config(struct det_scenario_run *run, const char *config, struct det_error *reterr)
 {
     struct det_child_spec spec = { .name = "guest", .kind = "noop", .config = config };
     int r;
@@ -53,13 +53,13 @@ static int come_change_and_go(struct det_scenario_run *run, struct det_error *re
 {
     int r;
 
-    r = put(run, "value: first", reterr);
+    r = put_config(run, "value: first", reterr);
     if (r == 0)
         r = det_scenario_wait_state(run, ID, "running", SPAN);
     if (r == 0)
         r = await_value(run, "first");
     if (r == 0)
-        r = put(run, "value: second", reterr);
+        r = put_config(run, "value: second", reterr);
     if (r == 0)
         r = await_value(run, "second");
     if (r == 0)

@@ -93,7 +93,7 @@ static const struct cli_option *find_in(
     return NULL;
 }
 
-static const struct cli_option *find(
+static const struct cli_option *find_option(
     const struct reader *reader, const char *name, size_t size, char letter)
 {
     const struct cli_option *own = find_in(reader->command->options, name, size, letter);
@@ -178,7 +178,7 @@ static int read_long(struct reader *reader, const char *word)
 {
     size_t size = strcspn(word, "=");
     const char *value = word[size] ? word + size + 1 : NULL;
-    const struct cli_option *option = find(reader, word, size, 0);
+    const struct cli_option *option = find_option(reader, word, size, 0);
 
     if (!option)
         return unknown_option(reader, word, size);
@@ -194,7 +194,7 @@ static int read_letters(struct reader *reader, const char *letters)
     int r = 0;
 
     for (; *letters && r == 0; letters++) {
-        const struct cli_option *option = find(reader, NULL, 0, *letters);
+        const struct cli_option *option = find_option(reader, NULL, 0, *letters);
 
         if (!option)
             return det_error_set(

@@ -26,7 +26,7 @@ struct scan {
     struct cli_names *folders; /* NULL: what lies below does not count */
 };
 
-static int add(struct cli *cli, struct cli_names *names, const char *path)
+static int add_path(struct cli *cli, struct cli_names *names, const char *path)
 {
     if (names->count == names->capacity) {
         size_t capacity = names->capacity ? names->capacity * 2 : 8;
@@ -55,7 +55,7 @@ static int add_in(const struct scan *scan, struct cli_names *names, const char *
     int length = is_here ? snprintf(path, sizeof path, "%s", name)
                          : snprintf(path, sizeof path, "%s%s%s", scan->folder, slash, name);
 
-    return length < (int)sizeof path ? add(scan->cli, names, path) : DET_ERR_LIMIT;
+    return length < (int)sizeof path ? add_path(scan->cli, names, path) : DET_ERR_LIMIT;
 }
 
 static bool has_any_suffix(const char *name, const char *const *suffixes)
@@ -105,7 +105,7 @@ static int scan_folder(const struct scan *scan)
     return r;
 }
 
-static int complain(struct cli *cli, const char *folder, int error)
+static int report_folder(struct cli *cli, const char *folder, int error)
 {
     if (error == DET_ERR_NO_MEMORY)
         return cli_no_memory(cli);
@@ -151,15 +151,15 @@ static int list_folder(
 {
     struct cli_names folders = { 0 };
     size_t from = ret->count;
-    int r = add(cli, &folders, folder);
-    int code = r < 0 ? complain(cli, folder, r) : CLI_OK;
+    int r = add_path(cli, &folders, folder);
+    int code = r < 0 ? report_folder(cli, folder, r) : CLI_OK;
 
     for (size_t i = 0; i < folders.count && r != DET_ERR_NO_MEMORY; i++) {
         struct scan scan = { cli, suffixes, folders.items[i], ret, &folders };
         int problem;
 
         r = scan_folder(&scan);
-        problem = r < 0 ? complain(cli, scan.folder, r) : CLI_OK;
+        problem = r < 0 ? report_folder(cli, scan.folder, r) : CLI_OK;
         code = code == CLI_OK ? problem : code;
     }
     cli_names_free(cli, &folders);
@@ -177,9 +177,9 @@ int cli_files_list(
     int worst = CLI_OK;
 
     for (; *operands && !cli_is_stopped(cli); operands++) {
-        int code = cli_is_folder(*operands)       ? list_folder(cli, *operands, suffixes, ret)
-                   : add(cli, ret, *operands) < 0 ? cli_no_memory(cli)
-                                                  : CLI_OK;
+        int code = cli_is_folder(*operands)            ? list_folder(cli, *operands, suffixes, ret)
+                   : add_path(cli, ret, *operands) < 0 ? cli_no_memory(cli)
+                                                       : CLI_OK;
 
         worst = worst == CLI_OK ? code : worst;
     }

@@ -135,7 +135,7 @@ static void append_text(
 }
 
 /* Ends the line and writes it. */
-static void finish(struct prefix *prefix, struct det_buffer *buffer)
+static void finish_line(struct prefix *prefix, struct det_buffer *buffer)
 {
     det_buffer_append_char(buffer, '\n');
     if (det_buffer_status(buffer) < 0)
@@ -152,7 +152,7 @@ static void print_note(struct prefix *prefix, const char *name, det_time at, con
     det_buffer_init(&buffer, prefix->cli->allocator);
     append_head(prefix, &buffer, name, at, '=');
     append_in(prefix, &buffer, FAINT, text, strlen(text));
-    finish(prefix, &buffer);
+    finish_line(prefix, &buffer);
 }
 
 static void json_line(struct prefix *prefix, const struct det_line *line, det_time at)
@@ -189,7 +189,7 @@ void prefix_line(struct prefix *prefix, const struct det_line *line, det_time at
     append_text(prefix, &buffer, line->text, line->size);
     if (line->is_cut)
         append_in(prefix, &buffer, FAINT, "\\", 1);
-    finish(prefix, &buffer);
+    finish_line(prefix, &buffer);
 }
 
 void prefix_note(struct prefix *prefix, const char *name, det_time at, const char *format, ...)

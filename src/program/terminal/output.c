@@ -109,7 +109,7 @@ size_t cli_width(const char *text, size_t size)
 }
 
 /* The reason is lost when the stream is closed, so it is kept when it is known. */
-static void emit(struct cli *cli, FILE *stream, const char *data, size_t size)
+static void emit_bytes(struct cli *cli, FILE *stream, const char *data, size_t size)
 {
     /* On a terminal the bar would stay in the line of the data. */
     if (stream == cli->out)
@@ -119,7 +119,8 @@ static void emit(struct cli *cli, FILE *stream, const char *data, size_t size)
         cli->out_error = errno;
 }
 
-static void put(struct cli *cli, FILE *stream, enum cli_style style, const char *text, size_t size)
+static void put_styled(
+    struct cli *cli, FILE *stream, enum cli_style style, const char *text, size_t size)
 {
     bool has_color = (stream == cli->out ? cli->out_has_color : cli->err_has_color) && style;
     struct det_buffer shown;
@@ -133,7 +134,7 @@ static void put(struct cli *cli, FILE *stream, enum cli_style style, const char 
     if (det_buffer_status(&shown) < 0)
         cli->has_failed = true;
     else
-        emit(cli, stream, shown.data, shown.size);
+        emit_bytes(cli, stream, shown.data, shown.size);
     det_buffer_deinit(&shown);
 }
 
@@ -147,7 +148,7 @@ static void put_format(
     if (size < 0)
         cli->has_failed = true;
     else if (size > 0)
-        put(cli, stream, style, text, (size_t)size);
+        put_styled(cli, stream, style, text, (size_t)size);
     if (size >= 0)
         free(text);
 }
@@ -172,7 +173,7 @@ void cli_print_in(struct cli *cli, enum cli_style style, const char *format, ...
 
 void cli_write(struct cli *cli, const char *data, size_t size)
 {
-    emit(cli, cli->out, data, size);
+    emit_bytes(cli, cli->out, data, size);
 }
 
 void cli_flush(struct cli *cli)
@@ -256,8 +257,8 @@ void cli_json(struct cli *cli, json_t *object_take)
         cli->has_failed = true;
         return;
     }
-    emit(cli, cli->out, text, strlen(text));
-    emit(cli, cli->out, "\n", 1);
+    emit_bytes(cli, cli->out, text, strlen(text));
+    emit_bytes(cli, cli->out, "\n", 1);
     free(text);
 }
 

@@ -91,7 +91,7 @@ static struct excerpt excerpt_of(const struct cli *cli, const char *source, size
 }
 
 /* The columns below which the underline stands; of what is cut off only the part that is shown. */
-static size_t underlined(const struct det_place *place, size_t column, size_t to)
+static size_t underline_width(const struct det_place *place, size_t column, size_t to)
 {
     size_t width = place->width ? place->width : 1;
 
@@ -117,7 +117,7 @@ static void print_source(struct cli *cli, const struct det_place *place, enum cl
     cli_print_in(cli, CLI_FAINT, "      | ");
     cli_print(cli, "%s", part.from ? "   " : "");
     print_gap(cli, place->source + part.from, column - part.from);
-    wide = underlined(place, column, part.to);
+    wide = underline_width(place, column, part.to);
     wide = wide > sizeof waves ? sizeof waves : wide;
     cli_print_in(cli, style, "^%.*s\n", wide > 1 ? (int)wide - 1 : 0, waves);
 }

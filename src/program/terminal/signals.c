@@ -10,7 +10,7 @@
 static volatile sig_atomic_t was_interrupted;
 static atomic_int noted;
 
-static void interrupt(int number)
+static void handle_interrupt(int number)
 {
     (void)number;
     was_interrupted = 1;
@@ -18,7 +18,8 @@ static void interrupt(int number)
 
 void cli_catch_signals(void)
 {
-    struct sigaction on_interrupt = { .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND };
+    struct sigaction on_interrupt = { .sa_handler = handle_interrupt,
+                                      .sa_flags = (int)SA_RESETHAND };
     struct sigaction ignored = { .sa_handler = SIG_IGN };
 
     sigaction(SIGINT, &on_interrupt, NULL);

@@ -186,7 +186,7 @@ static void shrink_first(struct layout *layout, size_t width, size_t columns, si
 }
 
 /* Names are long, and nothing else can go: they are cut, so that no line is broken. */
-static void squeeze(struct layout *layout, size_t columns)
+static void squeeze_columns(struct layout *layout, size_t columns)
 {
     size_t last = layout->widths[layout->count - 1];
     size_t width = layout_width(layout) - last + (last < CUT_LEAST ? last : CUT_LEAST);
@@ -195,7 +195,7 @@ static void squeeze(struct layout *layout, size_t columns)
         shrink_first(layout, width, columns, NAME_LEAST);
 }
 
-static void fit(const struct table *table, struct layout *layout)
+static void fit_columns(const struct table *table, struct layout *layout)
 {
     size_t columns = table->cli->out_columns, index, *last;
 
@@ -209,7 +209,7 @@ static void fit(const struct table *table, struct layout *layout)
             break;
         leave_out(layout, index);
     }
-    squeeze(layout, columns);
+    squeeze_columns(layout, columns);
     last = &layout->widths[layout->count - 1];
     *last = room_for_last(table, layout, MARK_WIDTH);
     while (layout->count > 2 && columns > 0 && layout_width(layout) > columns)
@@ -218,7 +218,7 @@ static void fit(const struct table *table, struct layout *layout)
         shrink_first(layout, layout_width(layout), columns, MARK_WIDTH);
 }
 
-static void measure(const struct table *table, struct layout *ret)
+static void measure_columns(const struct table *table, struct layout *ret)
 {
     *ret = (struct layout){ 0 };
     for (size_t i = 0; i < table->column_count; i++) {
@@ -230,11 +230,11 @@ static void measure(const struct table *table, struct layout *ret)
         ret->columns[ret->count] = i;
         ret->widths[ret->count++] = width > head ? width : head;
     }
-    fit(table, ret);
+    fit_columns(table, ret);
 }
 
 /* The bytes of the text that fit, with room for a mark when they are not all. */
-static size_t fitting(const char *text, size_t size, size_t width, size_t mark)
+static size_t fitting_bytes(const char *text, size_t size, size_t width, size_t mark)
 {
     size_t length = size;
 
@@ -253,7 +253,7 @@ static size_t print_text(
 {
     const char *mark = table->cli->out_has_lines ? "\xE2\x80\xA6" : "..";
     size_t mark_width = table->cli->out_has_lines ? 1 : MARK_WIDTH;
-    size_t size = fitting(text, cell->size, width, mark_width);
+    size_t size = fitting_bytes(text, cell->size, width, mark_width);
     size_t lead = cell->lead < size ? cell->lead : size;
 
     cli_print_in(table->cli, CLI_FAINT, "%.*s", (int)lead, text);
@@ -321,7 +321,7 @@ size_t table_print(struct table *table, size_t lines_max)
     /* The head, and the line that tells of the others. */
     if (lines_max > 0 && rows + 1 > lines_max)
         shown = lines_max > 2 ? lines_max - 2 : 0;
-    measure(table, &layout);
+    measure_columns(table, &layout);
     print_head(table, &layout);
     for (size_t row = 0; row < shown && !cli_is_stopped(table->cli); row++)
         print_row(table, &layout, row);

@@ -14,7 +14,7 @@ struct target {
     bool is_element;
 };
 
-static struct target follow(const struct det_record *record, const char *path)
+static struct target follow_path(const struct det_record *record, const char *path)
 {
     struct target target = { 0 };
 
@@ -75,7 +75,7 @@ static void limit_text(const struct det_field *field, char *target, size_t capac
 
 const char *case_field_limit(const struct det_record *record, const char *text, char *target)
 {
-    struct target found = follow(record, text);
+    struct target found = follow_path(record, text);
 
     target[0] = '\0';
     if (!found.field)

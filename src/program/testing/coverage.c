@@ -77,7 +77,7 @@ static const char *condition_of(const struct cli_way *way)
     return way->is_else ? "else" : NULL;
 }
 
-static unsigned percent(size_t part, size_t whole)
+static unsigned percent_of(size_t part, size_t whole)
 {
     return whole ? (unsigned)(part * 100 / whole) : 100;
 }
@@ -113,9 +113,9 @@ static void print_text(
     cli_print_in(cli, CLI_BOLD, "coverage of %s: ", machine->name);
     cli_print(
         cli, "%zu of %zu state%s (%u %%), %zu of %zu transition%s (%u %%)\n", counts.states_visited,
-        counts.states, det_plural(counts.states), percent(counts.states_visited, counts.states),
+        counts.states, det_plural(counts.states), percent_of(counts.states_visited, counts.states),
         counts.transitions_taken, counts.transitions, det_plural(counts.transitions),
-        percent(counts.transitions_taken, counts.transitions));
+        percent_of(counts.transitions_taken, counts.transitions));
     for (size_t i = 0; i < machine->state_count; i++) {
         if (!coverage->states[i] && missed++ < SHOWN_MAX)
             cli_print(cli, "  not visited: %s\n", machine->states[i].name);

@@ -12,7 +12,7 @@
 /* Effects that may wait for answers at once. */
 #define POOL_THREADS 32
 
-static void observe(void *context, const struct det_note *note)
+static void observe_note(void *context, const struct det_note *note)
 {
     struct play *play = context;
     size_t way = 0;
@@ -62,7 +62,7 @@ static int open_play(struct play *play)
         .allocator = allocator,
         .pool_threads = POOL_THREADS,
         .effects = { .jitter_percent = UINT32_MAX },
-        .observe = observe,
+        .observe = observe_note,
         .trouble = hear_trouble,
         .observer = play,
     };
@@ -80,7 +80,7 @@ static void take_result(struct play *play, int r)
         play->sent = (struct det_sent){ 0 };
 }
 
-static void send(struct play *play, const struct case_step *step)
+static void send_event(struct play *play, const struct case_step *step)
 {
     struct det_send_options options = { .event_id = step->id, .error = &play->sent_error };
     int r;
@@ -113,7 +113,7 @@ static bool check_error(struct play *play, const struct case_step *step)
         play->sent_error.text);
 }
 
-static bool act(struct play *play, const struct case_step *step, int *r)
+static bool act_step(struct play *play, const struct case_step *step, int *r)
 {
     switch (step->action) {
     case CASE_NOTHING:
@@ -121,7 +121,7 @@ static bool act(struct play *play, const struct case_step *step, int *r)
     case CASE_SEND:
     case CASE_SEND_ALL:
     case CASE_STOP:
-        send(play, step);
+        send_event(play, step);
         *r = det_sim_settle(play->stage.sim);
         return check_error(play, step);
     case CASE_ADVANCE:
@@ -145,7 +145,7 @@ static bool act(struct play *play, const struct case_step *step, int *r)
 static bool play_step(struct play *play, const struct case_step *step, int *r)
 {
     play->result->note[0] = '\0';
-    if (!act(play, step, r))
+    if (!act_step(play, step, r))
         return false;
     if (*r < 0)
         return play_fail(
@@ -154,7 +154,7 @@ static bool play_step(struct play *play, const struct case_step *step, int *r)
     return !step->expect || play_expect(play, step->expect);
 }
 
-static bool start(struct play *play, const struct case_case *one, int *r)
+static bool start_instance(struct play *play, const struct case_case *one, int *r)
 {
     struct det_send_options options = { .error = &play->sent_error };
     char name[DET_NAME_MAX];
@@ -179,7 +179,7 @@ static int play_steps(struct play *play, const struct case_case *one)
 {
     int r = 0;
 
-    play->result->is_ok = start(play, one, &r);
+    play->result->is_ok = start_instance(play, one, &r);
     for (const struct case_step *step = one->steps; step && play->result->is_ok && r == 0;
          step = step->next) {
         play->result->step++;

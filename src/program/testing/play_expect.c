@@ -44,7 +44,7 @@ bool play_fail(struct play *play, const struct cli_yaml *node, const char *forma
 }
 
 DET_PRINTF(4, 5)
-static bool differs(
+static bool field_differs(
     struct play *play, const struct cli_yaml *node, enum case_expectation key, const char *format,
     ...)
 {
@@ -92,7 +92,7 @@ static int see_effect(void *context, const struct det_pending_effect *row)
     return 0;
 }
 
-static int gather(struct play *play, struct facts *facts)
+static int gather_facts(struct play *play, struct facts *facts)
 {
     int r;
 
@@ -174,7 +174,7 @@ static bool check_list(
         return true;
     list_text(play->machine, key, wanted, play->expected);
     list_text(play->machine, key, found, actual);
-    return differs(play, node, key, "%s", actual);
+    return field_differs(play, node, key, "%s", actual);
 }
 
 static bool check_history(
@@ -214,7 +214,7 @@ static bool check_data(struct play *play, const struct case_fields *fields, cons
         det_record_to_json(&one, fields->value, 0, play->expected, PLAY_TEXT_MAX);
         det_record_to_json(&one, data, 0, actual, sizeof actual);
         note_idle_update(play);
-        is_ok = differs(play, fields->nodes[i], CASE_EXPECT_DATA, "%s", actual);
+        is_ok = field_differs(play, fields->nodes[i], CASE_EXPECT_DATA, "%s", actual);
     }
     return is_ok;
 }
@@ -239,14 +239,15 @@ static bool load_and_check_data(
 static bool check_number(
     struct play *play, const struct cli_yaml *node, enum case_expectation key, uint64_t found)
 {
-    return differs(play, node, key, "%llu", (unsigned long long)found);
+    return field_differs(play, node, key, "%llu", (unsigned long long)found);
 }
 
 static bool check_text(
     struct play *play, const struct cli_yaml *node, enum case_expectation key, const char *wanted,
     const char *found)
 {
-    return strcmp(wanted, found) == 0 || differs(play, node, key, "%s", *found ? found : "none");
+    return strcmp(wanted, found) == 0 ||
+           field_differs(play, node, key, "%s", *found ? found : "none");
 }
 
 static bool check_sent(
@@ -257,7 +258,7 @@ static bool check_sent(
 
     if (key == CASE_EXPECT_ERROR)
         return play->sent_result == expect->error ||
-               differs(
+               field_differs(
                    play, node, key, "%s",
                    play->sent_result < 0 ? case_error_name(play->sent_result, name) : "none");
     if (key == CASE_EXPECT_ACTION)
@@ -266,11 +267,11 @@ static bool check_sent(
             play->sent_result < 0 && play->sent_error.action ? play->sent_error.action : "");
     if (key == CASE_EXPECT_OUTCOME)
         return (play->sent_result == 0 && (int)play->sent.outcome == expect->outcome) ||
-               differs(
+               field_differs(
                    play, node, key, "%s",
                    play->sent_result < 0 ? "an error" : det_row_outcome_name(play->sent.outcome));
     return play->sent.is_duplicate == expect->is_duplicate ||
-           differs(play, node, key, "%s", play->sent.is_duplicate ? "true" : "false");
+           field_differs(play, node, key, "%s", play->sent.is_duplicate ? "true" : "false");
 }
 
 static bool check_timeout(
@@ -279,7 +280,7 @@ static bool check_timeout(
     char text[DET_DURATION_TEXT];
 
     return wanted == found ||
-           differs(play, node, CASE_EXPECT_TIMEOUT, "%s", span_text(found, text));
+           field_differs(play, node, CASE_EXPECT_TIMEOUT, "%s", span_text(found, text));
 }
 
 static bool check_one(
@@ -297,10 +298,10 @@ static bool check_one(
         return check_sent(play, node, key, expect);
     case CASE_EXPECT_STATE:
         return instance->state == expect->state ||
-               differs(play, node, key, "%s", play->machine->states[instance->state].name);
+               field_differs(play, node, key, "%s", play->machine->states[instance->state].name);
     case CASE_EXPECT_STOPPED:
         return instance->is_stopped == expect->is_stopped ||
-               differs(play, node, key, "%s", instance->is_stopped ? "true" : "false");
+               field_differs(play, node, key, "%s", instance->is_stopped ? "true" : "false");
     case CASE_EXPECT_REASON:
         return check_text(play, node, key, expect->reason, instance->reason);
     case CASE_EXPECT_SEQUENCE:
@@ -332,7 +333,7 @@ bool play_expect(struct play *play, const struct case_expect *expect)
     struct facts facts = { 0 };
     bool is_ok = true;
 
-    if (gather(play, &facts) < 0)
+    if (gather_facts(play, &facts) < 0)
         return play_fail(play, expect->node, "the instance cannot be read");
     for (unsigned i = 0; i < CASE_EXPECT_COUNT; i++) {
         const struct cli_yaml *node = expect->nodes[i];

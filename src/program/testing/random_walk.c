@@ -22,7 +22,7 @@
 #define TO_FAR_DUE   60000 /* when it lies more than an hour ahead: nearer ones are more telling */
 #define POOL_THREADS 4
 
-static void observe(void *context, const struct det_note *note)
+static void observe_note(void *context, const struct det_note *note)
 {
     struct walk *walk = context;
     uint64_t seen[] = { note->sequence, note->from, note->to, note->event, (uint64_t)note->at };
@@ -62,7 +62,7 @@ static int open_walk(struct walk *walk)
     struct det_runtime_options runtime = {
         .allocator = allocator,
         .pool_threads = POOL_THREADS,
-        .observe = observe,
+        .observe = observe_note,
         .trouble = hear_trouble,
         .observer = walk,
     };
@@ -87,7 +87,7 @@ static void close_walk(struct walk *walk)
     det_free(allocator, walk->after, size);
 }
 
-static void start(struct walk *walk)
+static void start_instance(struct walk *walk)
 {
     int r;
 
@@ -105,7 +105,7 @@ static void start(struct walk *walk)
         walk_fail(walk, "the start failed: %s", det_error_text(r));
 }
 
-static bool takes(const struct walk *walk, unsigned event)
+static bool takes_event(const struct walk *walk, unsigned event)
 {
     return det_machine_step(walk->machine, walk->model.state, event)->outcome != DET_UNHANDLED;
 }
@@ -121,7 +121,7 @@ static unsigned choose_event(struct walk *walk)
     for (unsigned i = 0; i < count; i++) {
         unsigned event = (first + i) % count;
 
-        if (takes(walk, event) && !walk->machine->events[event].is_internal)
+        if (takes_event(walk, event) && !walk->machine->events[event].is_internal)
             return event;
     }
     return first;
@@ -172,7 +172,7 @@ static void send_again(
     check_unchanged(walk, &before, "the same event id again");
 }
 
-static void send(struct walk *walk, unsigned event)
+static void send_event(struct walk *walk, unsigned event)
 {
     const struct det_event_def *def = &walk->machine->events[event];
     bool has_id = det_sim_chance(walk->stage.sim, HAS_ID), was_running = walk->model.is_running;
@@ -218,7 +218,7 @@ static int find_due(void *context, const struct det_timer_record *row)
 }
 
 /* To the next timer if it is wished, else by chance to that or by some span. */
-static int advance(struct walk *walk, bool to_due)
+static int advance_time(struct walk *walk, bool to_due)
 {
     static const det_time scales[] = { DET_MILLISECOND, 100 * DET_MILLISECOND, 5 * DET_SECOND };
     det_time now = det_world_now(walk->stage.world, DET_CLOCK_WALL), due = DET_NEVER, scale;
@@ -244,14 +244,14 @@ static bool is_over(struct walk *walk)
     if (!walk->model.is_running)
         return true;
     for (unsigned i = 0; i < walk->machine->event_count; i++) {
-        if (takes(walk, i) && !walk->machine->events[i].is_internal)
+        if (takes_event(walk, i) && !walk->machine->events[i].is_internal)
             return false;
     }
     return walk_look(walk, &view, walk->after) == 0 && view.timers == 0 &&
            view.instance.effects_pending == 0;
 }
 
-static int stop(struct walk *walk)
+static int stop_instance(struct walk *walk)
 {
     return det_runtime_stop(
         walk->stage.runtime, walk->machine, walk->instance, "by hand", NULL, NULL);
@@ -260,14 +260,14 @@ static int stop(struct walk *walk)
 static int move_by_chance(struct walk *walk)
 {
     if (det_sim_chance(walk->stage.sim, STOPS))
-        return stop(walk);
+        return stop_instance(walk);
     if (det_sim_chance(walk->stage.sim, ADVANCES))
-        return advance(walk, false);
-    send(walk, choose_event(walk));
+        return advance_time(walk, false);
+    send_event(walk, choose_event(walk));
     return 0;
 }
 
-static int move(struct walk *walk)
+static int move_once(struct walk *walk)
 {
     unsigned event = 0;
     int r = 0;
@@ -277,21 +277,21 @@ static int move(struct walk *walk)
         r = move_by_chance(walk);
         break;
     case WALK_AIM_SEND:
-        send(walk, event);
+        send_event(walk, event);
         break;
     case WALK_AIM_WAIT:
-        r = advance(walk, true);
+        r = advance_time(walk, true);
         break;
     case WALK_AIM_RESTART:
-        r = stop(walk);
+        r = stop_instance(walk);
         break;
     }
     return r;
 }
 
-static int step(struct walk *walk)
+static int walk_step(struct walk *walk)
 {
-    int r = move(walk);
+    int r = move_once(walk);
 
     if (r == 0)
         r = det_sim_settle(walk->stage.sim);
@@ -301,7 +301,7 @@ static int step(struct walk *walk)
     }
     walk_check(walk);
     if (is_over(walk) && !*walk->result->violation) {
-        start(walk);
+        start_instance(walk);
         r = det_sim_settle(walk->stage.sim);
     }
     return r;
@@ -332,12 +332,12 @@ static int make_steps(struct walk *walk)
     struct record_check check = { .walk = walk };
     int r;
 
-    start(walk);
+    start_instance(walk);
     r = det_sim_settle(walk->stage.sim);
     while (r == 0 && walk->result->steps < walk->options->steps && !*walk->result->violation &&
            !walk->options->is_stopped(walk->options->context)) {
         walk->result->steps++;
-        r = step(walk);
+        r = walk_step(walk);
     }
     if (r == 0)
         r = det_runtime_events(

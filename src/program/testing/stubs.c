@@ -63,7 +63,7 @@ static det_update_fn *const updates[CLI_STUBS_MAX] = { ALL(UPDATE) };
 static det_fill_fn *const fills[CLI_STUBS_MAX] = { ALL(FILL) };
 static det_effect_fn *const effects_known[CLI_STUBS_MAX] = { ALL(EFFECT) };
 
-static int fail(struct det_error *error, int code, const char *kind)
+static int fail_kind(struct det_error *error, int code, const char *kind)
 {
     return det_error_set(
         error, code, "more than %d %s have no stand-ins here", CLI_STUBS_MAX, kind);
@@ -77,7 +77,7 @@ static int fail(struct det_error *error, int code, const char *kind)
                                                                                               \
         for (size_t i = 0; (def = det_machine_##kind##_at(machine, i)); i++) {                \
             int r = i < CLI_STUBS_MAX ? det_machine_bind_##kind(machine, def->name, table[i]) \
-                                      : fail(reterr, DET_ERR_LIMIT, plural);                  \
+                                      : fail_kind(reterr, DET_ERR_LIMIT, plural);             \
                                                                                               \
             if (r < 0)                                                                        \
                 return r;                                                                     \

@@ -110,7 +110,7 @@ struct reader {
     struct det_error *error;
 };
 
-static int fail(struct reader *reader, int code, const char *problem, const char *what)
+static int fail_at(struct reader *reader, int code, const char *problem, const char *what)
 {
     return det_error_set(
         reader->error, code, "line %u: %s%s%s", reader->line, problem, *what ? ": " : "", what);
@@ -125,10 +125,10 @@ static int find_name(
     int id;
 
     if (!name)
-        return fail(reader, DET_ERR_MALFORMED, "a step needs a text", member);
+        return fail_at(reader, DET_ERR_MALFORMED, "a step needs a text", member);
     id = find(reader->machine, name);
     if (id < 0)
-        return fail(reader, DET_ERR_INVALID, "this machine has no such state or event", name);
+        return fail_at(reader, DET_ERR_INVALID, "this machine has no such state or event", name);
     *ret = (uint16_t)id;
     return 0;
 }
@@ -147,11 +147,11 @@ static int read_run(
     if (reader->where == BEHIND)
         return 0;
     if (!name || !machine)
-        return fail(reader, DET_ERR_MALFORMED, "a run needs the texts 'run' and 'machine'", "");
+        return fail_at(reader, DET_ERR_MALFORMED, "a run needs the texts 'run' and 'machine'", "");
     if (reader->run && strcmp(name, reader->run) != 0)
         return 0;
     if (strcmp(machine, reader->machine->name) != 0)
-        return fail(reader, DET_ERR_INVALID, "the trace is of another machine", machine);
+        return fail_at(reader, DET_ERR_INVALID, "the trace is of another machine", machine);
     r = find_name(reader, object, state_key, det_machine_find_state, &reader->trace->trace.initial);
     if (r < 0)
         return r;
@@ -159,7 +159,7 @@ static int read_run(
     reader->trace->trace.instance = copy;
     reader->trace->trace.current = reader->trace->trace.initial;
     reader->where = INSIDE;
-    return copy ? 0 : fail(reader, DET_ERR_NO_MEMORY, "no memory", "");
+    return copy ? 0 : fail_at(reader, DET_ERR_NO_MEMORY, "no memory", "");
 }
 
 /* Room for one more step; the old array stays in the arena, which is bounded by the file. */
@@ -189,7 +189,8 @@ static int read_names(struct reader *reader, const json_t *object, struct det_tr
     int r;
 
     if (found != DET_GOTO && found != DET_STAY && found != DET_STOP)
-        return fail(reader, DET_ERR_MALFORMED, "the outcome of a step is goto, stay or stop", "");
+        return fail_at(
+            reader, DET_ERR_MALFORMED, "the outcome of a step is goto, stay or stop", "");
     step->outcome = (uint16_t)found;
     r = find_name(reader, object, "from", det_machine_find_state, &step->from);
     if (r == 0)
@@ -210,19 +211,19 @@ static int read_step(struct reader *reader, const json_t *object)
         return 0;
     step = add_step(reader);
     if (!step)
-        return fail(reader, DET_ERR_NO_MEMORY, "no memory", "");
+        return fail_at(reader, DET_ERR_NO_MEMORY, "no memory", "");
     r = read_names(reader, object, step);
     if (r < 0)
         return r;
     if (!at || det_parse_time(det_view_text(at), &step->at) < 0)
-        return fail(reader, DET_ERR_MALFORMED, "'at' is a time like 2026-01-31T10:00:00Z", "");
+        return fail_at(reader, DET_ERR_MALFORMED, "'at' is a time like 2026-01-31T10:00:00Z", "");
     step->sequence = (uint64_t)json_integer_value(json_object_get(object, "sequence"));
     step->is_timeout = json_is_true(json_object_get(object, "timeout"));
     reader->trace->trace.current = step->to;
     if (!detail)
         return 0;
     step->detail = det_arena_copy(&reader->trace->arena, detail);
-    return step->detail ? 0 : fail(reader, DET_ERR_NO_MEMORY, "no memory", "");
+    return step->detail ? 0 : fail_at(reader, DET_ERR_NO_MEMORY, "no memory", "");
 }
 
 /* Whether the event of a history is a step: a stop by hand has no event, and what was deferred or
@@ -251,7 +252,7 @@ static int read_history_event(struct reader *reader, json_t *object)
         return r;
     text = payload ? json_dumps(payload, JSON_COMPACT) : NULL;
     if (text && json_object_set_new(object, "detail", json_string(text)) < 0)
-        r = fail(reader, DET_ERR_NO_MEMORY, "no memory", "");
+        r = fail_at(reader, DET_ERR_NO_MEMORY, "no memory", "");
     free(text);
     return r < 0 ? r : read_step(reader, object);
 }
@@ -286,12 +287,12 @@ static int read_line(struct reader *reader, const char *text, size_t size)
     int r;
 
     if (size > CLI_TRACE_LINE_MAX)
-        return fail(reader, DET_ERR_LIMIT, "longer than 1 MiB", "");
+        return fail_at(reader, DET_ERR_LIMIT, "longer than 1 MiB", "");
     if (is_blank(text, size))
         return 0;
     object = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
     if (!object)
-        return fail(reader, DET_ERR_MALFORMED, "not a JSON object", problem.text);
+        return fail_at(reader, DET_ERR_MALFORMED, "not a JSON object", problem.text);
     r = read_object(reader, object);
     json_decref(object);
     return r;

@@ -101,7 +101,7 @@ void cli_ways_free(
 }
 
 /* The guards of a machine that was read stand in one list. */
-static bool fits(
+static bool guards_fit(
     const struct det_machine *machine, const struct det_transition *transition, const bool *answers)
 {
     const struct det_guard_def *guard = guard_of(transition);
@@ -115,11 +115,11 @@ size_t cli_way_chosen(
     const struct det_transition *first = det_machine_step(machine, state, event);
     const struct det_choice *choice = NULL;
 
-    if (fits(machine, first, answers))
+    if (guards_fit(machine, first, answers))
         return (size_t)(first - machine->table);
     do
         choice = det_machine_choice(machine, state, event, choice);
-    while (choice && !fits(machine, &choice->transition, answers));
+    while (choice && !guards_fit(machine, &choice->transition, answers));
     return choice ? cell_count(machine) + (size_t)(choice - machine->choices)
                   : (size_t)(first - machine->table);
 }

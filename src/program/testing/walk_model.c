@@ -23,7 +23,7 @@ bool walk_fail(struct walk *walk, const char *format, ...)
     return false;
 }
 
-static void arm(struct walk_model *model, const struct det_timeout *timeout, det_time now)
+static void arm_timer(struct walk_model *model, const struct det_timeout *timeout, det_time now)
 {
     model->timeout_due = timeout && timeout->after ? now + timeout->after : DET_NEVER;
     model->is_timeout_refused = false;
@@ -36,7 +36,7 @@ static void clear_timers(struct walk_model *model)
         model->timers[i] = DET_NEVER;
 }
 
-static void begin(struct walk *walk, const struct det_note *note)
+static void begin_instance(struct walk *walk, const struct det_note *note)
 {
     struct walk_model *model = &walk->model;
     const struct det_machine *machine = walk->machine;
@@ -46,7 +46,7 @@ static void begin(struct walk *walk, const struct det_note *note)
     model->state = machine->initial;
     model->sequence = note->sequence;
     memcpy(model->data, note->data, det_machine_data(machine)->size);
-    arm(model, &machine->states[machine->initial].timeout, note->at);
+    arm_timer(model, &machine->states[machine->initial].timeout, note->at);
     if (note->to != machine->initial)
         walk_fail(
             walk, "it started in %s, not in the initial state", machine->states[note->to].name);
@@ -67,13 +67,13 @@ static void move_timers(
             note->at + walk->machine->timers[more->arms[i]].timeout.after;
     }
     if (transition->outcome == DET_GOTO)
-        arm(model, det_machine_timeout(walk->machine, transition), note->at);
+        arm_timer(model, det_machine_timeout(walk->machine, transition), note->at);
     if (transition->outcome == DET_STOP)
         clear_timers(model);
 }
 
 /* Guards have answered for all alternatives up to the one that was taken. */
-static size_t fold(struct walk *walk, const struct det_note *note)
+static size_t fold_note(struct walk *walk, const struct det_note *note)
 {
     const struct det_machine *machine = walk->machine;
     size_t way = cli_way_chosen(machine, note->from, note->event, walk->answers);
@@ -118,13 +118,13 @@ size_t walk_model_note(struct walk *walk, const struct det_note *note)
     size_t way = 0;
 
     if (note->event != UINT16_MAX) {
-        way = fold(walk, note);
+        way = fold_note(walk, note);
     } else if (note->outcome == DET_STOP) {
         clear_timers(&walk->model);
         walk->model.is_running = false;
         walk->model.sequence = note->sequence;
     } else {
-        begin(walk, note);
+        begin_instance(walk, note);
     }
     walk->decisions++;
     return way;

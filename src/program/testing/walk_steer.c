@@ -105,7 +105,7 @@ static uint32_t distance_by(const struct walk *walk, size_t number)
     return steer->distance[transition->to] + 1 + steer->ways[number].vain;
 }
 
-static bool improve(struct walk *walk)
+static bool improve_path(struct walk *walk)
 {
     struct walk_steer *steer = &walk->steer;
     bool is_better = false;
@@ -122,12 +122,12 @@ static bool improve(struct walk *walk)
     return is_better;
 }
 
-static void measure(struct walk *walk, size_t aim)
+static void measure_distances(struct walk *walk, size_t aim)
 {
     walk->steer.aim = aim;
     for (size_t i = 0; i < walk->machine->state_count; i++)
         walk->steer.distance[i] = FAR;
-    while (improve(walk))
+    while (improve_path(walk))
         ;
 }
 
@@ -232,13 +232,13 @@ static bool begin_aimed_walk(struct walk *walk)
 
     if (steer->is_done || walk->result->steps < steer->next)
         return false;
-    measure(walk, steer->count);
+    measure_distances(walk, steer->count);
     if (steer->distance[from] == FAR)
         from = walk->machine->initial;
     steer->is_done = steer->distance[from] == FAR;
     if (steer->is_done)
         return false;
-    measure(walk, find_aim(walk, from));
+    measure_distances(walk, find_aim(walk, from));
     count_vain(walk, steer->aim);
     steer->is_aimed = true;
     steer->spent = 0;

@@ -84,7 +84,7 @@ static void answer_fill(void *context, unsigned index, const struct det_move *mo
 }
 
 /* Some answers come when nobody waits for them any more: after the timeout of the state. */
-static void dawdle(struct walk *walk)
+static void delay_answer(struct walk *walk)
 {
     det_time span = (det_time)det_sim_random_below(walk->stage.sim, SLOW_MAX_MS) * DET_MILLISECOND;
     det_time timeout = walk->machine->states[walk->model.state].timeout.after;
@@ -105,7 +105,7 @@ static int answer_effect(
 
     (void)call;
     if (det_sim_chance(walk->stage.sim, EFFECT_IS_SLOW))
-        dawdle(walk);
+        delay_answer(walk);
     if (walk->stage.is_closing || det_sim_chance(walk->stage.sim, EFFECT_FAILS))
         return DET_ERR_CANCELLED;
     if (def->produces_count == 0 || det_sim_chance(walk->stage.sim, EFFECT_IS_MUTE))

@@ -177,7 +177,7 @@ int evolve_count(struct evolve *evolve)
     return code;
 }
 
-static uint64_t at(const uint64_t *counts, int id)
+static uint64_t count_at(const uint64_t *counts, int id)
 {
     return id >= 0 ? counts[id] : 0;
 }
@@ -191,14 +191,14 @@ uint64_t evolve_count_of(
     *ret_stopped = 0;
     switch (kind) {
     case DET_HAZARD_STATE:
-        *ret_stopped = at(counts->stopped_in_state, det_machine_find_state(stored, name));
-        return at(counts->in_state, det_machine_find_state(stored, name));
+        *ret_stopped = count_at(counts->stopped_in_state, det_machine_find_state(stored, name));
+        return count_at(counts->in_state, det_machine_find_state(stored, name));
     case DET_HAZARD_EVENT:
-        return at(counts->of_event, det_machine_find_event(stored, name));
+        return count_at(counts->of_event, det_machine_find_event(stored, name));
     case DET_HAZARD_EFFECT:
-        return at(counts->of_effect, det_machine_find_effect(stored, name));
+        return count_at(counts->of_effect, det_machine_find_effect(stored, name));
     case DET_HAZARD_TIMER:
-        return at(counts->of_timer, det_machine_find_timer(stored, name));
+        return count_at(counts->of_timer, det_machine_find_timer(stored, name));
     case DET_HAZARD_DATA:
         return counts->instances;
     }

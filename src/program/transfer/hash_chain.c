@@ -18,7 +18,7 @@ static void to_hex(const struct det_chain_hash *hash, char target[HEX_SIZE + 1])
         snprintf(target + 2 * i, 3, "%02x", hash->bytes[i]);
 }
 
-static void advance(struct seal *seal, const char *text, size_t size)
+static void advance_hash(struct seal *seal, const char *text, size_t size)
 {
     seal->hash = det_chain_bytes(&seal->hash, (struct det_chain_bytes){ text, size });
 }
@@ -29,7 +29,7 @@ void seal_close(struct seal *seal, struct det_json_writer *json)
 
     if (det_buffer_status(&json->text) < 0)
         return;
-    advance(seal, det_buffer_text(&json->text), json->text.size);
+    advance_hash(seal, det_buffer_text(&json->text), json->text.size);
     to_hex(&seal->hash, hex);
     det_buffer_format(&json->text, "%s%s%s", prefix, hex, suffix);
 }
@@ -43,7 +43,7 @@ bool seal_check(struct seal *seal, const char *text, size_t size)
     if (size <= tail)
         return false;
     end = text + size - tail;
-    advance(seal, text, size - tail);
+    advance_hash(seal, text, size - tail);
     to_hex(&seal->hash, hex);
     return memcmp(end, prefix, sizeof prefix - 1) == 0 &&
            memcmp(end + sizeof prefix - 1, hex, HEX_SIZE) == 0 &&

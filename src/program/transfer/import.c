@@ -49,14 +49,14 @@ void import_deinit(struct import *import)
     import->current = NULL;
 }
 
-static int fail(struct import *import, int code, const char *text)
+static int fail_import(struct import *import, int code, const char *text)
 {
     snprintf(import->wrong, sizeof import->wrong, "%s", text);
     return code;
 }
 
 /* What is there already, if anything, is the beginning of this one, or all of it. */
-static int look(struct import *import, struct incoming *incoming)
+static int look_up_stored(struct import *import, struct incoming *incoming)
 {
     static const struct det_store_rows none = { 0 };
     const struct cli_store *store = import->store;
@@ -75,10 +75,10 @@ static int look(struct import *import, struct incoming *incoming)
     incoming->seen = loaded.head.sequence;
     if (loaded.head.started_at != incoming->head.started_at ||
         loaded.head.sequence > incoming->head.sequence)
-        return fail(import, DET_ERR_EXISTS, "is there, with another history");
+        return fail_import(import, DET_ERR_EXISTS, "is there, with another history");
     incoming->is_passed = loaded.head.sequence == incoming->head.sequence;
     if (incoming->is_passed && loaded.head.state != incoming->head.state)
-        return fail(import, DET_ERR_EXISTS, "is there, with another history");
+        return fail_import(import, DET_ERR_EXISTS, "is there, with another history");
     return 0;
 }
 
@@ -99,7 +99,7 @@ int import_instance(struct import *import, struct det_view line)
     if (r < 0)
         return r;
     incoming->seen = incoming->first ? incoming->first - 1 : incoming->head.sequence;
-    return look(import, incoming);
+    return look_up_stored(import, incoming);
 }
 
 static int keep_event(struct incoming *incoming, const struct import_event *event)
@@ -120,7 +120,7 @@ int import_event(struct import *import, struct det_view line)
     int r;
 
     if (!incoming)
-        return fail(import, DET_ERR_MALFORMED, "an event has no instance");
+        return fail_import(import, DET_ERR_MALFORMED, "an event has no instance");
     r = import_read_event(import, incoming, line, &event);
     if (r < 0)
         return r;
@@ -129,7 +129,7 @@ int import_event(struct import *import, struct det_view line)
     if (incoming->is_there && sequence <= incoming->at.sequence)
         return 0;
     if (sequence != incoming->seen + 1 || sequence > incoming->head.sequence)
-        return fail(import, DET_ERR_MALFORMED, "events are not one behind the other");
+        return fail_import(import, DET_ERR_MALFORMED, "events are not one behind the other");
     r = keep_event(incoming, &event);
     if (r < 0)
         return r;
@@ -142,7 +142,7 @@ int import_finish(struct import *import)
     const struct incoming *incoming = import->current;
 
     if (incoming && incoming->seen != incoming->head.sequence)
-        return fail(import, DET_ERR_MALFORMED, "events are missing");
+        return fail_import(import, DET_ERR_MALFORMED, "events are missing");
     import->current = NULL;
     return 0;
 }

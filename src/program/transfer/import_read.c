@@ -11,7 +11,7 @@
 #include "transfer/import.h"
 
 /* What is wrong with an object, as a result. */
-static int verdict(struct import *import, const struct det_json_object *members)
+static int verdict_of(struct import *import, const struct det_json_object *members)
 {
     if (members->has_failed)
         return DET_ERR_NO_MEMORY;
@@ -174,7 +174,7 @@ static int read_timer(void *context, struct det_view element)
             read_event_value(incoming, &incoming->arena, &members, change->timer.event);
     read_attempts(&members, &change->timer);
     incoming->timer_count++;
-    return verdict(reading->import, &members);
+    return verdict_of(reading->import, &members);
 }
 
 void import_head(struct import *import, struct det_json_object *members)
@@ -240,7 +240,7 @@ static int read_effect(void *context, struct det_view element)
     read_origin(reading->import, &members, &change->effect);
     if (change->effect.reason && strlen(change->effect.reason) > DET_REASON_MAX)
         det_json_object_fail(&members, "reason");
-    return verdict(reading->import, &members);
+    return verdict_of(reading->import, &members);
 }
 
 static int read_deferred(void *context, struct det_view element)
@@ -261,7 +261,7 @@ static int read_deferred(void *context, struct det_view element)
                       .event = read_event_value(incoming, &incoming->arena, &members, event) },
     };
     incoming->deferred_count++;
-    return verdict(reading->import, &members);
+    return verdict_of(reading->import, &members);
 }
 
 static int count_element(void *context, struct det_view element)
@@ -353,11 +353,11 @@ static int read_start(struct reading *reading, struct det_json_object *members)
         .state = find_name(incoming, &inner, "state", det_machine_find_state),
         .data = read_data(incoming, &inner),
     };
-    return verdict(reading->import, &inner);
+    return verdict_of(reading->import, &inner);
 }
 
 /* What does not fit together would be taken by the store, and fail much later. */
-static int check(struct import *import, const struct incoming *incoming)
+static int check_instance(struct import *import, const struct incoming *incoming)
 {
     const struct det_store_head *head = &incoming->head;
 
@@ -380,14 +380,14 @@ int import_read_instance(struct import *import, struct incoming *incoming, struc
     if (r < 0)
         return r;
     read_head(incoming, &members);
-    r = verdict(import, &members);
+    r = verdict_of(import, &members);
     if (r == 0)
         r = read_arrays(&reading, &members);
     if (r == 0)
         r = read_start(&reading, &members);
     if (r == 0)
-        r = verdict(import, &members);
-    return r == 0 ? check(import, incoming) : r;
+        r = verdict_of(import, &members);
+    return r == 0 ? check_instance(import, incoming) : r;
 }
 
 /* "goto" and so on, as the export writes them. */
@@ -451,5 +451,5 @@ int import_read_event(
         ret->row.value = read_event_value(incoming, arena, &members, ret->row.event);
     }
     ret->answer = read_answer(incoming, &members, &ret->row);
-    return verdict(import, &members);
+    return verdict_of(import, &members);
 }

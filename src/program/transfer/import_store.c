@@ -185,7 +185,7 @@ static int judge_line(struct importing *importing)
     return code;
 }
 
-static int judge(struct importing *importing)
+static int judge_export(struct importing *importing)
 {
     int code = CLI_OK, r = 1;
 
@@ -292,14 +292,14 @@ static int take_line(struct importing *importing, struct det_json_object *member
     return kind == KIND_DEFINITION ? take_definition(importing, members) : CLI_OK;
 }
 
-static int finish(struct importing *importing)
+static int finish_import(struct importing *importing)
 {
     int r = import_flush(&importing->import);
 
     return r < 0 ? complain_of_instance(importing, r) : CLI_OK;
 }
 
-static int take(struct importing *importing)
+static int take_export(struct importing *importing)
 {
     struct cli *cli = importing->store->cli;
     int code = CLI_OK, r = 1;
@@ -316,12 +316,12 @@ static int take(struct importing *importing)
         forget_line(importing);
     }
     if (code == CLI_OK && r == 0)
-        code = finish(importing);
+        code = finish_import(importing);
     cli_progress_end(cli);
     return r < 0 && code == CLI_OK ? CLI_FAILURE : code;
 }
 
-static void report(const struct importing *importing)
+static void report_counts(const struct importing *importing)
 {
     const struct import *import = &importing->import;
     struct cli *cli = importing->store->cli;
@@ -359,11 +359,11 @@ static int import_file(struct importing *importing, bool is_taken)
 
     import_init(&importing->import, importing->store);
     det_arena_init(&importing->arena, importing->store->cli->allocator);
-    code = judge(importing);
+    code = judge_export(importing);
     if (code == CLI_OK && is_taken) {
-        code = take(importing);
+        code = take_export(importing);
         if (code == CLI_OK)
-            report(importing);
+            report_counts(importing);
     }
     det_arena_deinit(&importing->arena);
     import_deinit(&importing->import);

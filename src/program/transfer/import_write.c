@@ -17,7 +17,7 @@ struct round {
 };
 
 /* With the last commit of an instance everything is as it was. */
-static void complete(struct incoming *incoming, struct det_store_commit *commit)
+static void complete_commit(struct incoming *incoming, struct det_store_commit *commit)
 {
     incoming->at = incoming->head;
     commit->reason = incoming->reason;
@@ -48,7 +48,7 @@ static void prepare_new(struct incoming *incoming, struct det_store_commit *comm
         .state = incoming->machine->initial,
     };
     if (!incoming->first)
-        complete(incoming, commit);
+        complete_commit(incoming, commit);
     commit->is_start_unknown = !incoming->start.data;
     if (incoming->start.data && incoming->first == 1) {
         incoming->at.state = incoming->start.state;
@@ -66,7 +66,8 @@ static size_t count_waiting(const struct incoming *incoming)
 }
 
 /* The head after these events. */
-static void advance(struct incoming *incoming, const struct det_store_event *events, size_t count)
+static void advance_head(
+    struct incoming *incoming, const struct det_store_event *events, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         incoming->at.sequence = events[i].sequence;
@@ -104,9 +105,9 @@ static void prepare_events(struct incoming *incoming, struct det_store_commit *c
     *commit = (struct det_store_commit){ .events = events,
                                          .event_count = count,
                                          .expected = incoming->at.sequence };
-    advance(incoming, events, count);
+    advance_head(incoming, events, count);
     if (last->sequence == incoming->head.sequence)
-        complete(incoming, commit);
+        complete_commit(incoming, commit);
     if (!last->event_id)
         return;
     commit->event_id = last->event_id;
@@ -114,7 +115,7 @@ static void prepare_events(struct incoming *incoming, struct det_store_commit *c
 }
 
 /* The next commit of an instance; false: it has none. */
-static bool prepare(struct incoming *incoming, struct det_store_commit *commit)
+static bool prepare_commit(struct incoming *incoming, struct det_store_commit *commit)
 {
     if (!incoming->is_there)
         prepare_new(incoming, commit);
@@ -129,13 +130,13 @@ static bool prepare(struct incoming *incoming, struct det_store_commit *commit)
     return true;
 }
 
-static void gather(struct import *import, struct round *round)
+static void gather_round(struct import *import, struct round *round)
 {
     round->count = 0;
     for (size_t i = 0; i < import->group_count; i++) {
         struct det_store_commit *commit = &round->commits[round->count];
 
-        if (import->group[i]->is_passed || !prepare(import->group[i], commit))
+        if (import->group[i]->is_passed || !prepare_commit(import->group[i], commit))
             continue;
         round->all[round->count] = commit;
         round->whose[round->count++] = import->group[i];
@@ -143,7 +144,7 @@ static void gather(struct import *import, struct round *round)
 }
 
 /* Counts what is there now; the first failure of the round is the result. */
-static int settle(struct import *import, const struct round *round)
+static int settle_round(struct import *import, const struct round *round)
 {
     int r = 0;
 
@@ -164,7 +165,7 @@ static int settle(struct import *import, const struct round *round)
 
 /* Those that are whole are done; the one whose events still come stays, without those that are
  * written. */
-static void forget(struct import *import)
+static void forget_written(struct import *import)
 {
     struct incoming *current = import->current;
 
@@ -197,14 +198,14 @@ int import_flush(struct import *import)
     if (!round)
         return DET_ERR_NO_MEMORY;
     do {
-        gather(import, round);
+        gather_round(import, round);
         if (round->count)
             r = store->ops->commit(store->store, round->all, round->count);
         if (r == 0)
-            r = settle(import, round);
+            r = settle_round(import, round);
     } while (r == 0 && round->count);
     DET_DELETE(store->cli->allocator, round);
     if (r == 0)
-        forget(import);
+        forget_written(import);
     return r;
 }
