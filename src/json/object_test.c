@@ -11,17 +11,20 @@ static int read_text(struct det_json_object *members, struct det_arena *arena, c
     return det_json_object_read(members, arena, det_view_text(text), NULL);
 }
 
-static int add_sizes(void *context, struct det_view element)
+/* The sizes of the elements as digits. */
+static size_t sizes_of(const struct det_json_value *array)
 {
-    *(size_t *)context = *(size_t *)context * 10 + element.size;
-    return element.size == 9 ? 7 : 0;
+    size_t sizes = 0;
+
+    DET_JSON_EACH (element, array)
+        sizes = sizes * 10 + element->raw.size;
+    return sizes;
 }
 
 static void values_are_what_they_say(void **state)
 {
     struct det_arena arena;
     struct det_json_object members;
-    size_t sizes = 0;
 
     (void)state;
     det_arena_init(&arena, NULL);
@@ -31,7 +34,7 @@ static void values_are_what_they_say(void **state)
             "{\"t\": \"a\\u0062\", \"n\":18446744073709551615, \"s\":-3, \"b\":true, \"z\":null, "
             "\"at\":\"2026-01-01T00:00:00Z\", \"o\":{\"x\":[1,{}]}, \"a\":[1, [2,3],{\"y\":1}]}"),
         0);
-    assert_int_equal(members.count, 8);
+    assert_int_equal(members.value->count, 8);
     assert_string_equal(det_json_object_text(&members, "t"), "ab");
     assert_true(det_json_object_number(&members, "n") == UINT64_MAX);
     assert_int_equal(det_json_object_signed(&members, "s"), -3);
@@ -41,8 +44,7 @@ static void values_are_what_they_say(void **state)
     assert_string_equal(det_json_object_text_or_null(&members, "t"), "ab");
     assert_true(det_json_object_time(&members, "at") > 0);
     assert_true(det_view_is(det_json_object_find(&members, "o")->raw, "{\"x\":[1,{}]}"));
-    assert_int_equal(det_json_object_each(&members, "a", add_sizes, &sizes), 0);
-    assert_int_equal(sizes, 157);
+    assert_int_equal(sizes_of(det_json_object_array(&members, "a")), 157);
     assert_string_equal(members.wrong, "");
     det_arena_deinit(&arena);
 }
@@ -52,7 +54,6 @@ static void the_first_wrong_member_is_remembered(void **state)
     static const char *const wrong[] = { "t", "n", "s", "b", "at", "a", "zero" };
     struct det_arena arena;
     struct det_json_object members;
-    size_t sizes = 0;
 
     (void)state;
     det_arena_init(&arena, NULL);
@@ -74,7 +75,7 @@ static void the_first_wrong_member_is_remembered(void **state)
         if (i <= 4)
             (void)det_json_object_time(&members, "at");
         if (i <= 5)
-            assert_int_equal(det_json_object_each(&members, "a", add_sizes, &sizes), 0);
+            assert_null(det_json_object_array(&members, "a"));
         (void)det_json_object_text(&members, "zero");
         assert_string_equal(members.wrong, wrong[i]);
     }
@@ -86,7 +87,6 @@ static void what_is_no_object_is_refused(void **state)
     static const char *const texts[] = { "",        "[]",         "{",
                                          "{\"a\":", "{}{}",       "{\"a\":[1}",
                                          "{\"a\"}", "{\"a\":1,}", "{\"a\":1 \"b\":2}" };
-    char many[1024] = "{";
     struct det_arena arena;
     struct det_json_object members;
 
@@ -94,10 +94,6 @@ static void what_is_no_object_is_refused(void **state)
     det_arena_init(&arena, NULL);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_true(read_text(&members, &arena, texts[i]) < 0);
-    for (int i = 0; i < DET_JSON_MEMBERS_MAX + 1; i++)
-        snprintf(many + strlen(many), sizeof many - strlen(many), "%s\"a%d\":1", i ? "," : "", i);
-    strncat(many, "}", 2);
-    assert_int_equal(read_text(&members, &arena, many), DET_ERR_LIMIT);
     det_arena_deinit(&arena);
 }
 
@@ -120,21 +116,6 @@ static void a_key_that_occurs_twice_is_refused_however_it_is_escaped(void **stat
     det_arena_deinit(&arena);
 }
 
-static void elements_are_visited_until_one_says_no(void **state)
-{
-    struct det_arena arena;
-    struct det_json_object members;
-    size_t sizes = 0;
-
-    (void)state;
-    det_arena_init(&arena, NULL);
-    assert_int_equal(read_text(&members, &arena, "{\"a\":[1,\"1234567\",22],\"e\":[]}"), 0);
-    assert_int_equal(det_json_object_each(&members, "a", add_sizes, &sizes), 7);
-    assert_int_equal(sizes, 19);
-    assert_int_equal(det_json_object_each(&members, "e", add_sizes, &sizes), 0);
-    det_arena_deinit(&arena);
-}
-
 static int read_in(struct det_test_memory *memory, void *argument)
 {
     struct det_arena arena;
@@ -144,9 +125,7 @@ static int read_in(struct det_test_memory *memory, void *argument)
     (void)argument;
     det_arena_init(&arena, &memory->allocator);
     r = read_text(&members, &arena, "{\"t\":\"text\"}");
-    assert_int_equal(r, 0);
-    (void)det_json_object_text(&members, "t");
-    r = members.has_failed ? DET_ERR_NO_MEMORY : 0;
+    assert_true(r == 0 || !members.value);
     det_arena_deinit(&arena);
     return r;
 }
@@ -164,7 +143,6 @@ int main(void)
         cmocka_unit_test(the_first_wrong_member_is_remembered),
         cmocka_unit_test(what_is_no_object_is_refused),
         cmocka_unit_test(a_key_that_occurs_twice_is_refused_however_it_is_escaped),
-        cmocka_unit_test(elements_are_visited_until_one_says_no),
         cmocka_unit_test(a_text_without_memory_is_told),
     };
 

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* writer.c - writes JSON objects, a line each. */
+/* writer.c - writes JSON into a buffer. */
 #include "json/writer.h"
 
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/escape.h"
-#include "base/text.h"
+#include "record/number.h"
+#include "record/text_sink.h"
+#include "json/reader.h"
 
 void det_json_writer_init(struct det_json_writer *json, const struct det_allocator *allocator)
 {
@@ -20,82 +26,60 @@ void det_json_writer_deinit(struct det_json_writer *json)
     det_buffer_deinit(&json->text);
 }
 
-/* The reason to escape it, or NULL. */
-static const char *escape_of(char c)
+void det_json_writer_clear(struct det_json_writer *json)
 {
-    switch (c) {
-    case '"':
-        return "\\\"";
-    case '\\':
-        return "\\\\";
-    case '\n':
-        return "\\n";
-    case '\t':
-        return "\\t";
-    case '\r':
-        return "\\r";
-    default:
-        return NULL;
-    }
+    det_buffer_clear(&json->text);
+    json->needs_comma = false;
 }
 
-static bool is_plain(char c)
+/* What needs no escape, which is nearly all there is, is copied as a whole. */
+static void quote_plain(struct det_buffer *buffer, struct det_view text)
 {
-    return (unsigned char)c >= 0x20 && c != '"' && c != '\\' && c != 0x7f;
-}
+    char *target = det_buffer_extend(buffer, text.size + 2);
 
-static void write_escaped(struct det_json_writer *json, char c)
-{
-    const char *escape = escape_of(c);
-
-    if (escape)
-        det_buffer_append_text(&json->text, escape);
-    else
-        det_buffer_format(&json->text, "\\u%04x", (unsigned)(unsigned char)c);
-}
-
-/* What needs no escape, which is nearly all of it, is copied as a whole. */
-static void write_string(struct det_json_writer *json, const char *text, size_t size)
-{
-    size_t from = 0;
-
-    det_buffer_append_char(&json->text, '"');
-    for (size_t i = 0; i < size; i++) {
-        if (is_plain(text[i]))
-            continue;
-        det_buffer_append(&json->text, text + from, i - from);
-        write_escaped(json, text[i]);
-        from = i + 1;
-    }
-    det_buffer_append(&json->text, text + from, size - from);
-    det_buffer_append_char(&json->text, '"');
-}
-
-/* Keys are words of ours: there is nothing to escape in them. */
-static void write_key(struct det_json_writer *json, const char *key)
-{
-    size_t size = key ? strlen(key) : 0;
-    bool needs_comma = json->needs_comma;
-    char *target;
-
-    json->needs_comma = true;
-    if (!key) {
-        if (needs_comma)
-            det_buffer_append_char(&json->text, ',');
-        return;
-    }
-    target = det_buffer_extend(&json->text, size + 3 + needs_comma);
     if (!target)
         return;
-    if (needs_comma)
-        *target++ = ',';
-    *target++ = '"';
-    memcpy(target, key, size);
-    memcpy(target + size, "\":", 2);
+    *target = '"';
+    if (text.size)
+        memcpy(target + 1, text.data, text.size);
+    target[text.size + 1] = '"';
+}
+
+void det_json_quote(struct det_buffer *buffer, struct det_view text)
+{
+    struct det_output output = { 0 };
+
+    if (det_output_plain_size(text) == text.size) {
+        quote_plain(buffer, text);
+        return;
+    }
+    det_output_quoted(&output, text);
+    output.capacity = output.length;
+    output.target = det_buffer_extend(buffer, output.length);
+    output.length = 0;
+    if (output.target)
+        det_output_quoted(&output, text);
+}
+
+static void write_comma(struct det_json_writer *json)
+{
+    if (json->needs_comma)
+        det_buffer_append_char(&json->text, ',');
+    json->needs_comma = true;
+}
+
+static void write_key(struct det_json_writer *json, const char *key)
+{
+    write_comma(json);
+    if (!key)
+        return;
+    det_json_quote(&json->text, det_view_text(key));
+    det_buffer_append_char(&json->text, ':');
 }
 
 void det_json_open(struct det_json_writer *json, const char *key, char bracket)
 {
+    det_assert(bracket == '{' || bracket == '[');
     write_key(json, key);
     det_buffer_append_char(&json->text, bracket);
     json->needs_comma = false;
@@ -103,36 +87,63 @@ void det_json_open(struct det_json_writer *json, const char *key, char bracket)
 
 void det_json_close(struct det_json_writer *json, char bracket)
 {
+    det_assert(bracket == '}' || bracket == ']');
     det_buffer_append_char(&json->text, bracket);
     json->needs_comma = true;
 }
 
-/* Bytes that are no UTF-8 have no place in JSON: they are shown as cli_print() does. */
-void det_json_bytes(struct det_json_writer *json, const char *key, const char *text, size_t size)
+/* Bytes that are no UTF-8 have no place in JSON: they are shown as on a terminal. */
+static void quote_escaped(struct det_json_writer *json, const char *text, size_t size)
 {
     struct det_buffer shown;
 
-    write_key(json, key);
-    if (det_utf8_check(text, size) == size) {
-        write_string(json, text, size);
-        return;
-    }
     det_buffer_init(&shown, json->text.allocator);
     det_escape(&shown, text, size);
-    write_string(json, det_buffer_text(&shown), shown.size);
+    det_json_quote(&json->text, det_view_of(det_buffer_text(&shown), shown.size));
     if (det_buffer_status(&shown) < 0)
         json->text.error = det_buffer_status(&shown);
     det_buffer_deinit(&shown);
 }
 
+void det_json_bytes(struct det_json_writer *json, const char *key, const char *text, size_t size)
+{
+    write_key(json, key);
+    if (det_utf8_check(text, size) == size)
+        det_json_quote(&json->text, det_view_of(text, size));
+    else
+        quote_escaped(json, text, size);
+}
+
 void det_json_text(struct det_json_writer *json, const char *key, const char *text)
 {
-    if (text) {
+    if (text)
         det_json_bytes(json, key, text, strlen(text));
-        return;
+    else
+        det_json_null(json, key);
+}
+
+void det_json_format(struct det_json_writer *json, const char *key, const char *format, ...)
+{
+    struct det_buffer text;
+    va_list arguments, again;
+    char *target = NULL;
+    int size;
+
+    det_buffer_init(&text, json->text.allocator);
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    size = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (size >= 0)
+        target = det_buffer_extend(&text, (size_t)size + 1);
+    if (target) {
+        vsnprintf(target, (size_t)size + 1, format, again);
+        det_json_bytes(json, key, target, (size_t)size);
+    } else {
+        json->text.error = DET_ERR_NO_MEMORY;
     }
-    write_key(json, key);
-    det_buffer_append_text(&json->text, "null");
+    va_end(again);
+    det_buffer_deinit(&text);
 }
 
 static void write_digits(struct det_json_writer *json, uint64_t number)
@@ -160,10 +171,25 @@ void det_json_signed(struct det_json_writer *json, const char *key, int64_t numb
     write_digits(json, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
 }
 
+void det_json_double(struct det_json_writer *json, const char *key, double number)
+{
+    char text[DET_DOUBLE_TEXT];
+
+    write_key(json, key);
+    det_buffer_append_text(
+        &json->text, isfinite(number) ? det_format_double(number, text) : "null");
+}
+
 void det_json_bool(struct det_json_writer *json, const char *key, bool is_true)
 {
     write_key(json, key);
     det_buffer_append_text(&json->text, is_true ? "true" : "false");
+}
+
+void det_json_null(struct det_json_writer *json, const char *key)
+{
+    write_key(json, key);
+    det_buffer_append_text(&json->text, "null");
 }
 
 void det_json_time(struct det_json_writer *json, const char *key, det_time at)
@@ -187,6 +213,78 @@ void det_json_record(
         return;
     det_record_to_json(record, value, flags, target, size + 1);
     json->text.size--;
+}
+
+void det_json_record_members(
+    struct det_json_writer *json, const struct det_record *record, const void *value,
+    unsigned flags)
+{
+    size_t size = det_record_to_json(record, value, flags, NULL, 0);
+    char *target;
+
+    if (size <= 2)
+        return;
+    write_comma(json);
+    target = det_buffer_extend(&json->text, size + 1);
+    if (!target)
+        return;
+    det_record_to_json(record, value, flags, target, size + 1);
+    /* Without its braces and the final 0. */
+    memmove(target, target + 1, size - 2);
+    json->text.size -= 3;
+    json->text.data[json->text.size] = '\0';
+}
+
+static void copy_key(struct det_json_writer *json, const struct det_json_value *value)
+{
+    write_comma(json);
+    if (!value->key.data)
+        return;
+    det_json_quote(&json->text, value->key);
+    det_buffer_append_char(&json->text, ':');
+}
+
+/* A scalar, or the bracket that opens the others. */
+static void copy_head(struct det_json_writer *json, const struct det_json_value *value)
+{
+    bool is_open = value->kind == DET_JSON_OBJECT || value->kind == DET_JSON_ARRAY;
+
+    if (value->kind == DET_JSON_STRING)
+        det_json_quote(&json->text, value->text);
+    else
+        det_buffer_append(&json->text, value->raw.data, is_open ? 1 : value->raw.size);
+    json->needs_comma = !is_open;
+}
+
+void det_json_copy(
+    struct det_json_writer *json, const char *key, const struct det_json_value *value)
+{
+    const struct det_json_value *open[DET_JSON_DEPTH_MAX], *next = value;
+    unsigned depth = 0;
+
+    if (!value) {
+        det_json_null(json, key);
+        return;
+    }
+    write_key(json, key);
+    do {
+        if (!next) {
+            value = open[--depth];
+            det_json_close(json, value->kind == DET_JSON_OBJECT ? '}' : ']');
+            next = value->next;
+            continue;
+        }
+        value = next;
+        if (depth)
+            copy_key(json, value);
+        copy_head(json, value);
+        next = value->next;
+        if (value->kind == DET_JSON_OBJECT || value->kind == DET_JSON_ARRAY) {
+            det_assert(depth < DET_JSON_DEPTH_MAX);
+            open[depth++] = value;
+            next = value->first;
+        }
+    } while (depth);
 }
 
 void det_json_raw(struct det_json_writer *json, const char *key, const char *text, size_t size)

@@ -104,6 +104,15 @@ static size_t put_special(struct det_output *output, const unsigned char *data, 
     return size;
 }
 
+size_t det_output_plain_size(struct det_view text)
+{
+    size_t size = 0;
+
+    while (size < text.size && is_plain((unsigned char)text.data[size]))
+        size++;
+    return size;
+}
+
 void det_output_quoted(struct det_output *output, struct det_view text)
 {
     const unsigned char *data = (const unsigned char *)text.data;
@@ -112,8 +121,7 @@ void det_output_quoted(struct det_output *output, struct det_view text)
     det_output_char(output, '"');
     while (i < text.size) {
         start = i;
-        while (i < text.size && is_plain(data[i]))
-            i++;
+        i += det_output_plain_size(det_view_of(text.data + i, text.size - i));
         det_output_append(output, text.data + start, i - start);
         if (i < text.size)
             i += put_special(output, data + i, text.size - i);

@@ -19,6 +19,8 @@ void det_output_char(struct det_output *output, char c);
 /* Writes the final 0 and returns the length. */
 size_t det_output_finish(struct det_output *output);
 
+/* How many bytes from the start stand for themselves in quotes: printable ASCII. */
+size_t det_output_plain_size(struct det_view text);
 /* A string in JSON's quotes. Besides what JSON demands, everything that could steer a terminal or
  * turn the direction of the text is escaped; bytes that are not UTF-8 become U+FFFD. */
 void det_output_quoted(struct det_output *output, struct det_view text);

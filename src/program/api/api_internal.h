@@ -73,7 +73,7 @@ bool api_is_listed(const char *list, struct det_view word);
 struct det_json_object *api_body(struct api_call *call, const char *keys);
 /* The same for an object within it: 0 or an error. */
 DET_MUST_CHECK int api_object(
-    struct det_json_object *members, struct det_arena *arena, struct det_view text,
+    struct det_json_object *members, struct det_arena *arena, const struct det_json_value *value,
     const char *keys, struct det_error *reterr);
 /* Whether all that was read from it was right; else the call has failed. */
 bool api_body_is_right(struct api_call *call, const struct det_json_object *members);

@@ -101,7 +101,7 @@ static void on_sent(struct det_send *send)
 /* Reading. */
 
 /* An error if that cannot be what is asked for. */
-static int read_item(struct batch *batch, struct item *item, struct det_view text)
+static int read_item(struct batch *batch, struct item *item, const struct det_json_value *value)
 {
     struct api_call *call = batch->call;
     struct wanted *ret = &item->wanted;
@@ -110,7 +110,7 @@ static int read_item(struct batch *batch, struct item *item, struct det_view tex
     int r;
 
     r = api_object(
-        &members, &call->arena, text, "machine id event payload data event_id expected",
+        &members, &call->arena, value, "machine id event payload data event_id expected",
         &item->error);
     if (r < 0)
         return r;
@@ -120,8 +120,6 @@ static int read_item(struct batch *batch, struct item *item, struct det_view tex
     if (det_json_object_find(&members, "event_id"))
         send->options.event_id = det_json_object_text(&members, "event_id");
     api_read_expected(&members, &send->options.expected);
-    if (members.has_failed)
-        return DET_ERR_NO_MEMORY;
     if (!members.wrong[0])
         return api_payload(&members, &ret->data, &item->error);
     return det_error_set(
@@ -153,7 +151,7 @@ static int give_key(struct batch *batch, struct item *item)
     return 0;
 }
 
-static int fill_item(struct batch *batch, struct item *item, struct det_view element)
+static int fill_item(struct batch *batch, struct item *item, const struct det_json_value *element)
 {
     int r;
 
@@ -169,9 +167,8 @@ static int fill_item(struct batch *batch, struct item *item, struct det_view ele
     return find_item(batch, item);
 }
 
-static int add_item(void *context, struct det_view element)
+static int add_item(struct batch *batch, const struct det_json_value *element)
 {
-    struct batch *batch = context;
     struct item *item;
     int r;
 
@@ -196,7 +193,7 @@ static bool read_batch(struct batch *batch)
 {
     struct api_call *call = batch->call;
     struct det_json_object *members = api_body(call, "sends");
-    int r;
+    int r = 0;
 
     if (!members)
         return false;
@@ -207,7 +204,11 @@ static bool read_batch(struct batch *batch)
             KEY_MAX);
         return false;
     }
-    r = det_json_object_each(members, "sends", add_item, batch);
+    DET_JSON_EACH (element, det_json_object_array(members, "sends")) {
+        r = add_item(batch, element);
+        if (r < 0)
+            break;
+    }
     if (batch->is_wrong)
         return false;
     if (r == DET_ERR_NO_MEMORY) {

@@ -9,7 +9,7 @@
 #include "api/api_internal.h"
 #include "inspect/document_read.h"
 
-static const char *key_of(const struct det_json_member *member, char target[64])
+static const char *key_of(const struct det_json_value *member, char target[64])
 {
     snprintf(
         target, 64, "%.*s", (int)(member->key.size < 63 ? member->key.size : 63), member->key.data);
@@ -18,18 +18,13 @@ static const char *key_of(const struct det_json_member *member, char target[64])
 
 /* An object of a spec, with its secrets cut off; `is_modified`: its values are {"old", "new"}. */
 static void put_fields(
-    struct det_json_writer *json, const char *key, struct det_view text, bool is_modified)
+    struct det_json_writer *json, const char *key, const struct det_json_value *object,
+    bool is_modified)
 {
-    struct det_error error;
-    struct det_json_object members;
     char name[64];
 
     det_json_open(json, key, '{');
-    if (det_json_object_read(&members, NULL, text, &error) < 0)
-        members.count = 0;
-    for (size_t i = 0; i < members.count; i++) {
-        const struct det_json_member *member = &members.items[i];
-
+    DET_JSON_EACH (member, object) {
         if (!cli_document_is_secret(member->key)) {
             det_json_raw(json, key_of(member, name), member->raw.data, member->raw.size);
         } else if (!is_modified) {
@@ -44,10 +39,17 @@ static void put_fields(
     det_json_close(json, '}');
 }
 
+/* What a store has is JSON; there may be no memory to read it. */
+static void note_failure(struct det_json_writer *json, int result)
+{
+    if (result == DET_ERR_NO_MEMORY)
+        json->text.error = result;
+}
+
 static void put_delta(struct det_json_writer *json, const struct det_delta *delta)
 {
-    struct det_error error;
-    struct det_json_object members;
+    const struct det_json_value *object = NULL;
+    struct det_arena arena;
     char name[64];
 
     if (delta->role != DET_DOCUMENT_SPEC) {
@@ -55,12 +57,11 @@ static void put_delta(struct det_json_writer *json, const struct det_delta *delt
         return;
     }
     det_json_open(json, "delta", '{');
-    if (det_json_object_read(&members, NULL, det_view_of(delta->text, delta->size), &error) < 0)
-        members.count = 0;
-    for (size_t i = 0; i < members.count; i++)
-        put_fields(
-            json, key_of(&members.items[i], name), members.items[i].raw,
-            det_view_equal(members.items[i].key, det_view_text("modified")));
+    det_arena_init(&arena, json->text.allocator);
+    note_failure(json, det_json_read(&arena, det_view_of(delta->text, delta->size), &object, NULL));
+    DET_JSON_EACH (member, object)
+        put_fields(json, key_of(member, name), member, det_view_is(member->key, "modified"));
+    det_arena_deinit(&arena);
     det_json_close(json, '}');
 }
 
@@ -81,6 +82,8 @@ void api_delta_line(struct det_json_writer *json, const struct det_delta *delta)
 static void document_line(struct det_json_writer *json, const struct det_document *document)
 {
     struct det_view text = det_view_of(document->text, document->size);
+    const struct det_json_value *object = NULL;
+    struct det_arena arena;
 
     det_json_open(json, NULL, '{');
     det_json_text(json, "id", document->id);
@@ -90,10 +93,14 @@ static void document_line(struct det_json_writer *json, const struct det_documen
     det_json_number(json, "version", document->version);
     det_json_time(json, "created_at", document->created_at);
     det_json_time(json, "updated_at", document->updated_at);
-    if (document->role == DET_DOCUMENT_SPEC)
-        put_fields(json, "document", text, false);
-    else
+    if (document->role == DET_DOCUMENT_SPEC) {
+        det_arena_init(&arena, json->text.allocator);
+        note_failure(json, det_json_read(&arena, text, &object, NULL));
+        put_fields(json, "document", object, false);
+        det_arena_deinit(&arena);
+    } else {
         det_json_raw(json, "document", text.data, text.size);
+    }
     det_json_close(json, '}');
 }
 

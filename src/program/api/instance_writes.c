@@ -276,9 +276,8 @@ struct events {
     struct det_error error;
 };
 
-static int add_event(void *context, struct det_view element)
+static int add_event(struct events *events, const struct det_json_value *element)
 {
-    struct events *events = context;
     struct api_call *call = events->call;
     struct det_json_object members;
     struct det_view data;
@@ -293,8 +292,6 @@ static int add_event(void *context, struct det_view element)
     if (r < 0)
         return r;
     name = det_json_object_text(&members, "event");
-    if (members.has_failed)
-        return det_error_set(&events->error, DET_ERR_NO_MEMORY, "there is no memory left");
     if (members.wrong[0])
         return det_error_set(
             &events->error, DET_ERR_INVALID, "'%s' is missing, or not what it should be",
@@ -314,12 +311,16 @@ void api_send_all(struct api_call *call)
     struct det_json_object *members = api_body(call, "events expected");
     struct events events = { .call = call };
     struct write write = { .call = call, .id = call->parameters[1] };
-    int r;
+    int r = 0;
 
     if (!members || !api_served(call, call->parameters[0], &events.machine) ||
         !api_body_expected(call, members, &write.options.expected))
         return;
-    r = det_json_object_each(members, "events", add_event, &events);
+    DET_JSON_EACH (element, det_json_object_array(members, "events")) {
+        r = add_event(&events, element);
+        if (r < 0)
+            break;
+    }
     if (r == 0 && !api_body_is_right(call, members))
         return;
     if (r == 0 && events.count == 0)

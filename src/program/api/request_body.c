@@ -7,8 +7,6 @@
 #include "api/api_internal.h"
 #include "base/memory.h"
 
-#define KEY_MAX 32 /* of those that a body may have */
-
 bool api_is_listed(const char *list, struct det_view word)
 {
     while (*list) {
@@ -21,40 +19,36 @@ bool api_is_listed(const char *list, struct det_view word)
     return false;
 }
 
-/* However it is escaped. */
-static bool is_key_listed(const char *keys, struct det_view key)
-{
-    char name[KEY_MAX];
-    size_t size = det_json_unescape(key, name, sizeof name);
-
-    return size <= sizeof name && api_is_listed(keys, det_view_of(name, size));
-}
-
 int api_object(
-    struct det_json_object *members, struct det_arena *arena, struct det_view text,
+    struct det_json_object *members, struct det_arena *arena, const struct det_json_value *value,
     const char *keys, struct det_error *reterr)
 {
-    int r = det_json_object_read(members, arena, text, reterr);
+    int r = det_json_object_init(members, arena, value, reterr);
 
-    for (size_t i = 0; r == 0 && i < members->count; i++) {
-        struct det_view key = members->items[i].key;
+    if (r < 0)
+        return r;
+    DET_JSON_EACH (member, value) {
+        struct det_view key = member->key;
 
-        if (!is_key_listed(keys, key))
-            r = det_error_set(
+        if (!api_is_listed(keys, key))
+            return det_error_set(
                 reterr, DET_ERR_UNKNOWN_FIELD, "there is no '%.*s' here; there may be: %s",
                 (int)(key.size < 60 ? key.size : 60), key.data, keys);
     }
-    return r;
+    return 0;
 }
 
 struct det_json_object *api_body(struct api_call *call, const char *keys)
 {
     struct det_json_object *members = det_arena_alloc(&call->arena, sizeof *members);
     struct det_error error = { 0 };
+    const struct det_json_value *value = NULL;
     int r = DET_ERR_NO_MEMORY;
 
     if (members)
-        r = api_object(members, &call->arena, call->body, keys, &error);
+        r = det_json_read(&call->arena, call->body, &value, &error);
+    if (r == 0)
+        r = api_object(members, &call->arena, value, keys, &error);
     if (r < 0)
         api_fail_with(call, r, &error);
     return r < 0 ? NULL : members;
@@ -62,9 +56,7 @@ struct det_json_object *api_body(struct api_call *call, const char *keys)
 
 bool api_body_is_right(struct api_call *call, const struct det_json_object *members)
 {
-    if (members->has_failed)
-        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
-    else if (members->wrong[0])
+    if (members->wrong[0])
         api_fail(
             call, DET_ERR_INVALID, "'%s' of the body is missing, or not what it should be",
             members->wrong);
@@ -76,7 +68,7 @@ bool api_body_is_right(struct api_call *call, const struct det_json_object *memb
 bool api_body_object(
     struct api_call *call, struct det_json_object *members, const char *key, struct det_view *ret)
 {
-    const struct det_json_member *member = det_json_object_find(members, key);
+    const struct det_json_value *member = det_json_object_find(members, key);
 
     *ret = member ? member->raw : det_view_text("{}");
     if (!member || member->kind == DET_JSON_OBJECT)
@@ -88,9 +80,9 @@ bool api_body_object(
 int api_payload(
     const struct det_json_object *members, struct det_view *ret, struct det_error *reterr)
 {
-    const struct det_json_member *payload = det_json_object_find(members, "payload");
-    const struct det_json_member *data = det_json_object_find(members, "data");
-    const struct det_json_member *member = payload ? payload : data;
+    const struct det_json_value *payload = det_json_object_find(members, "payload");
+    const struct det_json_value *data = det_json_object_find(members, "data");
+    const struct det_json_value *member = payload ? payload : data;
 
     if (payload && data)
         return det_error_set(

@@ -263,25 +263,24 @@ static bool put_map(
            put_value(arguments, key, json_stringn(text.data, text.size));
 }
 
-static int add_state(void *context, struct det_view element)
+static bool add_state(json_t *states, const struct det_json_value *element)
 {
-    json_t *states = context;
-    json_t *text = json_loadb(element.data, element.size, JSON_DECODE_ANY, NULL);
+    const char *text = det_json_value_text(element);
 
-    if (json_is_string(text) && *json_string_value(text) &&
-        json_string_length(text) <= DET_WORKER_NAME_MAX)
-        return json_array_append_new(states, text) < 0 ? DET_ERR_NO_MEMORY : 0;
-    json_decref(text);
-    return DET_ERR_TYPE;
+    return text && *text && strlen(text) <= DET_WORKER_NAME_MAX &&
+           json_array_append_new(states, json_string(text)) == 0;
 }
 
 static bool put_states(struct api_call *call, struct det_json_object *body, json_t *arguments)
 {
     json_t *states = json_array();
-    bool is_there = det_json_object_find(body, "run_in");
+    bool is_there = det_json_object_find(body, "run_in"), is_right = true;
 
-    if (is_there && (det_json_object_each(body, "run_in", add_state, states) < 0 ||
-                     json_array_size(states) > DET_WORKER_STATES_MAX))
+    if (is_there) {
+        DET_JSON_EACH (element, det_json_object_array(body, "run_in"))
+            is_right = is_right && add_state(states, element);
+    }
+    if (!is_right || json_array_size(states) > DET_WORKER_STATES_MAX)
         det_json_object_fail(body, "run_in");
     if (!is_there || !api_body_is_right(call, body)) {
         json_decref(states);

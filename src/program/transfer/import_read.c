@@ -24,15 +24,29 @@ static int verdict_of(struct import *import, const struct det_json_object *membe
 }
 
 static int open_members(
-    struct import *import, struct det_arena *arena, struct det_view text,
+    struct import *import, struct det_arena *arena, const struct det_json_value *value,
     struct det_json_object *members)
 {
     struct det_error error = { 0 };
-    int r = det_json_object_read(members, arena, text, &error);
+    int r = det_json_object_init(members, arena, value, &error);
 
     if (r < 0 && r != DET_ERR_NO_MEMORY)
         snprintf(import->wrong, sizeof import->wrong, "%s", error.text);
     return r < 0 && r != DET_ERR_NO_MEMORY ? DET_ERR_MALFORMED : r;
+}
+
+static int open_line(
+    struct import *import, struct det_arena *arena, struct det_view line,
+    struct det_json_object *members)
+{
+    const struct det_json_value *value = NULL;
+    struct det_error error = { 0 };
+    int r = det_json_read(arena, line, &value, &error);
+
+    if (r == 0 || r == DET_ERR_NO_MEMORY)
+        return r < 0 ? r : open_members(import, arena, value, members);
+    snprintf(import->wrong, sizeof import->wrong, "%s", error.text);
+    return DET_ERR_MALFORMED;
 }
 
 /* What the readers of elements are given. */
@@ -58,7 +72,7 @@ static uint16_t find_name(
 static void read_value(
     struct det_json_object *members, const char *key, const struct det_record *record, void *value)
 {
-    const struct det_json_member *member = det_json_object_find(members, key);
+    const struct det_json_value *member = det_json_object_find(members, key);
 
     if (!member ||
         det_record_from_json(record, member->raw.data, member->raw.size, 0, value, NULL) < 0)
@@ -111,16 +125,14 @@ static void *read_data(struct incoming *incoming, struct det_json_object *member
     return data;
 }
 
-static int read_history(void *context, struct det_view element)
+static int read_history(struct reading *reading, const struct det_json_value *element)
 {
-    struct incoming *incoming = ((struct reading *)context)->incoming;
-    char name[256];
+    struct incoming *incoming = reading->incoming;
+    const char *name = det_json_value_text(element);
     int found;
 
-    if (incoming->history_count == DET_HISTORY_MAX || element.size < 2 ||
-        element.size >= sizeof name)
+    if (incoming->history_count == DET_HISTORY_MAX || !name)
         return DET_ERR_MALFORMED;
-    snprintf(name, sizeof name, "%.*s", (int)element.size - 2, element.data + 1);
     found = det_machine_find_state(incoming->machine, name);
     if (found < 0)
         return DET_ERR_MALFORMED;
@@ -152,9 +164,8 @@ static void read_attempts(struct det_json_object *members, struct det_store_time
         det_json_object_fail(members, "reason");
 }
 
-static int read_timer(void *context, struct det_view element)
+static int read_timer(struct reading *reading, const struct det_json_value *element)
 {
-    const struct reading *reading = context;
     struct incoming *incoming = reading->incoming;
     struct det_store_timer_change *change = &incoming->timers[incoming->timer_count];
     struct det_json_object members;
@@ -203,9 +214,8 @@ static void read_origin(
         det_row_origin(row, NULL);
 }
 
-static int read_effect(void *context, struct det_view element)
+static int read_effect(struct reading *reading, const struct det_json_value *element)
 {
-    const struct reading *reading = context;
     struct incoming *incoming = reading->incoming;
     struct det_store_effect_change *change = &incoming->effects[incoming->effect_count];
     struct det_json_object members;
@@ -243,9 +253,8 @@ static int read_effect(void *context, struct det_view element)
     return verdict_of(reading->import, &members);
 }
 
-static int read_deferred(void *context, struct det_view element)
+static int read_deferred(struct reading *reading, const struct det_json_value *element)
 {
-    const struct reading *reading = context;
     struct incoming *incoming = reading->incoming;
     struct det_store_deferred_change *change = &incoming->deferred[incoming->deferred_count];
     struct det_json_object members;
@@ -264,32 +273,31 @@ static int read_deferred(void *context, struct det_view element)
     return verdict_of(reading->import, &members);
 }
 
-static int count_element(void *context, struct det_view element)
-{
-    (void)element;
-    (*(size_t *)context)++;
-    return 0;
-}
-
 /* Makes room for the elements of an array, `size` bytes each, and reads them. */
 struct array {
     const char *key;
     size_t size;
-    det_json_element_fn *read;
+    int (*read)(struct reading *reading, const struct det_json_value *element);
 };
 
 static int read_array(
     struct reading *reading, struct det_json_object *members, const struct array *array,
     void **target)
 {
-    size_t count = 0;
-    int r = det_json_object_each(members, array->key, count_element, &count);
+    const struct det_json_value *list = det_json_object_array(members, array->key);
+    int r = 0;
 
-    if (r < 0 || count == 0)
-        return r;
-    *target = det_arena_array(&reading->incoming->arena, count, array->size);
-    return *target ? det_json_object_each(members, array->key, array->read, reading)
-                   : DET_ERR_NO_MEMORY;
+    if (!list || list->count == 0)
+        return 0;
+    *target = det_arena_array(&reading->incoming->arena, list->count, array->size);
+    if (!*target)
+        return DET_ERR_NO_MEMORY;
+    DET_JSON_EACH (element, list) {
+        r = array->read(reading, element);
+        if (r < 0)
+            break;
+    }
+    return r;
 }
 
 static int read_arrays(struct reading *reading, struct det_json_object *members)
@@ -338,13 +346,13 @@ static void read_head(struct incoming *incoming, struct det_json_object *members
 static int read_start(struct reading *reading, struct det_json_object *members)
 {
     struct incoming *incoming = reading->incoming;
-    const struct det_json_member *found = det_json_object_find(members, "start");
+    const struct det_json_value *found = det_json_object_find(members, "start");
     struct det_json_object inner;
     int r;
 
     if (!found)
         return 0;
-    r = open_members(reading->import, &incoming->arena, found->raw, &inner);
+    r = open_members(reading->import, &incoming->arena, found, &inner);
     if (r < 0)
         return r;
     incoming->start = (struct det_store_start){
@@ -375,7 +383,7 @@ int import_read_instance(struct import *import, struct incoming *incoming, struc
 {
     struct reading reading = { import, incoming };
     struct det_json_object members;
-    int r = open_members(import, &incoming->arena, line, &members);
+    int r = open_line(import, &incoming->arena, line, &members);
 
     if (r < 0)
         return r;
@@ -428,7 +436,7 @@ int import_read_event(
 {
     struct det_arena *arena = &incoming->events_arena;
     struct det_json_object members;
-    int r = open_members(import, arena, line, &members);
+    int r = open_line(import, arena, line, &members);
 
     if (r < 0)
         return r;
