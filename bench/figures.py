@@ -105,7 +105,7 @@ def readme(figures):
          "64 rows in a transaction with hand-written SQL "
          + f.rate("sqlite", "SQLite by hand, 64 in a transaction")),
         ("first answer after `kill -9`, 1,000,000 instances",
-         f.time("million", "killed, until the first answer"), ""),
+         f.time("million", "killed, until the first answer"), "in a SQLite file"),
         ("restart of a service that exits", f.time("services", "exits: a task"),
          f"runit {f.time('services', 'exits: runit')}, s6 {f.time('services', 'exits: s6')}"),
     ]
@@ -123,8 +123,8 @@ def busy(benches):
     text = (f"\nBefore each bench, other programs used {shares[0]}% to {shares[-1]}% of the "
             f"processors (median {shares[len(shares) // 2]}%).")
     if shares[len(shares) // 2] > 10:
-        text += ("\nThe machine was busy: it can do better than these times and rates; some goals"
-                 " were missed for that\nreason. The next run on a quiet machine replaces them.")
+        text += ("\nThe machine was busy: it can do better than these times and rates, and may"
+                 " meet more goals.\nThe next run on a quiet machine replaces these figures.")
     return text
 
 
@@ -144,7 +144,7 @@ def goals_text(benches):
     if missed:
         lines += ["", "| bench | case | missed goal | measured |", "|---|---|---|---|"]
         for name, case, goal in missed:
-            ratio = f", ratio {case['ratio']:.2f}" if "ratio" in case else ""
+            ratio = f", ratio {significant(case['ratio'])}" if "ratio" in case else ""
             lines.append(f"| [{name}](#{name}) | {case['case']} | {goal['goal']} | "
                          f"{duration(case['median_ns'])}{ratio} |")
     return "\n".join(lines)
@@ -165,7 +165,7 @@ def row(case):
         role, case["case"], duration(case["median_ns"]),
         f"{duration(case['p10_ns'])} - {duration(case['p90_ns'])}",
         significant(rate) if rate and rate < 1e9 else "",
-        f"{case['ratio']:.2f} x {case['against']}" if "ratio" in case else "",
+        f"{significant(case['ratio'])} x {case['against']}" if "ratio" in case else "",
         f"{case['allocations']:.3g}" if "allocations" in case else "", goal_cell(case)]
     return f"| {' | '.join(cells)} |"
 
@@ -254,7 +254,7 @@ def others_share():
     return round(100 * (total - idle) / total)
 
 
-def measure(bench, name):
+def measure(bench, name, commit):
     share = others_share()
     text = subprocess.run([bench, "--json", "--only", name], stdout=subprocess.PIPE, text=True,
                           check=False).stdout
@@ -265,7 +265,6 @@ def measure(bench, name):
     title = {case.pop("title") for case in cases}.pop()
     for case in cases:
         del case["bench"]
-    commit = first_line("git", "-C", str(HERE), "rev-parse", "--short", "HEAD")
     return system, {"name": name, "title": title, "date": time.strftime("%Y-%m-%d", time.gmtime()),
                     "commit": commit, "busy": share, "cases": cases}
 
@@ -284,12 +283,13 @@ def run(bench, names, lock):
     order = subprocess.check_output([bench, "--list"], text=True).split()
     data = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"benches": []}
     found = {item["name"]: item for item in data["benches"] if item["name"] in order}
+    commit = first_line("git", "-C", str(HERE), "rev-parse", "--short", "HEAD")
     for name in names or order:
         print(name, flush=True)
         with open(lock or os.devnull, "a", encoding="utf-8") as file:
             if lock:
                 fcntl.flock(file, fcntl.LOCK_EX)
-            system, found[name] = measure(bench, name)
+            system, found[name] = measure(bench, name, commit)
         data["machine"] = {**machine(), "file system of the stores": system}
         data["benches"] = [found[name] for name in order if name in found]
         save(data)
