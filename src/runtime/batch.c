@@ -70,8 +70,8 @@ static void begin(struct det_batch_item *item)
 {
     int r;
 
-    item->turn.events = &item->event;
-    item->turn.event_count = item->event ? 1 : 0;
+    item->turn.request.events = &item->event;
+    item->turn.request.event_count = item->event ? 1 : 0;
     r = det_turn_begin(&item->turn, &item->commit, &item->sent);
     item->is_ready = r > 0;
     if (!item->is_ready)

@@ -65,10 +65,11 @@ static int collect_timers(struct det_turn *turn, struct det_store_commit *commit
     if (r < 0)
         return r;
     if (det_turn_fired(turn))
-        draft->timer_changes[commit->timer_count++] = (struct det_store_timer_change){
-            turn->timer_change,
-            turn->timer_change == DET_STORE_UPDATE ? turn->timer_row : armed_row(turn->timer)
-        };
+        draft->timer_changes[commit->timer_count++] =
+            (struct det_store_timer_change){ turn->firing.change,
+                                             turn->firing.change == DET_STORE_UPDATE
+                                                 ? turn->firing.row
+                                                 : armed_row(turn->firing.armed) };
     for (size_t i = 0; draft->has_timers && i < slots; i++) {
         if (draft->timers[i].is_touched)
             collect_slot(turn, i, commit);
@@ -119,7 +120,7 @@ static int collect_kept(struct det_turn *turn, struct det_store_commit *commit)
     size_t standing = det_resident_kept(turn->resident);
     int r;
 
-    if (!draft->kept_count && !turn->retried && (!draft->is_kept_dropped || !standing))
+    if (!draft->kept_count && !turn->retry.kept && (!draft->is_kept_dropped || !standing))
         return 0;
     r = det_draft_room(
         turn->runtime, &draft->kept_changes, &draft->kept_change_capacity,
@@ -128,10 +129,10 @@ static int collect_kept(struct det_turn *turn, struct det_store_commit *commit)
         return r;
     if (draft->is_kept_dropped)
         collect_list(draft, &turn->resident->more->kept, DET_STORE_TAKE, commit);
-    else if (turn->retried && !turn->is_put_off)
-        draft->kept_changes[commit->deferred_count++] =
-            (struct det_store_deferred_change){ DET_STORE_TAKE,
-                                                { turn->retried->sequence, turn->retried->event } };
+    else if (turn->retry.kept && !turn->retry.is_put_off)
+        draft->kept_changes[commit->deferred_count++] = (struct det_store_deferred_change){
+            DET_STORE_TAKE, { turn->retry.kept->sequence, turn->retry.kept->event }
+        };
     /* What was deferred in the same commit that stops it never was. */
     if (!draft->is_kept_dropped)
         collect_list(draft, &draft->kept, DET_STORE_SET, commit);
@@ -167,10 +168,10 @@ static int collect(struct det_turn *turn, struct det_store_commit *commit)
         .data = draft->is_data_changed ? draft->data : NULL,
         .events = draft->events,
         .event_count = draft->event_count,
-        .fence = turn->fence,
+        .fence = turn->request.fence,
     };
-    if (!turn->retried && (draft->event_count || commit->is_new))
-        commit->event_id = turn->event_id;
+    if (!turn->retry.kept && (draft->event_count || commit->is_new))
+        commit->event_id = turn->request.event_id;
     collect_snapshot(turn, commit);
     r = collect_timers(turn, commit);
     if (r == 0)
@@ -273,7 +274,7 @@ static int fail(struct det_turn *turn, const struct det_store_commit *commit, in
 
     turn->is_in_doubt = !det_runtime_is_certain(r);
     turn->may_have_happened = !turn->runtime->ops->is_shared || !det_runtime_is_somebody_else(r);
-    turn->conflicts += r == DET_ERR_CONFLICT;
+    turn->counts.conflicts += r == DET_ERR_CONFLICT;
     det_error_set(
         turn->error, r, "%s %s: the commit failed: %s", commit->machine->name, commit->id,
         failure_text(result));
@@ -295,10 +296,11 @@ static int collect_request(struct det_turn *turn, struct det_store_commit *commi
     int r;
 
     r = det_turn_request(turn);
-    commit->answer.request = turn->request;
-    commit->answer.event = turn->event_count
-                               ? (uint16_t)det_event_kind(turn->events[turn->event_count - 1])
-                               : UINT16_MAX;
+    commit->answer.request = turn->request.hash;
+    commit->answer.event =
+        turn->request.event_count
+            ? (uint16_t)det_event_kind(turn->request.events[turn->request.event_count - 1])
+            : UINT16_MAX;
     return r;
 }
 

@@ -280,9 +280,9 @@ static void record(struct det_turn *turn, const struct step *step, unsigned outc
         .event = step->event ? (uint16_t)det_event_kind(step->event) : UINT16_MAX,
         .outcome = (uint16_t)outcome,
         .choice = step->choice,
-        .is_timeout = turn->timer && !turn->retried,
+        .is_timeout = turn->firing.armed && !turn->retry.kept,
         .at = turn->now,
-        .cause = turn->errand && !turn->retried ? turn->errand->key : NULL,
+        .cause = turn->errand && !turn->retry.kept ? turn->errand->key : NULL,
         .value = step->event,
         .trace = det_turn_trace(turn),
     };
@@ -322,7 +322,7 @@ static int unhandled(struct det_turn *turn, const struct step *step)
     const struct det_event_def *event = &machine->events[det_event_kind(step->event)];
     const char *state = machine->states[turn->draft->head.state].name;
 
-    turn->unhandled++;
+    turn->counts.unhandled++;
     det_meter_unhandled(turn, det_event_kind(step->event));
     switch ((enum det_unhandled)event->unhandled) {
     case DET_UNHANDLED_IGNORE:
@@ -450,8 +450,8 @@ int det_decide_start(struct det_turn *turn)
     r = own_data(turn);
     if (r < 0)
         return r;
-    if (turn->start_data)
-        memcpy(draft->data, turn->start_data, turn->served->data_size);
+    if (turn->request.start_data)
+        memcpy(draft->data, turn->request.start_data, turn->served->data_size);
     r = check_data(turn);
     if (r < 0)
         return r;
@@ -477,7 +477,7 @@ int det_decide_stop(struct det_turn *turn)
         return 0;
     step.move = det_decide_move(turn, turn->draft->head.state);
     step.visit = turn->draft->head.visit;
-    end(turn, turn->stop_reason);
+    end(turn, turn->request.stop_reason);
     record(turn, &step, DET_STOP);
     return 0;
 }

@@ -88,7 +88,7 @@ static const struct det_kept *find_left(const struct det_turn *turn)
     if (draft->is_kept_dropped || draft->head.is_stopped)
         return NULL;
     if (more)
-        left = find_taken(turn, &more->kept, draft->head.state, turn->retried);
+        left = find_taken(turn, &more->kept, draft->head.state, turn->retry.kept);
     return left ? left : find_taken(turn, &draft->kept, draft->head.state, NULL);
 }
 
@@ -97,7 +97,7 @@ void det_deferred_plan(struct det_turn *turn)
     const struct det_armed *armed = armed_timer(turn);
     const struct det_kept *left;
 
-    if (turn->is_put_off ||
+    if (turn->retry.is_put_off ||
         (!armed && !det_resident_kept(turn->resident) && !turn->draft->kept_count))
         return;
     left = find_left(turn);
@@ -161,7 +161,7 @@ static void put_off(
         turn->now,
         det_errand_backoff(turn->runtime, &turn->runtime->options.effects, trouble->attempt, 0));
     trouble->kind = DET_TROUBLE_EVENT_FAILED;
-    turn->is_put_off = true;
+    turn->retry.is_put_off = true;
 }
 
 /* The draft becomes what follows from the refusal. */
@@ -221,7 +221,7 @@ static int deliver(struct det_turn *turn, struct det_kept *kept, struct det_erro
         r = commit_one(turn);
     if (r == 0 && trouble.code)
         report(turn, kept, trouble, error);
-    return r < 0 ? r : turn->is_put_off;
+    return r < 0 ? r : turn->retry.is_put_off;
 }
 
 static int retry_one(struct det_turn *turn, struct det_kept *kept)
@@ -229,12 +229,12 @@ static int retry_one(struct det_turn *turn, struct det_kept *kept)
     struct det_error error = { 0 };
     int r;
 
-    turn->retried = kept;
+    turn->retry.kept = kept;
     turn->action = NULL; /* the deadline of hooks is that of one event */
     turn->error = &error;
     r = deliver(turn, kept, &error);
-    turn->retried = NULL;
-    turn->is_put_off = false;
+    turn->retry.kept = NULL;
+    turn->retry.is_put_off = false;
     turn->error = NULL;
     if (r == 0)
         det_kept_close(turn->runtime, turn->served->machine, kept);
@@ -252,6 +252,6 @@ void det_turn_retry_deferred(struct det_turn *turn)
     turn->error = NULL;
     while (r == 0 && (kept = find_retry(turn)))
         r = retry_one(turn, kept);
-    turn->undelivered = r < 0 ? r : 0;
+    turn->retry.undelivered = r < 0 ? r : 0;
     turn->error = error;
 }

@@ -78,7 +78,7 @@ void det_due_handled(struct det_runtime *runtime)
 
 void det_due_tell_rejected(const struct det_turn *turn, uint32_t attempt, int code)
 {
-    const struct det_armed *armed = turn->timer;
+    const struct det_armed *armed = turn->firing.armed;
     const struct det_resident *resident = armed->due.resident;
     const struct det_machine *machine = resident->served->machine;
 
@@ -88,15 +88,15 @@ void det_due_tell_rejected(const struct det_turn *turn, uint32_t attempt, int co
                                .name = det_row_timer_name(machine, armed->timer),
                                .attempt = attempt,
                                .is_dead = turn->rejected &&
-                                          turn->timer_change == DET_STORE_UPDATE &&
-                                          turn->timer_row.is_dead,
+                                          turn->firing.change == DET_STORE_UPDATE &&
+                                          turn->firing.row.is_dead,
                                .code = code },
         turn->error);
 }
 
 bool det_due_is_tried_again(const struct det_turn *turn)
 {
-    return turn->rejected && turn->timer_change == DET_STORE_UPDATE && !turn->timer_row.is_dead;
+    return turn->rejected && turn->firing.change == DET_STORE_UPDATE && !turn->firing.row.is_dead;
 }
 
 void det_due_count(const struct det_turn *turn, struct det_runtime_counts *counts)
@@ -128,11 +128,11 @@ static const void *event_of(struct det_batch_item *item, const struct det_armed 
 void det_due_fire_later(struct det_turn *turn, int r)
 {
     const struct det_effect_policy *policy = &turn->runtime->options.effects;
-    struct det_armed *armed = turn->timer;
+    struct det_armed *armed = turn->firing.armed;
     det_time span = EARLY_SPAN;
 
-    if (!det_armed_is_ours(armed) || armed->visit != turn->timer_visit ||
-        armed->deadline != turn->timer_deadline)
+    if (!det_armed_is_ours(armed) || armed->visit != turn->firing.visit ||
+        armed->deadline != turn->firing.deadline)
         return;
     if (det_turn_met_others(r))
         span = det_errand_backoff(turn->runtime, policy, 1, 0);
@@ -165,7 +165,7 @@ static void fired(struct det_batch_item *item)
         det_due_fire_later(turn, r);
     else if (!det_due_is_tried_again(turn))
         det_due_count(turn, counts);
-    det_due_let_go(turn->shard, turn->timer);
+    det_due_let_go(turn->shard, turn->firing.armed);
     turn->resident->pins--;
     det_shard_unlock(turn->runtime, turn->shard);
     det_due_handled(turn->runtime);
@@ -173,7 +173,7 @@ static void fired(struct det_batch_item *item)
 
 static void report_undelivered(const struct det_turn *turn, int code)
 {
-    const struct det_armed *armed = turn->timer;
+    const struct det_armed *armed = turn->firing.armed;
     const struct det_resident *resident = armed->due.resident;
 
     det_runtime_trouble(
@@ -190,14 +190,14 @@ static void report_undelivered(const struct det_turn *turn, int code)
 static void delivered(struct det_batch_item *item)
 {
     struct det_turn *turn = &item->turn;
-    int r = item->result < 0 ? item->result : turn->undelivered;
+    int r = item->result < 0 ? item->result : turn->retry.undelivered;
 
     if (r < 0 && r != DET_ERR_NOT_FOUND && !det_turn_met_others(r))
         report_undelivered(turn, r);
     det_shard_lock(turn->runtime, turn->shard);
-    if (det_armed_is_ours(turn->timer) && turn->timer->attempts == item->of.attempt)
+    if (det_armed_is_ours(turn->firing.armed) && turn->firing.armed->attempts == item->of.attempt)
         det_due_fire_later(turn, r < 0 ? r : DET_ERR_IO);
-    det_due_let_go(turn->shard, turn->timer);
+    det_due_let_go(turn->shard, turn->firing.armed);
     turn->resident->pins--;
     det_shard_unlock(turn->runtime, turn->shard);
     det_due_handled(turn->runtime);
@@ -236,9 +236,9 @@ static void fire(
     turn->resident = resident;
     turn->error = &item->error;
     turn->is_internal = true;
-    turn->timer = armed;
-    turn->timer_visit = armed->visit;
-    turn->timer_deadline = armed->deadline;
+    turn->firing.armed = armed;
+    turn->firing.visit = armed->visit;
+    turn->firing.deadline = armed->deadline;
     if (det_turn_fired(turn))
         det_meter_fire(turn);
     det_armed_fire(armed);

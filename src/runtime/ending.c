@@ -73,7 +73,7 @@ static void end_produced(struct det_batch_item *item, struct det_errand *errand)
         item->turn.errand_change = DET_STORE_UPDATE;
     } else {
         item->event = errand->product;
-        item->turn.visit = policy.same_visit_only ? errand->row.asked : 0;
+        item->turn.request.visit = policy.same_visit_only ? errand->row.asked : 0;
     }
 }
 
@@ -167,7 +167,7 @@ static void item_init(
     item->turn.error = &item->error;
     item->turn.is_internal = true;
     item->turn.errand = errand;
-    item->turn.trace = errand->row.trace;
+    item->turn.request.trace = errand->row.trace;
 }
 
 void det_errand_end(struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)

@@ -82,7 +82,7 @@ int det_hooks_ask(
 int det_hooks_refuse(
     struct det_turn *turn, const struct det_guard_def *guard, bool has_else, const void *event)
 {
-    turn->refused++;
+    turn->counts.refused++;
     det_error_set(
         turn->error, DET_ERR_REFUSED, "%s %s: %s says no%s", turn->served->machine->name,
         turn->resident->id, guard->name, has_else ? ", and no ELSE fits" : "");

@@ -68,8 +68,8 @@ void det_meter_fire(struct det_turn *turn)
 {
     const struct det_meter *meter = turn->runtime->options.meter;
 
-    if (meter && meter->fire && meter->fire(turn->runtime->options.observer, &turn->timer_trace))
-        turn->trace = &turn->timer_trace;
+    if (meter && meter->fire && meter->fire(turn->runtime->options.observer, &turn->firing.trace))
+        turn->request.trace = &turn->firing.trace;
 }
 
 void det_meter_timeout(const struct det_turn *turn)
@@ -79,7 +79,7 @@ void det_meter_timeout(const struct det_turn *turn)
     if (meter && meter->timeout)
         meter->timeout(
             turn->runtime->options.observer, turn->served->machine,
-            turn->now - turn->timer_deadline);
+            turn->now - turn->firing.deadline);
 }
 
 void det_meter_unhandled(const struct det_turn *turn, unsigned event)

@@ -62,7 +62,7 @@ static void fired(struct det_turn *turn, uint32_t attempt, int r)
         det_due_fire_later(turn, r);
     else if (r == 0 && !det_due_is_tried_again(turn))
         det_due_count(turn, counts);
-    det_due_let_go(turn->shard, turn->timer);
+    det_due_let_go(turn->shard, turn->firing.armed);
     turn->resident->pins--;
     det_shard_unlock(turn->runtime, turn->shard);
 }
@@ -78,9 +78,9 @@ static int fire(struct det_turn *turn, struct det_armed *armed, const void *even
 
     turn->error = &error;
     turn->is_internal = true;
-    turn->timer = armed;
-    turn->timer_visit = armed->visit;
-    turn->timer_deadline = armed->deadline;
+    turn->firing.armed = armed;
+    turn->firing.visit = armed->visit;
+    turn->firing.deadline = armed->deadline;
     det_meter_fire(turn);
     if (det_heap_contains(&armed->due.node))
         det_heap_remove(&turn->shard->due, &armed->due.node);
@@ -129,7 +129,7 @@ int det_overdue_fire(
         struct det_turn turn;
 
         det_turn_init(&turn, runtime, served, det_served_hash(runtime, id));
-        turn.fence = fence;
+        turn.request.fence = fence;
         turn.error = reterr;
         r = fire_first(&turn, id);
     }

@@ -40,11 +40,11 @@ static void publish_slot(struct det_turn *turn, size_t slot)
 
 static void publish_timers(struct det_turn *turn)
 {
-    if (det_turn_fired(turn) && turn->timer_change == DET_STORE_UPDATE) {
-        det_armed_fail(turn->runtime, turn->timer, &turn->timer_row, turn->timer_reason);
-        turn->timer_reason = NULL;
+    if (det_turn_fired(turn) && turn->firing.change == DET_STORE_UPDATE) {
+        det_armed_fail(turn->runtime, turn->firing.armed, &turn->firing.row, turn->firing.reason);
+        turn->firing.reason = NULL;
     } else if (det_turn_fired(turn)) {
-        det_armed_disarm(turn->runtime, turn->timer);
+        det_armed_disarm(turn->runtime, turn->firing.armed);
     }
     for (size_t i = 0; turn->draft->has_timers && i < det_timer_slots(turn->served->machine); i++) {
         if (turn->draft->timers[i].is_touched)
@@ -82,8 +82,8 @@ static void publish_kept(struct det_turn *turn)
     struct det_draft *draft = turn->draft;
     struct det_list *node;
 
-    if (turn->retried && !turn->is_put_off) {
-        det_list_remove(&turn->retried->node);
+    if (turn->retry.kept && !turn->retry.is_put_off) {
+        det_list_remove(&turn->retry.kept->node);
         more->kept_count--;
     }
     if (draft->is_kept_dropped) {
@@ -110,7 +110,7 @@ static void publish_history(struct det_turn *turn)
         if (event->outcome == DET_GOTO)
             resident->history[count++ % turn->runtime->options.history_kept] = event->from;
         if (event->outcome <= DET_STOP)
-            turn->transitions++;
+            turn->counts.transitions++;
     }
 }
 
@@ -132,7 +132,7 @@ static bool needs_telling(const struct det_turn *turn)
 {
     const struct det_draft *draft = turn->draft;
 
-    if (draft->is_snapshot || turn->runtime->options.observe || turn->retried ||
+    if (draft->is_snapshot || turn->runtime->options.observe || turn->retry.kept ||
         det_resident_kept(turn->resident) || !det_list_is_empty(&draft->kept))
         return true;
     for (size_t i = 0; i < draft->event_count; i++) {
@@ -157,7 +157,7 @@ void det_turn_publish(struct det_turn *turn, const struct det_store_commit *comm
         det_errand_change(turn->runtime, turn->shard, turn->errand, turn->errand_change);
     if (draft->errand_count)
         publish_errands(turn);
-    if (draft->kept_count || draft->is_kept_dropped || turn->retried)
+    if (draft->kept_count || draft->is_kept_dropped || turn->retry.kept)
         publish_kept(turn);
     if (draft->is_data_changed)
         det_machine_copy_data(
@@ -185,8 +185,8 @@ static int take_cause(void *context, const struct det_store_event *row)
 {
     struct det_turn *turn = context;
 
-    if (row->trace && row->sequence + 1 == turn->timer_visit)
-        turn->armed_by = *row->trace;
+    if (row->trace && row->sequence + 1 == turn->firing.visit)
+        turn->firing.armed_by = *row->trace;
     return 1;
 }
 
@@ -196,10 +196,11 @@ static void find_cause(struct det_turn *turn)
 {
     const struct det_runtime *runtime = turn->runtime;
 
-    if (!turn->trace || !(turn->trace->flags & DET_TRACE_SAMPLED) || turn->timer_visit < 2)
+    if (!turn->request.trace || !(turn->request.trace->flags & DET_TRACE_SAMPLED) ||
+        turn->firing.visit < 2)
         return;
     (void)!runtime->ops->events(
-        runtime->store, turn->resident->handle, turn->timer_visit - 2, take_cause, turn);
+        runtime->store, turn->resident->handle, turn->firing.visit - 2, take_cause, turn);
 }
 
 static const struct det_trace_context *armed_by(
@@ -207,9 +208,9 @@ static const struct det_trace_context *armed_by(
 {
     static const struct det_trace_context none;
 
-    if (!event->is_timeout || memcmp(&turn->armed_by, &none, sizeof none) == 0)
+    if (!event->is_timeout || memcmp(&turn->firing.armed_by, &none, sizeof none) == 0)
         return NULL;
-    return &turn->armed_by;
+    return &turn->firing.armed_by;
 }
 
 /* `since` is when its first state was entered; 0: not known. */
@@ -264,7 +265,7 @@ static void tell_start(const struct det_turn *turn, det_time at)
                                    .event = UINT16_MAX,
                                    .outcome = DET_GOTO,
                                    .at = at,
-                                   .trace = turn->trace },
+                                   .trace = turn->request.trace },
         0);
 }
 
@@ -273,7 +274,7 @@ static void tell_event(
 {
     tell_note(turn, event, since);
     /* Of a deferred event whoever delivers it reports why. */
-    if (event->outcome == DET_DEAD_LETTER && !turn->retried)
+    if (event->outcome == DET_DEAD_LETTER && !turn->retry.kept)
         tell_dead(turn, event->event, DET_ERR_UNHANDLED);
 }
 

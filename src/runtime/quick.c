@@ -219,7 +219,7 @@ static int send_with_code(struct quick *quick, struct det_error *reterr, struct 
     det_shard_lock(quick->runtime, quick->shard);
     if (r == 0)
         r = commit(quick, turn.draft->is_data_changed ? turn.draft->data : NULL, ret);
-    quick->shard->counts.refused += turn.refused;
+    quick->shard->counts.refused += turn.counts.refused;
     det_resident_release(quick->runtime, quick->shard, quick->resident);
     det_draft_give(quick->shard, turn.draft);
     return r;

@@ -70,14 +70,15 @@ static int mix_start(const struct det_turn *turn, uint64_t *hash)
     void *zero = NULL;
     int r;
 
-    if (!turn->start_data) {
+    if (!turn->request.start_data) {
         zero = det_alloc_zero(turn->runtime->allocator, served->data_size);
         if (!zero)
             return DET_ERR_NO_MEMORY;
     }
     *hash = mix_text(*hash, "start");
     r = mix_record(
-        turn->runtime, det_machine_data(served->machine), zero ? zero : turn->start_data, hash);
+        turn->runtime, det_machine_data(served->machine), zero ? zero : turn->request.start_data,
+        hash);
     if (zero)
         det_free(turn->runtime->allocator, zero, served->data_size);
     return r;
@@ -99,18 +100,19 @@ int det_turn_request(struct det_turn *turn)
     uint64_t hash = SEED;
     int r = 0;
 
-    if (turn->request)
+    if (turn->request.hash)
         return 0;
-    if (turn->is_start)
+    if (turn->request.is_start)
         r = mix_start(turn, &hash);
     else if (turn->kind == DET_TURN_STOP)
-        hash = mix_text(mix_text(hash, "stop"), turn->stop_reason ? turn->stop_reason : "");
-    for (size_t i = 0; r == 0 && i < turn->event_count; i++)
-        r = mix_event(turn, turn->events[i], &hash);
+        hash = mix_text(
+            mix_text(hash, "stop"), turn->request.stop_reason ? turn->request.stop_reason : "");
+    for (size_t i = 0; r == 0 && i < turn->request.event_count; i++)
+        r = mix_event(turn, turn->request.events[i], &hash);
     if (r < 0)
         return r;
     /* Numbers in stores are below 2^63, and 0 says that it is not known. */
-    turn->request = hash >> 1 ? hash >> 1 : 1;
+    turn->request.hash = hash >> 1 ? hash >> 1 : 1;
     return 0;
 }
 
@@ -129,13 +131,13 @@ int det_turn_compare(struct det_turn *turn, const struct det_store_answer *first
     if (!first->request)
         return 0;
     r = det_turn_request(turn);
-    if (r < 0 || first->request == turn->request)
+    if (r < 0 || first->request == turn->request.hash)
         return r;
     det_error_set(
         turn->error, DET_ERR_CONFLICT,
         "%s %s: the event id %s was used for another request: %s, event %llu; use a new id",
-        turn->served->machine->name, turn->resident->id, turn->event_id, first_use(turn, first),
-        (unsigned long long)first->sequence);
+        turn->served->machine->name, turn->resident->id, turn->request.event_id,
+        first_use(turn, first), (unsigned long long)first->sequence);
     if (turn->error)
         turn->error->is_id_used = true;
     return DET_ERR_CONFLICT;

@@ -73,11 +73,11 @@ static struct det_turn *begin_turn(struct call *call, enum det_turn_kind kind)
 
     det_turn_init(turn, call->runtime, call->served, call->hash);
     turn->kind = kind;
-    turn->event_id = call->options->event_id;
-    turn->trace = call->options->trace;
-    turn->expected = call->options->expected;
-    turn->visit = call->options->visit;
-    turn->fence = call->fence;
+    turn->request.event_id = call->options->event_id;
+    turn->request.trace = call->options->trace;
+    turn->request.expected = call->options->expected;
+    turn->request.visit = call->options->visit;
+    turn->request.fence = call->fence;
     turn->error = call->reterr;
     return turn;
 }
@@ -326,7 +326,7 @@ static int start_again(struct call *call, struct det_sent *ret)
     int r;
 
     call->turn.kind = DET_TURN_SEND;
-    call->turn.expected = call->turn.visit = 0;
+    call->turn.request.expected = call->turn.request.visit = 0;
     r = det_turn_run(&call->turn, NULL, 0, ret);
     if (r == 0 && !ret->is_duplicate)
         r = det_error_set(
@@ -340,8 +340,8 @@ static int start(struct call *call, const void *data, struct det_sent *ret)
     struct det_turn *turn = begin_turn(call, DET_TURN_START);
     int r;
 
-    turn->start_data = data;
-    turn->is_start = true;
+    turn->request.start_data = data;
+    turn->request.is_start = true;
     det_shard_lock(turn->runtime, turn->shard);
     r = det_turn_take(turn, call->instance, NULL);
     if (r == 0)
@@ -376,7 +376,7 @@ static int stop_once(struct call *call, const char *reason, struct det_sent *ret
 {
     struct det_turn *turn = begin_turn(call, DET_TURN_STOP);
 
-    turn->stop_reason = reason;
+    turn->request.stop_reason = reason;
     det_shard_lock(call->runtime, call->shard);
     return run_turn(call, NULL, NULL, 0, ret);
 }

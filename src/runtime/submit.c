@@ -187,10 +187,10 @@ static int begin_send(struct det_writer *writer, struct det_send *send, uint64_t
     if (r < 0)
         return r;
     det_turn_init(turn, runtime, served, hash);
-    turn->event_id = send->options.event_id;
-    turn->trace = send->options.trace;
-    turn->expected = send->options.expected;
-    turn->visit = send->options.visit;
+    turn->request.event_id = send->options.event_id;
+    turn->request.trace = send->options.trace;
+    turn->request.expected = send->options.expected;
+    turn->request.visit = send->options.visit;
     turn->error = send->options.error ? &item->error : NULL;
     turn->is_batched = true;
     item->event = send->event;

@@ -15,7 +15,7 @@ void det_turn_init(
         .hash = hash,
         .earliest = DET_NEVER,
         .errand_change = DET_STORE_TAKE,
-        .timer_change = DET_STORE_TAKE,
+        .firing.change = DET_STORE_TAKE,
     };
     turn->to_run_last = &turn->to_run;
 }

@@ -22,10 +22,10 @@ static int answer_again(struct det_turn *turn, struct det_sent *ret)
     struct det_store_answer first;
     int r;
 
-    if (!turn->event_id)
+    if (!turn->request.event_id)
         return 0;
     r = turn->runtime->ops->answer(
-        turn->runtime->store, turn->resident->handle, turn->event_id, &first);
+        turn->runtime->store, turn->resident->handle, turn->request.event_id, &first);
     if (r == DET_ERR_NOT_FOUND)
         return 0;
     if (r < 0)
@@ -59,10 +59,10 @@ static int conflict(struct det_turn *turn, const char *what, uint64_t expected, 
 /* What the loop does is over when somebody else has done it, or made it void. */
 static bool is_void(const struct det_turn *turn)
 {
-    const struct det_armed *timer = turn->timer;
+    const struct det_armed *timer = turn->firing.armed;
 
-    if (timer && (!det_armed_is_ours(timer) || timer->visit != turn->timer_visit ||
-                  timer->deadline != turn->timer_deadline))
+    if (timer && (!det_armed_is_ours(timer) || timer->visit != turn->firing.visit ||
+                  timer->deadline != turn->firing.deadline))
         return true;
     return turn->errand && turn->errand->is_gone;
 }
@@ -70,14 +70,14 @@ static bool is_void(const struct det_turn *turn)
 static int check_conditions(struct det_turn *turn)
 {
     const struct det_store_head *head = &turn->resident->head;
-    uint64_t expected = turn->expected == DET_EXPECT_NO_EVENT ? 0 : turn->expected;
+    uint64_t expected = turn->request.expected == DET_EXPECT_NO_EVENT ? 0 : turn->request.expected;
 
     if (is_void(turn))
         return DET_ERR_NOT_FOUND;
-    if (turn->expected && expected != head->sequence)
+    if (turn->request.expected && expected != head->sequence)
         return conflict(turn, "sequence", expected, head->sequence);
-    if (turn->visit && turn->visit != head->visit)
-        return conflict(turn, "visit", turn->visit, head->visit);
+    if (turn->request.visit && turn->request.visit != head->visit)
+        return conflict(turn, "visit", turn->request.visit, head->visit);
     return 0;
 }
 
@@ -93,8 +93,8 @@ static int decide_all(struct det_turn *turn)
     case DET_TURN_SEND:
         break;
     }
-    for (size_t i = 0; r == 0 && i < turn->event_count; i++)
-        r = det_decide_event(turn, turn->events[i]);
+    for (size_t i = 0; r == 0 && i < turn->request.event_count; i++)
+        r = det_decide_event(turn, turn->request.events[i]);
     return r;
 }
 
@@ -105,7 +105,7 @@ static bool is_rejection(const struct det_turn *turn, int r)
         return false;
     /* Of a timer each attempt is recorded. */
     if (det_turn_may_pass_later(r))
-        return turn->timer || turn->is_last_attempt;
+        return turn->firing.armed || turn->is_last_attempt;
     /* What a tool has not bound, a runtime that acts may have. */
     if (r == DET_ERR_UNBOUND)
         return !turn->runtime->options.is_passive;
@@ -117,14 +117,14 @@ static bool is_rejection(const struct det_turn *turn, int r)
 static void reject_timer(struct det_turn *turn, int r)
 {
     const struct det_effect_policy *policy = &turn->runtime->options.effects;
-    const struct det_armed *armed = turn->timer;
+    const struct det_armed *armed = turn->firing.armed;
     uint32_t attempts = armed->attempts + 1;
 
-    det_free_string(turn->runtime->allocator, turn->timer_reason);
-    turn->timer_reason = det_reason_copy(
+    det_free_string(turn->runtime->allocator, turn->firing.reason);
+    turn->firing.reason = det_reason_copy(
         turn->runtime->allocator, turn->error && turn->error->code == r ? turn->error->text : NULL);
-    turn->timer_change = DET_STORE_UPDATE;
-    turn->timer_row = (struct det_store_timer){
+    turn->firing.change = DET_STORE_UPDATE;
+    turn->firing.row = (struct det_store_timer){
         .timer = armed->timer,
         .event = armed->event,
         .visit = armed->visit,
@@ -132,7 +132,7 @@ static void reject_timer(struct det_turn *turn, int r)
         .value = armed->value,
         .attempts = attempts,
         .last_error = r,
-        .reason = turn->timer_reason,
+        .reason = turn->firing.reason,
         .next = det_add_time(turn->now, det_errand_backoff(turn->runtime, policy, attempts, 0)),
         .is_dead = !det_turn_may_pass_later(r) || attempts >= policy->attempts_max,
     };
@@ -152,7 +152,7 @@ static int reject(struct det_turn *turn, int r)
     turn->rejected = r;
     if (r == DET_ERR_CONFLICT) {
         det_error_set(turn->error, r, "the visit that asked for it is over");
-    } else if (turn->timer && !is_over(r)) {
+    } else if (turn->firing.armed && !is_over(r)) {
         reject_timer(turn, r);
     } else if (turn->errand) {
         turn->errand_change = DET_STORE_UPDATE;
@@ -177,7 +177,7 @@ static int decide(struct det_turn *turn)
     if (r < 0)
         return r;
     /* A stop by hand is an event too. */
-    r = det_draft_begin(turn, turn->event_count ? turn->event_count : 1);
+    r = det_draft_begin(turn, turn->request.event_count ? turn->request.event_count : 1);
     if (r < 0)
         return r;
     r = decide_all(turn);
@@ -235,7 +235,8 @@ static bool may_be_outdated(const struct det_turn *turn, int r)
     if (!turn->runtime->ops->is_shared || turn->is_fresh || turn->kind == DET_TURN_START)
         return false;
     if (r == 0)
-        return turn->kind == DET_TURN_SEND && turn->event_count && !turn->draft->event_count;
+        return turn->kind == DET_TURN_SEND && turn->request.event_count &&
+               !turn->draft->event_count;
     return r != DET_ERR_NO_MEMORY;
 }
 
@@ -275,7 +276,7 @@ static int make_ready(struct det_turn *turn, struct det_store_commit *commit, st
     if (turn->kind != DET_TURN_START) {
         r = answer_again(turn, ret);
         if (r != 0) {
-            turn->duplicates += r > 0;
+            turn->counts.duplicates += r > 0;
             return r < 0 ? r : 0;
         }
         r = retry_left(turn);
@@ -288,8 +289,8 @@ static int make_ready(struct det_turn *turn, struct det_store_commit *commit, st
     if (r < 0)
         return r;
     /* Of several events the last one that is recorded stands for all. */
-    if (turn->event_id && turn->draft->event_count)
-        turn->draft->events[turn->draft->event_count - 1].event_id = turn->event_id;
+    if (turn->request.event_id && turn->draft->event_count)
+        turn->draft->events[turn->draft->event_count - 1].event_id = turn->request.event_id;
     r = det_turn_collect(turn, commit, ret);
     if (r == 0 && turn->is_claimed)
         det_turn_retry_deferred(turn);
@@ -372,21 +373,21 @@ static bool needs_claim(const struct det_turn *turn)
 {
     const struct det_runtime *runtime = turn->runtime;
 
-    if (!runtime->is_quick || turn->errand || turn->event_count > 1 ||
+    if (!runtime->is_quick || turn->errand || turn->request.event_count > 1 ||
         det_resident_kept(turn->resident))
         return true;
-    return turn->event_count == 1 && !det_decide_is_plain(turn, turn->events[0]);
+    return turn->request.event_count == 1 && !det_decide_is_plain(turn, turn->request.events[0]);
 }
 
 static void count_up(struct det_turn *turn)
 {
     struct det_runtime_counts *counts = &turn->shard->counts;
 
-    counts->transitions += turn->transitions;
-    counts->unhandled += turn->unhandled;
-    counts->refused += turn->refused;
-    counts->duplicates += turn->duplicates;
-    counts->conflicts += turn->conflicts;
+    counts->transitions += turn->counts.transitions;
+    counts->unhandled += turn->counts.unhandled;
+    counts->refused += turn->counts.refused;
+    counts->duplicates += turn->counts.duplicates;
+    counts->conflicts += turn->counts.conflicts;
 }
 
 /* Lock held before and not after. What the loop and the pool have to do is told without the lock,
@@ -453,8 +454,8 @@ int det_turn_end(
         det_shard_lock(turn->runtime, turn->shard);
     end_claim(turn);
     count_up(turn);
-    det_free_string(turn->runtime->allocator, turn->timer_reason);
-    turn->timer_reason = NULL;
+    det_free_string(turn->runtime->allocator, turn->firing.reason);
+    turn->firing.reason = NULL;
     if (turn->draft)
         det_draft_give(turn->shard, turn->draft);
     leave(turn);
@@ -467,8 +468,8 @@ int det_turn_run(
     DET_UNSET struct det_store_commit commit;
     int r;
 
-    turn->events = events;
-    turn->event_count = count;
+    turn->request.events = events;
+    turn->request.event_count = count;
     r = det_turn_begin(turn, &commit, ret);
     if (r <= 0)
         return det_turn_end(turn, NULL, r, ret);

@@ -70,6 +70,44 @@ enum det_turn_kind {
     DET_TURN_STOP,
 };
 
+/* What the caller asked for. */
+struct det_turn_request {
+    const char *event_id;
+    const struct det_trace_context *trace; /* of the sender, or of the effect that ends */
+    uint64_t expected, visit;              /* conditions; 0: none */
+    uint64_t fence;                        /* of the lock it is sent under; 0: none */
+    const void *const *events;             /* SEND */
+    size_t event_count;
+    const void *start_data;  /* START: NULL: all zero */
+    bool is_start;           /* it was to be one, also when it finds that there is an instance */
+    uint64_t hash;           /* of all that, for its event id; 0: not made yet */
+    const char *stop_reason; /* STOP */
+};
+
+/* The timer that fires, in a turn of the loop. */
+struct det_turn_firing {
+    struct det_armed *armed; /* NULL: none fires */
+    uint64_t visit;
+    det_time deadline;
+    enum det_store_change_kind change; /* TAKE; or UPDATE: it was not taken, as `row` says */
+    struct det_store_timer row;
+    char *reason;                      /* ours, until it is published */
+    struct det_trace_context trace;    /* of its event, where there is one */
+    struct det_trace_context armed_by; /* a trace id of zero: not known */
+};
+
+/* The deferred event that this commit is about. */
+struct det_turn_retry {
+    struct det_kept *kept; /* the one that the commit takes; NULL: none */
+    bool is_put_off;       /* or does not take: it stays, for a later attempt */
+    int undelivered;       /* why the last delivery ended without a commit; 0: it did not */
+};
+
+/* What the counts of the runtime grow by when the turn ends. */
+struct det_turn_counts {
+    uint32_t unhandled, refused, duplicates, transitions, conflicts;
+};
+
 struct det_turn {
     enum det_turn_kind kind;
     struct det_runtime *runtime;
@@ -78,20 +116,11 @@ struct det_turn {
     uint64_t hash; /* of the id */
     struct det_resident *resident;
     struct det_draft *draft;
-    const char *event_id;
-    const struct det_trace_context *trace; /* of the sender, or of the effect that ends */
-    uint64_t expected, visit;              /* conditions; 0: none */
-    uint64_t fence;                        /* of the lock it is sent under; 0: none */
+    struct det_turn_request request;
     struct det_error *error;
-    const void *const *events; /* SEND */
-    size_t event_count;
-    const void *start_data;  /* START: NULL: all zero */
-    bool is_start;           /* it was to be one, also when it finds that there is an instance */
-    uint64_t request;        /* a hash of all that, for its event id; 0: not made yet */
-    const char *stop_reason; /* STOP */
-    det_time now;            /* by the store's clock */
-    const char *action;      /* the last guard or hook that ran; NULL: none */
-    det_time hooks_began;    /* monotonic; once there is an action */
+    det_time now;         /* by the store's clock */
+    const char *action;   /* the last guard or hook that ran; NULL: none */
+    det_time hooks_began; /* monotonic; once there is an action */
     bool is_claimed;
     bool is_locked;         /* the lock was kept after the publish, for the end of the turn */
     bool is_in_doubt;       /* a commit has an unknown outcome, or somebody else was first */
@@ -102,28 +131,18 @@ struct det_turn {
     size_t promised; /* places in the heap, for what the commit that is ready sets */
     /* A turn of the loop. */
     bool is_internal;
-    bool is_last_attempt;    /* of a product: a hook that fails now is a rejection */
-    int rejected;            /* why the event was not taken, which has been committed */
-    bool is_found_done;      /* its commit had an unknown outcome, and it had happened */
-    struct det_armed *timer; /* the one that fires */
-    uint64_t timer_visit;
-    det_time timer_deadline;
-    enum det_store_change_kind
-        timer_change; /* TAKE; or UPDATE: it was not taken, as timer_row says */
-    struct det_store_timer timer_row;
-    char *timer_reason;                       /* ours, until it is published */
-    struct det_trace_context timer_trace;     /* of its event, where there is one */
-    struct det_trace_context armed_by;        /* a trace id of zero: not known */
+    bool is_last_attempt; /* of a product: a hook that fails now is a rejection */
+    int rejected;         /* why the event was not taken, which has been committed */
+    bool is_found_done;   /* its commit had an unknown outcome, and it had happened */
+    struct det_turn_firing firing;
     struct det_errand *errand;                /* the one that ends or changes */
     enum det_store_change_kind errand_change; /* TAKE or UPDATE */
     /* Left for the end. */
-    struct det_kept *retried; /* the deferred event that this commit takes */
-    bool is_put_off;          /* or does not take: it stays, for a later attempt */
-    int undelivered;          /* why the last delivery ended without a commit; 0: it did not */
+    struct det_turn_retry retry;
     struct det_errand *to_run;
     struct det_errand **to_run_last;
     det_time earliest; /* of what was put into the heap; DET_NEVER: nothing */
-    uint32_t unhandled, refused, duplicates, transitions, conflicts;
+    struct det_turn_counts counts;
     /* For who listens. */
     det_time since;       /* wall: when the state was entered that the commit found */
     det_time commit_took; /* where there is a meter */
@@ -139,20 +158,20 @@ static inline const void *det_turn_data(const struct det_turn *turn)
  * delivers them, and each delivery is a commit of its own. */
 static inline struct det_armed *det_turn_fired(const struct det_turn *turn)
 {
-    if (turn->retried || !turn->timer || turn->timer->timer == DET_DEFERRED_TIMER)
+    if (turn->retry.kept || !turn->firing.armed || turn->firing.armed->timer == DET_DEFERRED_TIMER)
         return NULL;
-    return turn->timer;
+    return turn->firing.armed;
 }
 
 static inline struct det_errand *det_turn_ended(const struct det_turn *turn)
 {
-    return turn->retried ? NULL : turn->errand;
+    return turn->retry.kept ? NULL : turn->errand;
 }
 
 /* What is retried was sent by somebody else, whose trace is not kept. */
 static inline const struct det_trace_context *det_turn_trace(const struct det_turn *turn)
 {
-    return turn->retried ? NULL : turn->trace;
+    return turn->retry.kept ? NULL : turn->request.trace;
 }
 
 /* Room for `wanted` elements. */

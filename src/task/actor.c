@@ -58,7 +58,7 @@ static void offer(struct det_task *task, struct actor_event event)
 
     if (!task->component.def)
         return;
-    if (task->tasks->stepping == task) {
+    if (task->tasks->step.task == task) {
         wish(task, event.kind);
         return;
     }
@@ -77,7 +77,7 @@ static bool may_start(const struct det_task *task, const struct actor_event *eve
 static bool is_planned(const struct det_task *task, const struct actor_event *event)
 {
     (void)event;
-    return task->body && task->body->plan && task->deadline == DET_NEVER;
+    return task->body && task->body->plan && task->times.deadline == DET_NEVER;
 }
 
 static bool will_retry(const struct det_task *task, const struct actor_event *event)
@@ -98,8 +98,8 @@ static int ask_permit(
     struct det_task *task, const struct actor_event *event, struct actor_event *ret)
 {
     (void)event;
-    task->deadline = DET_NEVER;
-    task->since = det_loop_now(task->tasks->loop);
+    task->times.deadline = DET_NEVER;
+    task->times.since = det_loop_now(task->tasks->loop);
     if (!det_permit_ask(task))
         return DET_DONE;
     *ret = actor_granted();
@@ -120,7 +120,7 @@ static int tell_held(
 {
     (void)event;
     (void)ret;
-    task->since = det_loop_now(task->tasks->loop);
+    task->times.since = det_loop_now(task->tasks->loop);
     det_tree_held(task);
     return DET_DONE;
 }
@@ -129,7 +129,7 @@ static int make_due(struct det_task *task, const struct actor_event *event, stru
 {
     (void)event;
     (void)ret;
-    task->deadline = det_loop_now(task->tasks->loop);
+    task->times.deadline = det_loop_now(task->tasks->loop);
     return DET_DONE;
 }
 
@@ -140,8 +140,8 @@ static void tell_starting(struct det_task *task)
     DET_UNSET struct det_task_event event;
 
     det_task_event_init(&event, task, DET_EVENT_ATTEMPT_STARTING);
-    event.is_restart = task->is_restarting;
-    task->is_restarting = false;
+    event.is_restart = task->attempts.is_restarting;
+    task->attempts.is_restarting = false;
     det_tasks_publish(task->tasks, &event);
 }
 
@@ -152,23 +152,24 @@ static int start_attempt(
     int r;
 
     (void)event;
-    if (task->attempt_number < UINT32_MAX)
-        task->attempt_number++;
-    task->since = task->started_at = now;
-    task->deadline = task->policy->timeout == DET_NO_TIMEOUT
-                         ? DET_NEVER
-                         : det_add_time(now, task->policy->timeout);
+    if (task->attempts.number < UINT32_MAX)
+        task->attempts.number++;
+    task->times.since = task->times.started_at = now;
+    task->times.deadline = task->policy->timeout == DET_NO_TIMEOUT
+                               ? DET_NEVER
+                               : det_add_time(now, task->policy->timeout);
     task->context = (struct det_task_context){ .is_cancelled = 0 };
-    task->ended = (struct attempt_end){ .result = ATTEMPT_SUCCEEDED };
-    task->is_stuck = task->is_unhealthy = task->is_ready = task->has_stepped = false;
-    task->is_stopped = false;
+    task->attempts.ended = (struct attempt_end){ .result = ATTEMPT_SUCCEEDED };
+    task->is_stuck = task->attempts.is_unhealthy = task->is_ready = task->attempts.has_stepped =
+        false;
+    task->attempts.is_stopped = false;
     task->wishes = 0;
     task->is_healthy = true;
     if (task->kind != TASK_PROCESS)
         tell_starting(task);
     r = det_attempt_start(task);
     /* A process has started only now, and not at all where we have no descriptor for it. */
-    if (task->kind == TASK_PROCESS && !task->ended.is_shortage)
+    if (task->kind == TASK_PROCESS && !task->attempts.ended.is_shortage)
         tell_starting(task);
     if (r < 0) {
         *ret = actor_ended();
@@ -182,7 +183,7 @@ static int stop_clock(struct det_task *task)
 {
     det_time grace = task->policy->grace;
 
-    task->deadline =
+    task->times.deadline =
         grace == DET_NEVER ? DET_NEVER : det_add_time(det_loop_now(task->tasks->loop), grace);
     return DET_DONE;
 }
@@ -190,7 +191,7 @@ static int stop_clock(struct det_task *task)
 static int ask_stop(struct det_task *task, const struct actor_event *event, struct actor_event *ret)
 {
     (void)event;
-    task->since = det_loop_now(task->tasks->loop);
+    task->times.since = det_loop_now(task->tasks->loop);
     (void)stop_clock(task);
     __atomic_store_n(&task->context.is_cancelled, 1, __ATOMIC_RELEASE);
     det_checks_quiet(task);
@@ -205,7 +206,7 @@ static int force_stop(
     struct det_task *task, const struct actor_event *event, struct actor_event *ret)
 {
     (void)event;
-    task->deadline = DET_NEVER;
+    task->times.deadline = DET_NEVER;
     if (!det_checks_are_last(task) && !det_attempt_force(task))
         return DET_DONE;
     if (det_checks_delay(task)) {
@@ -222,21 +223,21 @@ static int close_as(struct det_task *task, enum det_task_event_kind kind)
     DET_UNSET struct det_task_event event;
 
     det_task_event_init(&event, task, kind);
-    event.duration = det_loop_now(task->tasks->loop) - task->started_at;
-    event.exit_code = task->ended.exit_code;
-    event.has_exit_code = task->ended.has_exit_code;
-    event.signal = task->ended.signal;
+    event.duration = det_loop_now(task->tasks->loop) - task->times.started_at;
+    event.exit_code = task->attempts.ended.exit_code;
+    event.has_exit_code = task->attempts.ended.has_exit_code;
+    event.signal = task->attempts.ended.signal;
     if (kind == DET_EVENT_ATTEMPT_TIMED_OUT)
         event.timeout = task->policy->timeout;
-    if (task->ended.result != ATTEMPT_SUCCEEDED && task->reason)
+    if (task->attempts.ended.result != ATTEMPT_SUCCEEDED && task->reason)
         det_event_set_text(event.reason, sizeof event.reason, task->reason);
-    task->deadline = DET_NEVER;
-    task->last = task->ended;
-    task->has_last = true;
+    task->times.deadline = DET_NEVER;
+    task->attempts.last = task->attempts.ended;
+    task->attempts.has_last = true;
     task->is_ready = task->is_healthy = task->is_stuck = false;
     det_attempt_close(task);
     /* What was not published as started has no end; that it is put off is published. */
-    if (!task->ended.is_shortage)
+    if (!task->attempts.ended.is_shortage)
         det_tasks_publish(task->tasks, &event);
     det_permit_return(task);
     det_tree_attempt_closed(task);
@@ -248,7 +249,7 @@ static int close_attempt(
 {
     (void)event;
     (void)ret;
-    switch ((enum attempt_result)task->ended.result) {
+    switch ((enum attempt_result)task->attempts.ended.result) {
     case ATTEMPT_SUCCEEDED:
         return close_as(task, DET_EVENT_ATTEMPT_SUCCEEDED);
     case ATTEMPT_FAILED:
@@ -268,8 +269,8 @@ static int close_expired(
 
     (void)event;
     (void)ret;
-    task->ended.result = ATTEMPT_FAILED;
-    if (task->is_unhealthy)
+    task->attempts.ended.result = ATTEMPT_FAILED;
+    if (task->attempts.is_unhealthy)
         return close_as(task, DET_EVENT_ATTEMPT_FAILED);
     snprintf(
         text, sizeof text, "timed out after %s",
@@ -283,13 +284,13 @@ static int close_stopped(
 {
     (void)event;
     (void)ret;
-    task->is_stopped = true;
+    task->attempts.is_stopped = true;
     /* Work that says it has succeeded has, whatever comes next; a process that ends with 0 after
      * its stop signal says that it has obeyed. */
-    if (task->ended.result == ATTEMPT_SUCCEEDED && task->kind != TASK_PROCESS)
+    if (task->attempts.ended.result == ATTEMPT_SUCCEEDED && task->kind != TASK_PROCESS)
         return close_as(task, DET_EVENT_ATTEMPT_SUCCEEDED);
-    if (task->ended.result != ATTEMPT_FORCED)
-        task->ended.result = ATTEMPT_CANCELLED;
+    if (task->attempts.ended.result != ATTEMPT_FORCED)
+        task->attempts.ended.result = ATTEMPT_CANCELLED;
     return close_as(task, DET_EVENT_ATTEMPT_CANCELLED);
 }
 
@@ -300,7 +301,7 @@ static int plan_backoff(
 {
     (void)event;
     (void)ret;
-    if (task->ended.is_shortage)
+    if (task->attempts.ended.is_shortage)
         return det_plan_put_off(task);
     det_tree_attempt_failed(task);
     return det_plan_backoff(task);
@@ -328,8 +329,8 @@ static int forget_failures(
 {
     (void)event;
     (void)ret;
-    task->failures = 0;
-    task->delay = 0;
+    task->attempts.failures = 0;
+    task->times.delay = 0;
     det_plan_count_restart(task);
     return DET_DONE;
 }
@@ -357,7 +358,7 @@ static int conclude(struct det_task *task, const struct actor_event *event, stru
 {
     (void)event;
     (void)ret;
-    task->outcome = (uint8_t)det_attempt_outcome(&task->ended);
+    task->attempts.outcome = (uint8_t)det_attempt_outcome(&task->attempts.ended);
     return DET_DONE;
 }
 
@@ -367,10 +368,10 @@ static int conclude_stopped(
 {
     (void)event;
     (void)ret;
-    if (task->ended.result == ATTEMPT_FORCED)
-        task->outcome = DET_OUTCOME_FORCE_ABORTED;
+    if (task->attempts.ended.result == ATTEMPT_FORCED)
+        task->attempts.outcome = DET_OUTCOME_FORCE_ABORTED;
     else
-        task->outcome = DET_OUTCOME_CANCELLED;
+        task->attempts.outcome = DET_OUTCOME_CANCELLED;
     return DET_DONE;
 }
 
@@ -379,7 +380,7 @@ static int conclude_cancelled(
 {
     (void)event;
     (void)ret;
-    task->outcome = DET_OUTCOME_CANCELLED;
+    task->attempts.outcome = DET_OUTCOME_CANCELLED;
     return DET_DONE;
 }
 
@@ -389,7 +390,7 @@ static int conclude_given_up(
 {
     (void)event;
     (void)ret;
-    task->outcome = DET_OUTCOME_FAILED;
+    task->attempts.outcome = DET_OUTCOME_FAILED;
     return DET_DONE;
 }
 
@@ -399,7 +400,7 @@ static int conclude_failure(
     (void)event;
     (void)ret;
     det_task_set_reason(task, det_component_failure(&task->component)->text);
-    task->outcome = DET_OUTCOME_FAILED;
+    task->attempts.outcome = DET_OUTCOME_FAILED;
     return DET_DONE;
 }
 
@@ -407,7 +408,7 @@ static int conclude_failure(
 
 static bool is_late(const struct det_task *task)
 {
-    return task->deadline <= det_loop_now(task->tasks->loop);
+    return task->times.deadline <= det_loop_now(task->tasks->loop);
 }
 
 static int wait_until(struct det_task *task, det_time at)
@@ -424,7 +425,7 @@ static bool is_delayed(struct det_task *task)
     if (!det_checks_delay(task))
         return false;
     if (task->component.state == ACTOR_RUNNING)
-        task->deadline = DET_NEVER;
+        task->times.deadline = DET_NEVER;
     return true;
 }
 
@@ -438,8 +439,8 @@ static bool take_news(struct det_task *task, struct actor_event *ret)
         *ret = actor_restart();
     } else if (take_wish(task, WISH_CANCEL, state != ACTOR_CANCELLING)) {
         *ret = actor_cancel();
-    } else if (task->has_stepped) {
-        task->has_stepped = false;
+    } else if (task->attempts.has_stepped) {
+        task->attempts.has_stepped = false;
         *ret = actor_ended();
     } else if (take_wish(task, WISH_FORCE, state != ACTOR_RUNNING)) {
         *ret = actor_overdue();
@@ -460,14 +461,14 @@ static int run_attempt(struct det_task *task, struct actor_event *ret)
         return DET_TRANSITION;
     }
     if (task->kind != TASK_STEP || det_checks_are_last(task))
-        return wait_until(task, task->deadline);
+        return wait_until(task, task->times.deadline);
     r = det_attempt_step(task);
-    task->has_stepped = r == DET_TRANSITION && !is_delayed(task);
+    task->attempts.has_stepped = r == DET_TRANSITION && !is_delayed(task);
     if (take_news(task, ret))
         return DET_TRANSITION;
-    if (r == DET_CONTINUE && task->tasks->step_wake_at < task->deadline)
-        return wait_until(task, task->tasks->step_wake_at);
-    return r == DET_AGAIN ? r : wait_until(task, task->deadline);
+    if (r == DET_CONTINUE && task->tasks->step.wake_at < task->times.deadline)
+        return wait_until(task, task->tasks->step.wake_at);
+    return r == DET_AGAIN ? r : wait_until(task, task->times.deadline);
 }
 
 static int watch_pause(struct det_task *task, struct actor_event *ret)
@@ -481,11 +482,11 @@ static int watch_pause(struct det_task *task, struct actor_event *ret)
 static int actor_completed(struct det_task *task, const struct det_component_end *end)
 {
     /* A last resort, or the executor closes under us: the outcome says so. */
-    if (task->outcome == DET_OUTCOME_NONE) {
-        task->outcome = DET_OUTCOME_FAILED;
+    if (task->attempts.outcome == DET_OUTCOME_NONE) {
+        task->attempts.outcome = DET_OUTCOME_FAILED;
         det_task_set_reason(task, end->failure.text);
     }
-    det_list_append(&task->tasks->ended, &task->line);
+    det_list_append(&task->tasks->settling.ended, &task->line);
     det_tasks_settle_soon(task->tasks);
     return 0;
 }
@@ -498,7 +499,7 @@ static bool actor_is_sound(const struct det_task *task)
         return false;
     if ((state == ACTOR_WAITING && !task->has_permit) == det_list_is_empty(&task->line))
         return false;
-    return (state == ACTOR_DONE) == (task->outcome != DET_OUTCOME_NONE);
+    return (state == ACTOR_DONE) == (task->attempts.outcome != DET_OUTCOME_NONE);
 }
 
 /* From outside. */
@@ -518,7 +519,7 @@ void det_actor_release(struct det_task *task)
 /* One that was drained has nothing to be held for: it would begin anew. */
 void det_actor_hold(struct det_task *task)
 {
-    if (task->is_last)
+    if (task->attempts.is_last)
         (void)det_task_remove(task);
     else
         offer(task, actor_hold());
@@ -544,7 +545,7 @@ void det_actor_ended(struct det_task *task, const struct attempt_end *end)
     const struct actor_event event = actor_ended();
     int r;
 
-    task->ended = *end;
+    task->attempts.ended = *end;
     if (is_delayed(task))
         return;
     /* Up to the start of the next attempt, if that is due at once: the thread is warm. */
@@ -554,7 +555,7 @@ void det_actor_ended(struct det_task *task, const struct attempt_end *end)
 
 void det_actor_expire(struct det_task *task, const char *reason)
 {
-    task->is_unhealthy = true;
+    task->attempts.is_unhealthy = true;
     det_task_set_reason(task, reason);
     offer(task, actor_expired());
 }

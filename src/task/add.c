@@ -344,11 +344,12 @@ static int drain_one(struct det_tasks *tasks, void *argument)
 {
     struct det_task *task = det_task_find(tasks, *(const det_task_id *)argument);
 
-    if (!task || task->is_removing || task->is_last || task->outcome != DET_OUTCOME_NONE)
+    if (!task || task->is_removing || task->attempts.is_last ||
+        task->attempts.outcome != DET_OUTCOME_NONE)
         return 0;
     if (!task->is_registered || !det_actor_has_attempt(task) || det_actor_begins_anew(task))
         return det_task_remove(task);
-    task->is_last = true;
+    task->attempts.is_last = true;
     return 1;
 }
 
@@ -361,7 +362,7 @@ static int restart_one(struct det_tasks *tasks, void *argument)
 {
     struct det_task *task = det_task_find(tasks, *(const det_task_id *)argument);
 
-    if (!task || !task->is_registered || task->is_removing || task->is_last)
+    if (!task || !task->is_registered || task->is_removing || task->attempts.is_last)
         return 0;
     if (task->is_on_hold)
         det_tree_resume(task);
@@ -378,8 +379,8 @@ static int hold_one(struct det_tasks *tasks, void *argument)
 {
     struct det_task *task = det_task_find(tasks, *(const det_task_id *)argument);
 
-    if (!task || !task->is_registered || task->is_removing || task->is_last || task->is_on_hold ||
-        task->outcome != DET_OUTCOME_NONE)
+    if (!task || !task->is_registered || task->is_removing || task->attempts.is_last ||
+        task->is_on_hold || task->attempts.outcome != DET_OUTCOME_NONE)
         return 0;
     task->is_on_hold = true;
     det_actor_hold(task);
@@ -414,7 +415,7 @@ struct find {
 static int find_one(struct det_tasks *tasks, void *argument)
 {
     struct find *find = argument;
-    const struct det_task *task = det_map_get(&tasks->names, find->name);
+    const struct det_task *task = det_map_get(&tasks->index.names, find->name);
 
     find->id = task ? task->node.id : 0;
     return 0;

@@ -40,7 +40,7 @@ void det_task_set_reason(struct det_task *task, const char *reason)
 
 char *det_attempt_text(struct det_task *task)
 {
-    return task->attempt ? task->attempt->text : task->tasks->text;
+    return task->attempt ? task->attempt->text : task->tasks->step.failure;
 }
 
 /* What the work answered, with what it said through its context. */
@@ -74,7 +74,7 @@ static void function_run(void *argument)
     struct attempt *attempt = argument;
     struct det_task *task = attempt->task;
 
-    attempt->code = task->function(&task->context, task->argument);
+    attempt->code = task->work.function(&task->context, task->work.argument);
 }
 
 static void function_done(void *argument)
@@ -158,7 +158,7 @@ static void process_end(void *user, const struct det_process_end *ended)
     struct attempt *attempt = user;
     struct det_task *task = attempt->task;
     int verdict = det_child_verdict(task->body->process, ended);
-    bool was_forced = task->ended.result == ATTEMPT_FORCED;
+    bool was_forced = task->attempts.ended.result == ATTEMPT_FORCED;
     char text[DET_TASK_REASON_MAX + 1];
     struct attempt_end end = {
         .exit_code = ended->code,
@@ -204,7 +204,7 @@ static int start_process(struct det_task *task)
 static int start_kind(struct det_task *task)
 {
     if (task->kind == TASK_STEP) {
-        task->tasks->text[0] = 0;
+        task->tasks->step.failure[0] = 0;
         return 0;
     }
     task->attempt = DET_NEW(task->tasks->allocator, struct attempt);
@@ -227,7 +227,7 @@ int det_attempt_start(struct det_task *task)
     if (r == 0)
         r = start_kind(task);
     if (r < 0)
-        task->ended = (struct attempt_end){
+        task->attempts.ended = (struct attempt_end){
             .code = r,
             .result = ATTEMPT_FAILED,
             .is_shortage =
@@ -242,9 +242,9 @@ void det_attempt_cancel_work(struct det_task *task)
     struct det_tasks *tasks = task->tasks;
 
     __atomic_store_n(&task->context.is_cancelled, 1, __ATOMIC_RELEASE);
-    det_mutex_lock(tasks->world, tasks->mutex);
-    det_condition_broadcast(tasks->world, tasks->changed);
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
+    det_condition_broadcast(tasks->world, tasks->status.changed);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
 }
 
 bool det_attempt_stop(struct det_task *task)
@@ -276,7 +276,7 @@ static void set_reason_of_force(struct det_task *task)
     char text[DET_DURATION_TEXT + 32], span[DET_DURATION_TEXT];
     det_time grace = task->policy->grace;
 
-    if (task->is_unhealthy)
+    if (task->attempts.is_unhealthy)
         return;
     snprintf(
         text, sizeof text, "did not stop within %s",
@@ -292,11 +292,11 @@ bool det_attempt_force(struct det_task *task)
         return false;
     case TASK_STEP:
         set_reason_of_force(task);
-        task->ended = (struct attempt_end){ .result = ATTEMPT_FORCED };
+        task->attempts.ended = (struct attempt_end){ .result = ATTEMPT_FORCED };
         return true;
     case TASK_PROCESS:
         set_reason_of_force(task);
-        task->ended.result = ATTEMPT_FORCED;
+        task->attempts.ended.result = ATTEMPT_FORCED;
         (void)det_child_kill(task->attempt->child);
         return false;
     }
@@ -306,14 +306,14 @@ bool det_attempt_force(struct det_task *task)
 /* What a step answered, as a directive. */
 int det_attempt_step(struct det_task *task)
 {
-    char *text = task->tasks->text;
+    char *text = task->tasks->step.failure;
     int r;
 
     text[0] = 0;
-    task->tasks->step_wake_at = DET_NEVER;
-    task->tasks->stepping = task;
-    r = task->step(&task->context, task->argument);
-    task->tasks->stepping = NULL;
+    task->tasks->step.wake_at = DET_NEVER;
+    task->tasks->step.task = task;
+    r = task->work.step(&task->context, task->work.argument);
+    task->tasks->step.task = NULL;
     if (r == DET_STEP_AGAIN)
         return DET_AGAIN;
     if (r == DET_STEP_WAIT)
@@ -322,7 +322,7 @@ int det_attempt_step(struct det_task *task)
         snprintf(text, DET_TASK_REASON_MAX + 1, "answered %d, which is no step result", r);
         r = DET_ERR_INVALID;
     }
-    task->ended = end_of_work(task, r);
+    task->attempts.ended = end_of_work(task, r);
     set_reason_of_work(task, r, text);
     return DET_TRANSITION;
 }

@@ -30,10 +30,10 @@ bool det_tasks_is_waiting_for_itself(const struct det_tasks *tasks)
 
 struct det_signal *det_signal_take(struct det_tasks *tasks)
 {
-    struct det_signal *signal = tasks->signals;
+    struct det_signal *signal = tasks->intake.signals;
 
     if (signal) {
-        tasks->signals = signal->next;
+        tasks->intake.signals = signal->next;
         return signal;
     }
     signal = DET_NEW(tasks->allocator, struct det_signal);
@@ -48,21 +48,21 @@ void det_signal_put(struct det_tasks *tasks, struct det_signal *signal)
 {
     if (!signal)
         return;
-    signal->next = tasks->signals;
-    tasks->signals = signal;
+    signal->next = tasks->intake.signals;
+    tasks->intake.signals = signal;
 }
 
 struct det_condition *det_signal_condition(struct det_tasks *tasks, struct det_signal *signal)
 {
-    return signal ? signal->condition : tasks->changed;
+    return signal ? signal->condition : tasks->status.changed;
 }
 
 void det_signals_close(struct det_tasks *tasks)
 {
     struct det_signal *signal;
 
-    while ((signal = tasks->signals)) {
-        tasks->signals = signal->next;
+    while ((signal = tasks->intake.signals)) {
+        tasks->intake.signals = signal->next;
         det_condition_close(tasks->world, signal->condition);
         DET_DELETE(tasks->allocator, signal);
     }
@@ -74,23 +74,24 @@ static int enter(struct det_tasks *tasks, bool may_wait)
 {
     int r = 0;
 
-    while (tasks->intake >= tasks->options.intake_max && r == 0) {
+    while (tasks->intake.count >= tasks->options.intake_max && r == 0) {
         if (!may_wait)
             return DET_ERR_BUSY;
-        tasks->intake_waiters++;
-        r = det_condition_wait(tasks->world, tasks->has_room, tasks->mutex, DET_NEVER);
-        tasks->intake_waiters--;
+        tasks->intake.waiters++;
+        r = det_condition_wait(
+            tasks->world, tasks->intake.has_room, tasks->status.mutex, DET_NEVER);
+        tasks->intake.waiters--;
     }
     if (r == 0)
-        tasks->intake++;
+        tasks->intake.count++;
     return r;
 }
 
 static void leave(struct det_tasks *tasks)
 {
-    tasks->intake--;
-    if (tasks->intake_waiters > 0)
-        det_condition_broadcast(tasks->world, tasks->has_room);
+    tasks->intake.count--;
+    if (tasks->intake.waiters > 0)
+        det_condition_broadcast(tasks->world, tasks->intake.has_room);
 }
 
 /* New work, while subscribers cannot keep up. */
@@ -105,10 +106,11 @@ int det_tasks_wait_for_subscribers(struct det_tasks *tasks, bool may_wait, struc
         return det_error_set(
             reterr, DET_ERR_BUSY,
             "the queue of a lossless subscriber is full; retry when it has caught up");
-    det_mutex_lock(tasks->world, tasks->mutex);
-    while (det_bus_is_pressed(tasks->bus) && !tasks->is_shutting_down && r == 0)
-        r = det_condition_wait(tasks->world, tasks->has_room, tasks->mutex, DET_NEVER);
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
+    while (det_bus_is_pressed(tasks->bus) && !tasks->status.is_shutting_down && r == 0)
+        r = det_condition_wait(
+            tasks->world, tasks->intake.has_room, tasks->status.mutex, DET_NEVER);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
     return r < 0 ? det_error_set(reterr, r, "waiting for subscribers: %s", det_error_text(r)) : 0;
 }
 
@@ -116,9 +118,9 @@ void det_tasks_relieved(void *argument)
 {
     struct det_tasks *tasks = argument;
 
-    det_mutex_lock(tasks->world, tasks->mutex);
-    det_condition_broadcast(tasks->world, tasks->has_room);
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
+    det_condition_broadcast(tasks->world, tasks->intake.has_room);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
     det_tasks_settle_soon(tasks);
 }
 
@@ -141,12 +143,12 @@ static void run_call(void *argument)
     int result = call->run(tasks, call->argument);
     struct det_condition *condition;
 
-    det_mutex_lock(tasks->world, tasks->mutex);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
     condition = det_signal_condition(tasks, call->signal);
     call->result = result;
     call->is_answered = true;
     leave(tasks);
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
     /* Who is woken finds the mutex free. Conditions outlive whoever used them. */
     det_condition_broadcast(tasks->world, condition);
 }
@@ -156,12 +158,13 @@ static int post_and_wait(struct det_tasks *tasks, struct call *call)
     int r = 0;
 
     call->signal = det_signal_take(tasks);
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
     det_loop_post(tasks->loop, &call->post);
-    det_mutex_lock(tasks->world, tasks->mutex);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
     while (!call->is_answered && r == 0)
         r = det_condition_wait(
-            tasks->world, det_signal_condition(tasks, call->signal), tasks->mutex, DET_NEVER);
+            tasks->world, det_signal_condition(tasks, call->signal), tasks->status.mutex,
+            DET_NEVER);
     det_signal_put(tasks, call->signal);
     return r < 0 ? r : call->result;
 }
@@ -174,17 +177,18 @@ static int queue(
     int r;
 
     call.post = (struct det_post){ .run = run_call, .argument = &call };
-    det_mutex_lock(tasks->world, tasks->mutex);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
     r = enter(tasks, may_wait);
     if (r == 0)
         r = post_and_wait(tasks, &call);
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
     return r;
 }
 
 static bool borrow(struct det_tasks *tasks)
 {
-    return tasks->own_loop && atomic_load(&tasks->posted) == 0 && det_loop_borrow(tasks->loop);
+    return tasks->own_loop && atomic_load(&tasks->intake.posted) == 0 &&
+           det_loop_borrow(tasks->loop);
 }
 
 static bool is_last_round(void *argument)
@@ -230,10 +234,10 @@ static void run_posted(void *argument)
     struct det_tasks *tasks = call->tasks;
 
     call->run(tasks, call);
-    atomic_fetch_sub(&tasks->posted, 1);
-    det_mutex_lock(tasks->world, tasks->mutex);
+    atomic_fetch_sub(&tasks->intake.posted, 1);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
     leave(tasks);
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
 }
 
 /* On the loop's own thread, too, it is queued: the answer never comes before the return. */
@@ -241,12 +245,12 @@ int det_tasks_post(struct det_tasks *tasks, struct det_posted_call *call)
 {
     int r;
 
-    det_mutex_lock(tasks->world, tasks->mutex);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
     r = enter(tasks, false);
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
     if (r < 0)
         return r;
-    atomic_fetch_add(&tasks->posted, 1);
+    atomic_fetch_add(&tasks->intake.posted, 1);
     call->tasks = tasks;
     call->post = (struct det_post){ .run = run_posted, .argument = call };
     det_loop_post(tasks->loop, &call->post);

@@ -229,7 +229,7 @@ static void free_probe(struct probe *probe)
 static void conclude(struct checks *checks)
 {
     struct probe *probe = checks->probe;
-    struct attempt_end end = checks->task->ended;
+    struct attempt_end end = checks->task->attempts.ended;
 
     probe->is_running = false;
     if (checks->is_last) {
@@ -269,7 +269,7 @@ static void job_run(void *argument)
     struct probe *probe = argument;
     struct det_task *task = probe->checks->task;
 
-    probe->code = task->body->readiness->check.run(&task->context, task->argument);
+    probe->code = task->body->readiness->check.run(&task->context, task->work.argument);
 }
 
 static void job_done(void *argument)
@@ -277,7 +277,7 @@ static void job_done(void *argument)
     struct probe *probe = argument;
     struct checks *checks = probe->checks;
 
-    probe->tasks->checks_running--;
+    probe->tasks->checks.running--;
     if (!probe->is_late) {
         checks->text[0] = 0;
         if (probe->code > 0)
@@ -315,23 +315,23 @@ static int start_child(struct checks *checks)
 /* Where the system gives no more threads, a check waits for one that is done. */
 static void grow_pool(struct det_tasks *tasks)
 {
-    if (tasks->checks_running > tasks->check_pool_size &&
-        tasks->check_pool_size < tasks->options.pool_threads &&
-        det_pool_grow(tasks->check_pool, tasks->check_pool_size + 1))
-        tasks->check_pool_size++;
+    if (tasks->checks.running > tasks->checks.pool_size &&
+        tasks->checks.pool_size < tasks->options.pool_threads &&
+        det_pool_grow(tasks->checks.pool, tasks->checks.pool_size + 1))
+        tasks->checks.pool_size++;
 }
 
 static void start_job(struct checks *checks)
 {
     struct probe *probe = checks->probe;
 
-    probe->tasks->checks_running++;
+    probe->tasks->checks.running++;
     grow_pool(probe->tasks);
     probe->code = 0;
     probe->job = (struct det_job){
         .run = job_run, .done = job_done, .argument = probe, .loop = checks->task->tasks->loop
     };
-    det_pool_submit(checks->task->tasks->check_pool, &probe->job);
+    det_pool_submit(checks->task->tasks->checks.pool, &probe->job);
 }
 
 static void start_probe(struct checks *checks)
@@ -412,10 +412,10 @@ int det_checks_validate(const struct det_task_spec *spec, struct det_error *rete
 /* With one thread; more are started as checks need them. */
 static int open_pool(struct det_tasks *tasks)
 {
-    if (tasks->check_pool)
+    if (tasks->checks.pool)
         return 0;
-    tasks->check_pool_size = 1;
-    return det_pool_open(tasks->world, tasks->allocator, 1, &tasks->check_pool);
+    tasks->checks.pool_size = 1;
+    return det_pool_open(tasks->world, tasks->allocator, 1, &tasks->checks.pool);
 }
 
 static struct checks *make_checks(struct det_task *task)
@@ -540,7 +540,7 @@ void det_checks_stop(struct det_task *task)
     if (checks->probe->child) {
         (void)det_child_kill(checks->probe->child);
         checks->probe->checks = NULL;
-        det_list_append(&tasks->loose_checks, &checks->probe->loose);
+        det_list_append(&tasks->checks.loose, &checks->probe->loose);
     } else {
         free_probe(checks->probe);
     }
@@ -551,8 +551,8 @@ void det_checks_close(struct det_tasks *tasks)
 {
     struct det_list *node;
 
-    while ((node = det_list_take(&tasks->loose_checks)))
+    while ((node = det_list_take(&tasks->checks.loose)))
         free_probe(DET_CONTAINER(node, struct probe, loose));
-    if (tasks->check_pool)
-        det_pool_close(tasks->check_pool);
+    if (tasks->checks.pool)
+        det_pool_close(tasks->checks.pool);
 }

@@ -29,7 +29,7 @@ det_task_id det_task_id_of(const struct det_task_context *context)
 
 uint32_t det_task_attempt(const struct det_task_context *context)
 {
-    return task_of(context)->attempt_number;
+    return task_of(context)->attempts.number;
 }
 
 struct det_world *det_task_world(const struct det_task_context *context)
@@ -47,10 +47,10 @@ int det_task_wait(struct det_task_context *context, det_time deadline)
     struct det_tasks *tasks = task_of(context)->tasks;
     int r = 0;
 
-    det_mutex_lock(tasks->world, tasks->mutex);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
     while (!det_task_is_cancelled(context) && r == 0)
-        r = det_condition_wait(tasks->world, tasks->changed, tasks->mutex, deadline);
-    det_mutex_unlock(tasks->world, tasks->mutex);
+        r = det_condition_wait(tasks->world, tasks->status.changed, tasks->status.mutex, deadline);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
     if (det_task_is_cancelled(context))
         return DET_ERR_CANCELLED;
     return r == DET_ERR_TIMEOUT ? 0 : r;
@@ -105,8 +105,8 @@ void det_task_wake_at(struct det_task_context *context, det_time at)
 {
     struct det_tasks *tasks = task_of(context)->tasks;
 
-    if (at < tasks->step_wake_at)
-        tasks->step_wake_at = at;
+    if (at < tasks->step.wake_at)
+        tasks->step.wake_at = at;
 }
 
 void det_scope_cancel(struct det_scope *scope)

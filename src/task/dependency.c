@@ -29,7 +29,7 @@ static struct anchor *make_anchor(struct det_tasks *tasks, const char *name)
     anchor->name = memcpy(anchor + 1, name, strlen(name) + 1);
     anchor->tasks = tasks;
     det_list_init(&anchor->needs);
-    if (det_map_put(&tasks->anchors, anchor) < 0) {
+    if (det_map_put(&tasks->tree.anchors, anchor) < 0) {
         det_free(tasks->allocator, anchor, size_of_anchor(name));
         return NULL;
     }
@@ -44,7 +44,7 @@ static void free_anchor(struct anchor *anchor)
         anchor->task->anchor = NULL;
     if (anchor->group)
         anchor->group->anchor = NULL;
-    (void)det_map_remove(&tasks->anchors, anchor->name);
+    (void)det_map_remove(&tasks->tree.anchors, anchor->name);
     det_free(tasks->allocator, anchor, size_of_anchor(anchor->name));
 }
 
@@ -52,9 +52,9 @@ void det_anchor_attach(struct det_tasks *tasks, struct det_task *task, struct gr
 {
     struct anchor *anchor;
 
-    if (tasks->anchors.count == 0)
+    if (tasks->tree.anchors.count == 0)
         return;
-    anchor = det_map_get(&tasks->anchors, task ? task->name : group->name);
+    anchor = det_map_get(&tasks->tree.anchors, task ? task->name : group->name);
     if (!anchor)
         return;
     anchor->task = task;
@@ -77,7 +77,7 @@ void det_anchor_detach(struct anchor *anchor, bool has_completed)
 static void bind(struct anchor *anchor)
 {
     struct det_tasks *tasks = anchor->tasks;
-    struct det_task *task = det_map_get(&tasks->names, anchor->name);
+    struct det_task *task = det_map_get(&tasks->index.names, anchor->name);
     struct group *group = task ? NULL : det_group_find(tasks, anchor->name);
 
     /* One of the same batch that has not joined yet takes it up when it does. */
@@ -112,8 +112,8 @@ static bool is_met(const struct need *need)
 static int look_at_dependency(struct det_tasks *tasks, void *argument)
 {
     const struct det_dependency *dependency = argument;
-    const struct anchor *anchor = det_map_get(&tasks->anchors, dependency->name);
-    const struct det_task *task = det_map_get(&tasks->names, dependency->name);
+    const struct anchor *anchor = det_map_get(&tasks->tree.anchors, dependency->name);
+    const struct det_task *task = det_map_get(&tasks->index.names, dependency->name);
     const struct group *group = det_group_find(tasks, dependency->name);
 
     if ((unsigned)dependency->when >= STANDINGS)
@@ -228,9 +228,9 @@ static int check_cycle(struct det_task *task, struct det_error *reterr)
 
 static bool is_known(struct det_tasks *tasks, const char *name)
 {
-    const struct anchor *anchor = det_map_get(&tasks->anchors, name);
+    const struct anchor *anchor = det_map_get(&tasks->tree.anchors, name);
 
-    return (anchor && anchor->has_completed) || det_map_get(&tasks->names, name) ||
+    return (anchor && anchor->has_completed) || det_map_get(&tasks->index.names, name) ||
            det_group_find(tasks, name);
 }
 
@@ -249,7 +249,7 @@ static int open_need(
         return det_error_set(
             reterr, DET_ERR_INVALID, "task %s depends on %s in a way that does not exist",
             task->name, dependency->name);
-    need->anchor = det_map_get(&tasks->anchors, dependency->name);
+    need->anchor = det_map_get(&tasks->tree.anchors, dependency->name);
     if (!need->anchor) {
         need->anchor = make_anchor(tasks, dependency->name);
         if (!need->anchor)

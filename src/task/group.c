@@ -237,7 +237,7 @@ static bool hold(struct member *member)
     task = task_of_member(member);
     if (!det_actor_is_held(task))
         det_actor_hold(task);
-    return det_actor_is_held(task) || task->outcome != DET_OUTCOME_NONE;
+    return det_actor_is_held(task) || task->attempts.outcome != DET_OUTCOME_NONE;
 }
 
 static int sweep(struct group *group, struct group_event *ret)

@@ -39,7 +39,7 @@ static int check_name(
     if (!det_tasks_is_open(tasks))
         return det_error_set(
             reterr, DET_ERR_CLOSED, "group %s: the supervisor is shutting down", spec->name);
-    if (det_map_get(&tasks->names, spec->name))
+    if (det_map_get(&tasks->index.names, spec->name))
         return det_error_set(reterr, DET_ERR_EXISTS, "group %s: a task has this name", spec->name);
     if (det_group_find(tasks, spec->name))
         return det_error_set(reterr, DET_ERR_EXISTS, "group %s: there is one already", spec->name);
@@ -85,7 +85,7 @@ static int prepare(struct group *group, struct det_error *reterr)
     r = det_group_start(group, reterr);
     if (r < 0)
         return r;
-    r = det_map_put(&tasks->group_names, group);
+    r = det_map_put(&tasks->tree.group_names, group);
     return r < 0 ? det_error_set(reterr, r, "group %s: no memory left", group->name) : 0;
 }
 
@@ -106,7 +106,7 @@ static int add_below(struct group *parent, const struct add_group *add)
     group->member.order = ++parent->next_order;
     parent->member_count++;
     det_list_append(&parent->members, &group->member.siblings);
-    det_list_append(&tasks->groups, &group->all);
+    det_list_append(&tasks->tree.groups, &group->all);
     det_anchor_attach(tasks, NULL, group);
     (void)det_group_release(group);
     return 0;
@@ -122,7 +122,7 @@ static int add_group(struct det_tasks *tasks, void *argument)
     r = check_name(tasks, spec, add->reterr);
     if (r < 0)
         return r;
-    parent = spec->parent ? det_group_find(tasks, spec->parent) : tasks->root;
+    parent = spec->parent ? det_group_find(tasks, spec->parent) : tasks->tree.root;
     if (!parent)
         return det_error_set(
             add->reterr, DET_ERR_NOT_FOUND, "group %s: there is no group %s; add that first",
@@ -198,7 +198,7 @@ static int look_at_groups(struct det_tasks *tasks, void *argument)
 {
     int r = 0;
 
-    for (struct det_list *node = tasks->groups.next; node != &tasks->groups && r >= 0;
+    for (struct det_list *node = tasks->tree.groups.next; node != &tasks->tree.groups && r >= 0;
          node = node->next)
         r = show(DET_CONTAINER(node, struct group, all), argument);
     return r < 0 ? r : 0;

@@ -19,13 +19,13 @@ struct look {
 /* The attempt that runs, if one does, is not the last one that ended. */
 static struct det_task_end last_end(const struct det_task *task)
 {
-    const struct attempt_end *last = &task->last;
+    const struct attempt_end *last = &task->attempts.last;
 
     return (struct det_task_end){
         .id = task->node.id,
-        .outcome = task->has_last ? det_attempt_outcome(last) : DET_OUTCOME_NONE,
-        .attempts = task->attempt_number,
-        .restarts = task->restarts,
+        .outcome = task->attempts.has_last ? det_attempt_outcome(last) : DET_OUTCOME_NONE,
+        .attempts = task->attempts.number,
+        .restarts = task->attempts.restarts,
         .exit_code = last->exit_code,
         .has_exit_code = last->has_exit_code,
         .signal = last->signal,
@@ -59,7 +59,7 @@ static const char *obstacle_of(const struct det_task *task, struct look *look)
 static int show(struct det_task *task, struct look *look)
 {
     struct det_tasks *tasks = task->tasks;
-    bool is_root = task->group == tasks->root;
+    bool is_root = task->group == tasks->tree.root;
     struct det_task_info info = {
         .id = task->node.id,
         .name = task->name,
@@ -73,10 +73,10 @@ static int show(struct det_task *task, struct look *look)
         .is_healthy = task->is_healthy,
         .is_removing = task->is_removing,
         .is_on_hold = task->is_on_hold,
-        .attempt = task->attempt_number,
-        .failures = task->failures,
-        .restarts = task->restarts,
-        .since = det_tasks_wall_of(tasks, task->since),
+        .attempt = task->attempts.number,
+        .failures = task->attempts.failures,
+        .restarts = task->attempts.restarts,
+        .since = det_tasks_wall_of(tasks, task->times.since),
         .next_at = det_actor_is_paused(task) ? det_plan_next_wall(task) : 0,
         .process = det_attempt_process(task),
         .last = last_end(task),
@@ -95,15 +95,15 @@ static int by_id(const void *a, const void *b)
 static int look_at_all(struct det_tasks *tasks, void *argument)
 {
     struct look *look = argument;
-    size_t count = tasks->ids.count, n = 0;
+    size_t count = tasks->index.ids.count, n = 0;
     struct det_task **all;
     int r = 0;
 
     all = DET_NEW_ARRAY(tasks->allocator, count, struct det_task *);
     if (!all)
         return DET_ERR_NO_MEMORY;
-    for (size_t i = 0; i < tasks->ids.capacity; i++)
-        for (struct det_id_node *node = tasks->ids.chains[i]; node; node = node->next)
+    for (size_t i = 0; i < tasks->index.ids.capacity; i++)
+        for (struct det_id_node *node = tasks->index.ids.chains[i]; node; node = node->next)
             all[n++] = DET_CONTAINER(node, struct det_task, node);
     qsort(all, n, sizeof(struct det_task *), by_id);
     for (size_t i = 0; i < n && r >= 0; i++)
@@ -142,8 +142,8 @@ static int look_at_counts(struct det_tasks *tasks, void *argument)
     struct look *look = argument;
 
     look->counts = tasks->counts;
-    look->counts.registered = tasks->registered;
-    look->counts.queued = tasks->queued;
+    look->counts.registered = tasks->index.registered;
+    look->counts.queued = tasks->index.queued;
     look->counts.events_lost = det_bus_lost(tasks->bus);
     return det_tree_each_task(tasks, det_actor_count, &look->counts);
 }

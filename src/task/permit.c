@@ -21,33 +21,34 @@ static bool has_permit_left(const struct det_tasks *tasks)
     if (det_bus_is_pressed(tasks->bus))
         return false;
     return tasks->options.concurrent_max == 0 ||
-           tasks->permits_used < tasks->options.concurrent_max;
+           tasks->permits.used < tasks->options.concurrent_max;
 }
 
 /* The pool grows as it is needed. A thread that the system does not give is asked for again with
  * the next one who could use it. */
 static bool has_thread_left(struct det_tasks *tasks)
 {
-    if (tasks->pool_used < tasks->pool_size)
+    if (tasks->permits.pool_used < tasks->permits.pool_size)
         return true;
-    if (tasks->pool_size >= tasks->options.pool_threads ||
-        !det_pool_grow(tasks->pool, tasks->pool_size + 1))
+    if (tasks->permits.pool_size >= tasks->options.pool_threads ||
+        !det_pool_grow(tasks->pool, tasks->permits.pool_size + 1))
         return false;
-    tasks->pool_size++;
+    tasks->permits.pool_size++;
     return true;
 }
 
 static struct det_list *line_of(struct det_task *task)
 {
-    return task->kind == TASK_FUNCTION ? &task->tasks->pool_line : &task->tasks->permit_line;
+    return task->kind == TASK_FUNCTION ? &task->tasks->permits.pool_line
+                                       : &task->tasks->permits.line;
 }
 
 static void take(struct det_task *task)
 {
     task->has_permit = true;
-    task->tasks->permits_used++;
+    task->tasks->permits.used++;
     if (task->kind == TASK_FUNCTION)
-        task->tasks->pool_used++;
+        task->tasks->permits.pool_used++;
 }
 
 static struct det_task *head_of(struct det_list *line)
@@ -58,8 +59,8 @@ static struct det_task *head_of(struct det_list *line)
 /* The first of those who could run; NULL: nobody could. */
 static struct det_task *first_in_line(struct det_tasks *tasks)
 {
-    struct det_task *function = head_of(&tasks->pool_line);
-    struct det_task *other = head_of(&tasks->permit_line);
+    struct det_task *function = head_of(&tasks->permits.pool_line);
+    struct det_task *other = head_of(&tasks->permits.line);
 
     /* Asked only for one who waits: the pool may grow by it. */
     if (function && !has_thread_left(tasks))
@@ -97,8 +98,9 @@ static int add_holder(struct det_task *task, void *argument)
 void det_permit_obstacle(const struct det_task *task, char *target, size_t size)
 {
     struct det_tasks *tasks = task->tasks;
-    bool is_thread = task->kind == TASK_FUNCTION && tasks->pool_used >= tasks->pool_size;
-    unsigned used = (unsigned)(is_thread ? tasks->pool_used : tasks->permits_used);
+    bool is_thread =
+        task->kind == TASK_FUNCTION && tasks->permits.pool_used >= tasks->permits.pool_size;
+    unsigned used = (unsigned)(is_thread ? tasks->permits.pool_used : tasks->permits.used);
     char names[DET_TASK_REASON_MAX - 64] = "";
     struct holders holders = { .text = names, .size = sizeof names, .are_functions = is_thread };
     const char *of = "";
@@ -109,13 +111,13 @@ void det_permit_obstacle(const struct det_task *task, char *target, size_t size)
         return;
     }
     (void)det_tree_each_task(tasks, add_holder, &holders);
-    if (is_thread && tasks->pool_size < tasks->options.pool_threads)
+    if (is_thread && tasks->permits.pool_size < tasks->options.pool_threads)
         of = "; the system provides no more threads";
     (void)snprintf(
         target, size,
         is_thread ? "a pool thread: %u of %u %s taken by %s%s"
                   : "a permit: %u of %u %s taken by %s%s",
-        used, (unsigned)(is_thread ? tasks->pool_size : tasks->options.concurrent_max),
+        used, (unsigned)(is_thread ? tasks->permits.pool_size : tasks->options.concurrent_max),
         det_is_or_are(used), names, of);
 }
 
@@ -125,9 +127,9 @@ static void tell_exhausted(struct det_task *task)
     DET_UNSET struct det_task_event event;
     struct det_tasks *tasks = task->tasks;
 
-    if (tasks->is_pool_exhausted || task->kind != TASK_FUNCTION || has_thread_left(tasks))
+    if (tasks->permits.is_pool_exhausted || task->kind != TASK_FUNCTION || has_thread_left(tasks))
         return;
-    tasks->is_pool_exhausted = true;
+    tasks->permits.is_pool_exhausted = true;
     det_task_event_init(&event, task, DET_EVENT_POOL_EXHAUSTED);
     det_permit_obstacle(task, event.reason, sizeof event.reason);
     det_tasks_publish(tasks, &event);
@@ -135,8 +137,8 @@ static void tell_exhausted(struct det_task *task)
 
 static void look_exhausted(struct det_tasks *tasks)
 {
-    if (det_list_is_empty(&tasks->pool_line))
-        tasks->is_pool_exhausted = false;
+    if (det_list_is_empty(&tasks->permits.pool_line))
+        tasks->permits.is_pool_exhausted = false;
 }
 
 bool det_permit_ask(struct det_task *task)
@@ -151,7 +153,7 @@ bool det_permit_ask(struct det_task *task)
         take(task);
         return true;
     }
-    task->ticket = tasks->next_ticket++;
+    task->ticket = tasks->permits.next_ticket++;
     det_list_append(line, &task->line);
     tell_exhausted(task);
     if (has_permit_left(tasks))
@@ -169,12 +171,12 @@ void det_permit_return(struct det_task *task)
 {
     struct det_tasks *tasks = task->tasks;
 
-    det_assert(task->has_permit && tasks->permits_used > 0);
+    det_assert(task->has_permit && tasks->permits.used > 0);
     task->has_permit = false;
-    tasks->permits_used--;
+    tasks->permits.used--;
     if (task->kind == TASK_FUNCTION)
-        tasks->pool_used--;
-    if (!det_list_is_empty(&tasks->permit_line) || !det_list_is_empty(&tasks->pool_line))
+        tasks->permits.pool_used--;
+    if (!det_list_is_empty(&tasks->permits.line) || !det_list_is_empty(&tasks->permits.pool_line))
         det_tasks_settle_soon(tasks);
 }
 

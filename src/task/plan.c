@@ -31,21 +31,23 @@ struct plan {
 /* A run that was stable for long enough ends the streak, even if it failed in the end. */
 static uint32_t streak(const struct det_task *task)
 {
-    det_time ran = det_loop_now(task->tasks->loop) - task->started_at;
+    det_time ran = det_loop_now(task->tasks->loop) - task->times.started_at;
 
-    return ran >= task->policy->backoff.stable_after ? 0 : task->failures;
+    return ran >= task->policy->backoff.stable_after ? 0 : task->attempts.failures;
 }
 
 static bool has_failed(const struct det_task *task, bool is_late)
 {
-    return is_late || task->ended.result == ATTEMPT_FAILED || task->ended.result == ATTEMPT_FORCED;
+    return is_late || task->attempts.ended.result == ATTEMPT_FAILED ||
+           task->attempts.ended.result == ATTEMPT_FORCED;
 }
 
 bool det_plan_will_retry(const struct det_task *task, bool is_late)
 {
-    if (task->ended.is_shortage && !is_late)
-        return !task->is_last;
-    if (!has_failed(task, is_late) || task->is_last || task->policy->restart == DET_RESTART_NEVER)
+    if (task->attempts.ended.is_shortage && !is_late)
+        return !task->attempts.is_last;
+    if (!has_failed(task, is_late) || task->attempts.is_last ||
+        task->policy->restart == DET_RESTART_NEVER)
         return false;
     return task->policy->retries_max == DET_RETRIES_UNLIMITED ||
            streak(task) < task->policy->retries_max;
@@ -55,11 +57,11 @@ bool det_plan_will_repeat(const struct det_task *task, bool is_late)
 {
     bool is_planned = task->body && task->body->plan;
 
-    if (task->is_last)
+    if (task->attempts.is_last)
         return false;
     if (has_failed(task, is_late))
         return is_planned;
-    return task->ended.result == ATTEMPT_SUCCEEDED &&
+    return task->attempts.ended.result == ATTEMPT_SUCCEEDED &&
            (is_planned || task->policy->restart == DET_RESTART_ALWAYS);
 }
 
@@ -77,28 +79,28 @@ static void tell(struct det_task *task, enum det_backoff_source source, det_time
 
 static void pause_for(struct det_task *task, det_time delay)
 {
-    task->since = det_loop_now(task->tasks->loop);
-    task->deadline = det_add_time(task->since, delay);
+    task->times.since = det_loop_now(task->tasks->loop);
+    task->times.deadline = det_add_time(task->times.since, delay);
 }
 
 void det_plan_count_restart(struct det_task *task)
 {
-    task->is_restarting = task->attempt_number > 0;
-    task->restarts++;
+    task->attempts.is_restarting = task->attempts.number > 0;
+    task->attempts.restarts++;
     task->tasks->counts.restarts++;
 }
 
 int det_plan_backoff(struct det_task *task)
 {
     uint32_t failures = streak(task);
-    det_time before = failures == 0 ? 0 : task->delay;
+    det_time before = failures == 0 ? 0 : task->times.delay;
 
-    task->delay =
+    task->times.delay =
         det_backoff_delay(&task->policy->backoff, failures, before, det_tasks_chance(task->tasks));
-    task->failures = failures < UINT32_MAX ? failures + 1 : failures;
+    task->attempts.failures = failures < UINT32_MAX ? failures + 1 : failures;
     if (!det_group_gives_up(task->group))
-        tell(task, DET_BACKOFF_AFTER_FAILURE, task->delay);
-    pause_for(task, task->delay);
+        tell(task, DET_BACKOFF_AFTER_FAILURE, task->times.delay);
+    pause_for(task, task->times.delay);
     det_plan_count_restart(task);
     return 0;
 }
@@ -110,10 +112,10 @@ int det_plan_put_off(struct det_task *task)
     det_time delay =
         SHORTAGE_SPAN + (det_time)(det_tasks_chance(task->tasks) % (uint64_t)SHORTAGE_SPAN);
 
-    task->attempt_number--;
+    task->attempts.number--;
     tell(task, DET_BACKOFF_AFTER_FAILURE, delay);
-    task->since = det_loop_now(task->tasks->loop);
-    task->deadline = det_add_time(task->since, delay);
+    task->times.since = det_loop_now(task->tasks->loop);
+    task->times.deadline = det_add_time(task->times.since, delay);
     return 0;
 }
 
@@ -167,7 +169,7 @@ static void on_time(void *argument)
     /* The timer that has just run has left its room in the heap: this cannot fail. */
     if (is_over && wait_for_time(task, plan, 1, now) == 0)
         return;
-    task->deadline = 0;
+    task->times.deadline = 0;
     det_component_wake(&task->component);
 }
 
@@ -178,8 +180,8 @@ det_time det_plan_look(struct det_task *task)
     det_time now;
     int r;
 
-    if (!plan || task->deadline != DET_NEVER)
-        return task->deadline;
+    if (!plan || task->times.deadline != DET_NEVER)
+        return task->times.deadline;
     if (plan->look_at > det_loop_now(task->tasks->loop))
         return plan->look_at;
     now = det_world_now(task->tasks->world, DET_CLOCK_WALL);
@@ -196,11 +198,11 @@ static int rest_until_time(struct det_task *task, struct plan *plan)
     r = wait_for_time(task, plan, 0, now);
     if (r < 0)
         return r;
-    if (task->attempt_number > 0)
+    if (task->attempts.number > 0)
         tell(task, DET_BACKOFF_AFTER_SUCCESS, plan->due > now ? plan->due - now : 0);
     /* A run at its time is no restart. */
     pause_for(task, 0);
-    task->deadline = DET_NEVER;
+    task->times.deadline = DET_NEVER;
     return 0;
 }
 
@@ -208,10 +210,10 @@ static int rest_until_time(struct det_task *task, struct plan *plan)
 int det_plan_rest(struct det_task *task)
 {
     det_time interval = task->policy->interval;
-    det_time ran = det_loop_now(task->tasks->loop) - task->started_at, delay = interval;
+    det_time ran = det_loop_now(task->tasks->loop) - task->times.started_at, delay = interval;
 
-    task->failures = 0;
-    task->delay = 0;
+    task->attempts.failures = 0;
+    task->times.delay = 0;
     if (task->body && task->body->plan)
         return rest_until_time(task, task->body->plan);
     if (ran < DET_DELAY_FLOOR && delay < DET_DELAY_FLOOR - ran)
@@ -227,7 +229,7 @@ void det_plan_drop(struct det_task *task)
 {
     if (task->body && task->body->plan)
         det_loop_timer_cancel(task->tasks->loop, &task->body->plan->timer);
-    task->deadline = DET_NEVER;
+    task->times.deadline = DET_NEVER;
 }
 
 int det_plan_open(
@@ -259,9 +261,9 @@ int det_plan_open(
 
 det_time det_plan_next_wall(struct det_task *task)
 {
-    if (task->body && task->body->plan && task->deadline == DET_NEVER)
+    if (task->body && task->body->plan && task->times.deadline == DET_NEVER)
         return task->body->plan->due;
-    if (task->deadline == DET_NEVER)
+    if (task->times.deadline == DET_NEVER)
         return 0;
-    return det_tasks_wall_of(task->tasks, task->deadline);
+    return det_tasks_wall_of(task->tasks, task->times.deadline);
 }

@@ -81,11 +81,11 @@ static void set_work(struct det_task *task, const struct det_task_spec *spec)
 {
     task->kind = (uint8_t)kind_of(spec);
     if (spec->function)
-        task->function = spec->function;
+        task->work.function = spec->function;
     else
-        task->step = spec->step;
-    task->argument = spec->argument;
-    task->release = spec->release;
+        task->work.step = spec->step;
+    task->work.argument = spec->argument;
+    task->work.release = spec->release;
 }
 
 static struct det_task *new_task(struct det_tasks *tasks, const char *name)
@@ -97,8 +97,8 @@ static struct det_task *new_task(struct det_tasks *tasks, const char *name)
         return NULL;
     task->tasks = tasks;
     task->name = memcpy(task + 1, name, length + 1);
-    task->since = det_loop_now(tasks->loop);
-    task->deadline = DET_NEVER;
+    task->times.since = det_loop_now(tasks->loop);
+    task->times.deadline = DET_NEVER;
     det_list_init(&task->line);
     det_list_init(&task->turn);
     det_list_init(&task->member.siblings);
@@ -109,7 +109,7 @@ static struct det_task *new_task(struct det_tasks *tasks, const char *name)
 static int set_group(
     struct det_task *task, const struct det_task_spec *spec, struct det_error *reterr)
 {
-    task->group = spec->group ? det_group_find(task->tasks, spec->group) : task->tasks->root;
+    task->group = spec->group ? det_group_find(task->tasks, spec->group) : task->tasks->tree.root;
     if (task->group)
         return 0;
     return det_error_set(
@@ -133,7 +133,7 @@ static int prepare(
     r = det_body_open(task, spec, reterr);
     if (r < 0)
         return r;
-    r = det_id_map_reserve(&task->tasks->ids);
+    r = det_id_map_reserve(&task->tasks->index.ids);
     return r < 0 ? det_error_set(reterr, r, "task %s: no memory left", spec->name) : 0;
 }
 
@@ -147,7 +147,7 @@ int det_task_make(
     r = check_spec(spec, reterr);
     if (r < 0)
         return r;
-    if (tasks->ids.count >= tasks->options.tasks_max)
+    if (tasks->index.ids.count >= tasks->options.tasks_max)
         return det_error_set(
             reterr, DET_ERR_LIMIT, "task %s: there are as many tasks as tasks_max (%u) already",
             spec->name, (unsigned)tasks->options.tasks_max);
@@ -159,8 +159,8 @@ int det_task_make(
         det_task_free(task);
         return r;
     }
-    task->node.id = tasks->next_id++;
-    det_id_map_put(&tasks->ids, &task->node);
+    task->node.id = tasks->index.next_id++;
+    det_id_map_put(&tasks->index.ids, &task->node);
     *ret = task;
     return 0;
 }
@@ -170,7 +170,7 @@ void det_task_free(struct det_task *task)
     struct det_tasks *tasks = task->tasks;
 
     if (task->node.id)
-        det_id_map_remove(&tasks->ids, &task->node);
+        det_id_map_remove(&tasks->index.ids, &task->node);
     det_body_close(task);
     det_tasks_unshare_policy(tasks, task->policy);
     det_free_string(tasks->allocator, task->reason);
@@ -179,7 +179,7 @@ void det_task_free(struct det_task *task)
 
 struct det_task *det_task_find(struct det_tasks *tasks, det_task_id id)
 {
-    struct det_id_node *node = det_id_map_get(&tasks->ids, id);
+    struct det_id_node *node = det_id_map_get(&tasks->index.ids, id);
 
     return node ? DET_CONTAINER(node, struct det_task, node) : NULL;
 }
@@ -196,7 +196,7 @@ int det_task_index(struct det_task *task, struct det_error *reterr)
             reterr, DET_ERR_CLOSED, "task %s: the supervisor is shutting down", task->name);
     if (det_group_find(tasks, task->name))
         return det_error_set(reterr, DET_ERR_EXISTS, "task %s: a group has this name", task->name);
-    r = det_map_put(&tasks->names, task);
+    r = det_map_put(&tasks->index.names, task);
     if (r == DET_ERR_EXISTS)
         return det_error_set(
             reterr, r, "task %s: the name is taken until the task that has it is removed",
@@ -204,15 +204,15 @@ int det_task_index(struct det_task *task, struct det_error *reterr)
     if (r < 0)
         return det_error_set(reterr, r, "task %s: no memory left", task->name);
     task->is_registered = true;
-    tasks->registered++;
+    tasks->index.registered++;
     return 0;
 }
 
 void det_task_unindex(struct det_task *task)
 {
-    det_map_remove(&task->tasks->names, task->name);
+    det_map_remove(&task->tasks->index.names, task->name);
     task->is_registered = false;
-    task->tasks->registered--;
+    task->tasks->index.registered--;
 }
 
 int det_task_enter(struct det_task *task, struct det_error *reterr)
@@ -234,7 +234,7 @@ void det_task_announce(struct det_task *task)
 
     tasks->counts.added++;
     /* Not before: what is taken back again was never there, and nobody would notice its end. */
-    if (tasks->is_empty)
+    if (tasks->status.is_empty)
         det_tasks_look_empty(tasks);
     det_task_tell(task, DET_EVENT_TASK_ADDED);
     det_tasks_settle_soon(tasks);
@@ -279,7 +279,7 @@ void det_task_tell_refused(struct det_task *task, enum det_rejection rejection, 
 
 bool det_task_remove(struct det_task *task)
 {
-    if (task->is_removing || task->outcome != DET_OUTCOME_NONE)
+    if (task->is_removing || task->attempts.outcome != DET_OUTCOME_NONE)
         return false;
     task->is_removing = true;
     det_task_tell(task, DET_EVENT_TASK_REMOVE_REQUESTED);
@@ -297,13 +297,13 @@ static struct det_task_end end_of(const struct det_task *task)
 {
     struct det_task_end end = {
         .id = task->node.id,
-        .outcome = (enum det_task_outcome)task->outcome,
-        .rejection = (enum det_rejection)task->rejection,
-        .attempts = task->attempt_number,
-        .restarts = task->restarts,
-        .exit_code = task->ended.exit_code,
-        .has_exit_code = task->ended.has_exit_code,
-        .signal = task->ended.signal,
+        .outcome = (enum det_task_outcome)task->attempts.outcome,
+        .rejection = (enum det_rejection)task->attempts.rejection,
+        .attempts = task->attempts.number,
+        .restarts = task->attempts.restarts,
+        .exit_code = task->attempts.ended.exit_code,
+        .has_exit_code = task->attempts.ended.has_exit_code,
+        .signal = task->attempts.ended.signal,
     };
 
     if (end.outcome != DET_OUTCOME_COMPLETED && end.outcome != DET_OUTCOME_CANCELLED &&
@@ -333,8 +333,8 @@ static void tell_end(struct det_task *task, const struct det_task_end *end)
     struct det_tasks *tasks = task->tasks;
 
     tasks->counts.finished++;
-    if (task->release)
-        task->release(task->argument);
+    if (task->work.release)
+        task->work.release(task->work.argument);
     det_waiters_tell(task, end);
     det_task_free(task);
     if (tasks->options.on_end)
@@ -359,7 +359,7 @@ static void tell_rejection(struct det_task *task)
 {
     struct det_task_end end;
 
-    task->outcome = DET_OUTCOME_REJECTED;
+    task->attempts.outcome = DET_OUTCOME_REJECTED;
     task->tasks->counts.rejected++;
     end = end_of(task);
     tell_end(task, &end);
@@ -371,7 +371,7 @@ static void reap_ended(struct det_tasks *tasks)
 {
     struct det_list *node;
 
-    while (!det_bus_is_crowded(tasks->bus) && (node = det_list_take(&tasks->ended)))
+    while (!det_bus_is_crowded(tasks->bus) && (node = det_list_take(&tasks->settling.ended)))
         reap(DET_CONTAINER(node, struct det_task, line));
 }
 
@@ -379,7 +379,7 @@ static void tell_rejected(struct det_tasks *tasks)
 {
     struct det_list *node;
 
-    while ((node = det_list_take(&tasks->rejected))) {
+    while ((node = det_list_take(&tasks->settling.rejected))) {
         struct det_task *task = DET_CONTAINER(node, struct det_task, line);
 
         tell_rejection(task);
@@ -388,17 +388,17 @@ static void tell_rejected(struct det_tasks *tasks)
 
 void det_tasks_settle(struct det_tasks *tasks)
 {
-    if (tasks->is_settling)
+    if (tasks->settling.is_running)
         return;
-    tasks->is_settling = true;
+    tasks->settling.is_running = true;
     do {
-        tasks->settle_wanted = false;
+        tasks->settling.is_wanted = false;
         reap_ended(tasks);
         tell_rejected(tasks);
         det_tree_settle(tasks);
         det_permits_grant(tasks);
-    } while (tasks->settle_wanted && !det_bus_is_crowded(tasks->bus));
-    tasks->is_settling = false;
+    } while (tasks->settling.is_wanted && !det_bus_is_crowded(tasks->bus));
+    tasks->settling.is_running = false;
     det_tasks_look_empty(tasks);
     /* The rest comes after the turn of the bus, which was posted before this. */
     if (det_bus_is_crowded(tasks->bus))
@@ -409,16 +409,16 @@ static void settle_posted(void *argument)
 {
     struct det_tasks *tasks = argument;
 
-    tasks->settle_posted = false;
+    tasks->settling.is_posted = false;
     det_tasks_settle(tasks);
 }
 
 void det_tasks_settle_soon(struct det_tasks *tasks)
 {
-    tasks->settle_wanted = true;
-    if (tasks->is_settling || tasks->settle_posted)
+    tasks->settling.is_wanted = true;
+    if (tasks->settling.is_running || tasks->settling.is_posted)
         return;
-    tasks->settle_posted = true;
-    tasks->settle_post = (struct det_post){ .run = settle_posted, .argument = tasks };
-    det_loop_post(tasks->loop, &tasks->settle_post);
+    tasks->settling.is_posted = true;
+    tasks->settling.post = (struct det_post){ .run = settle_posted, .argument = tasks };
+    det_loop_post(tasks->loop, &tasks->settling.post);
 }

@@ -85,18 +85,47 @@ struct member {
     bool is_group;
 };
 
-struct det_task {
-    struct det_component component;
-    struct det_id_node node;
-    struct det_tasks *tasks;
-    struct det_task_context context;
-    const struct det_policy *policy; /* of `tasks`, shared */
+/* What an attempt calls, or NULL for a process. */
+struct task_work {
     union {
         det_task_fn *function;
         det_step_fn *step;
     };
     void *argument;
     void (*release)(void *argument);
+};
+
+/* Of the loop's clock. */
+struct task_times {
+    det_time since;      /* in this state */
+    det_time started_at; /* the last attempt */
+    det_time deadline;   /* of the attempt, of a stop, of a pause; DET_NEVER: none */
+    det_time delay;      /* the last one of this streak */
+};
+
+/* The attempts of a task, and what they have come to. */
+struct task_attempts {
+    struct attempt_end ended;
+    struct attempt_end last; /* of the last attempt that has ended, where `has_last` */
+    uint32_t number, failures, restarts;
+    uint8_t outcome; /* enum det_task_outcome, once it is known */
+    uint8_t rejection;
+    bool has_succeeded : 1; /* one of them */
+    bool is_restarting : 1; /* the next one is a restart, not a run of the schedule */
+    bool is_stopped : 1;    /* it has ended after it was asked to stop */
+    bool has_last : 1;
+    bool is_last : 1;      /* none follows the one that runs */
+    bool is_unhealthy : 1; /* it is ended because of its checks */
+    bool has_stepped : 1;  /* its step has come to its end, and that is still to be published */
+};
+
+struct det_task {
+    struct det_component component;
+    struct det_id_node node;
+    struct det_tasks *tasks;
+    struct det_task_context context;
+    const struct det_policy *policy; /* of `tasks`, shared */
+    struct task_work work;
     struct body *body;       /* what few tasks have; NULL: nothing of it */
     struct attempt *attempt; /* a function or a process that runs; NULL: none, or a step */
     struct det_list line;    /* of those that wait for a permit; of the ended */
@@ -107,18 +136,11 @@ struct det_task {
     struct anchor *anchor;   /* NULL: nobody depends on it */
     struct det_slot *slot;   /* NULL: none */
     struct det_waiter *waiters;
-    char *reason;        /* of the last failure; NULL: none */
-    det_time since;      /* monotonic: in this state */
-    det_time started_at; /* monotonic: the last attempt */
-    det_time deadline;   /* of the attempt, of a stop, of a pause; DET_NEVER: none */
-    det_time delay;      /* the last one of this streak */
-    struct attempt_end ended;
-    struct attempt_end last; /* of the last attempt that has ended, where `has_last` */
-    uint32_t attempt_number, failures, restarts;
-    uint32_t ticket; /* in the line for a permit */
-    uint8_t kind;    /* enum task_kind */
-    uint8_t outcome; /* enum det_task_outcome, once it is known */
-    uint8_t rejection;
+    char *reason; /* of the last failure; NULL: none */
+    struct task_times times;
+    struct task_attempts attempts;
+    uint32_t ticket;  /* in the line for a permit */
+    uint8_t kind;     /* enum task_kind */
     uint8_t standing; /* a bit for each enum det_condition_kind that is so */
     uint8_t wishes;   /* what a step that runs now has asked for its own task; see actor.c */
     bool has_permit : 1;
@@ -127,16 +149,9 @@ struct det_task {
     bool is_stopping : 1;   /* its slot knows that it was told to stop */
     bool is_ready : 1;
     bool is_healthy : 1;
-    bool has_succeeded : 1; /* an attempt of it */
     bool is_stuck : 1;
-    bool is_restarting : 1; /* the next attempt is a restart, not a run of the schedule */
-    bool is_stopped : 1;    /* its attempt has ended after it was asked to stop */
-    bool has_last : 1;
-    bool is_last : 1;      /* no attempt follows the one that runs */
-    bool is_unhealthy : 1; /* the attempt is ended because of its checks */
-    bool has_stepped : 1;  /* its step has come to its end, and that is still to be told */
-    bool is_on_hold : 1;   /* by hand, until it is told to restart */
-    const char *name;      /* behind this struct */
+    bool is_on_hold : 1; /* by hand, until it is told to restart */
+    const char *name;    /* behind this struct */
 };
 
 /* What few tasks have; one block of an arena with all its strings. */
@@ -158,6 +173,88 @@ struct shared_policy {
     uint64_t users;
 };
 
+/* All tasks by id and by name. */
+struct task_index {
+    struct det_id_map ids;
+    struct det_map names;
+    uint64_t next_id;
+    uint64_t registered, queued;
+};
+
+/* Groups, and who depends on whom. */
+struct task_tree {
+    struct group *root;
+    struct det_list groups; /* all but the root, parents first */
+    struct det_map group_names;
+    struct det_map anchors;    /* names that somebody depends on */
+    struct det_list startable; /* by `turn`: to be looked at */
+    uint64_t walks;            /* along dependencies, so far */
+    bool is_stopping;          /* all of them, in order */
+};
+
+/* Checks that are functions. */
+struct check_threads {
+    struct det_pool *pool; /* NULL: none was needed yet */
+    uint32_t pool_size;    /* threads that it has */
+    uint32_t running;      /* on the pool or waiting for one of its threads */
+    struct det_list loose; /* whose attempt has ended before them */
+};
+
+/* The limit of concurrent attempts, and that of the threads of functions. */
+struct permits {
+    struct det_list line, pool_line;
+    uint32_t used, pool_used;
+    uint32_t pool_size;     /* threads that the pool has */
+    bool is_pool_exhausted; /* a function waits for one, and that was published */
+    uint32_t next_ticket;
+};
+
+/* What was noted and is done one after the other: invariant 2. */
+struct settling {
+    struct det_list ended;    /* by `line`: done, and to be reaped */
+    struct det_list rejected; /* by `line`: left their queue, and to be published */
+    struct det_post post;
+    bool is_running, is_wanted, is_posted;
+};
+
+/* The wall clock, as the loop has read it last. */
+struct wall_clock {
+    det_time time, read_at;
+    det_time apart; /* from the loop's clock to the wall clock */
+};
+
+struct tasks_shutdown {
+    struct det_timer deadline;
+    uint32_t stubborn_count;
+    char stubborn[DET_TASK_REASON_MAX + 1]; /* names of those that did not stop in time */
+};
+
+/* The step that runs now. */
+struct running_step {
+    const struct det_task *task;           /* NULL: none runs */
+    det_time wake_at;                      /* when it wants to be called again at the latest */
+    char failure[DET_TASK_REASON_MAX + 1]; /* why it fails */
+};
+
+/* Calls from other threads; under the mutex of the status, but `posted`. */
+struct tasks_intake {
+    struct det_condition *has_room;
+    struct det_signal *signals; /* that nobody uses now */
+    uint32_t count, waiters;
+    atomic_uint posted; /* calls without an answer that have not run */
+};
+
+/* What any thread may ask, under its mutex. */
+struct tasks_status {
+    struct det_mutex *mutex;
+    struct det_condition *changed; /* any of the facts below, or a function is cancelled */
+    uint32_t holds;                /* queues elsewhere from which something may still come */
+    bool is_idle;                  /* empty, and not held: for det_tasks_run() */
+    bool is_shutting_down;
+    bool is_empty, has_verdict, is_over, is_running, has_ended_bus, is_ending_bus;
+    int verdict;
+};
+
 struct det_tasks {
     struct det_component component; /* supervisor.fsm */
     struct det_tasks_options options;
@@ -170,59 +267,20 @@ struct det_tasks {
     struct det_pool *pool;
     struct det_policy defaults; /* resolved */
     struct det_list policies;   /* by `all` */
-
-    struct det_id_map ids;
-    struct det_map names;
-    uint64_t next_id;
-    uint64_t registered, queued;
-    struct group *root;
-    struct det_list groups; /* all but the root, parents first */
-    struct det_map group_names;
-    struct det_map anchors;       /* names that somebody depends on */
-    struct det_list startable;    /* by `turn`: to be looked at */
-    uint64_t walks;               /* along dependencies, so far */
-    bool is_stopping;             /* all of them, in order */
-    struct det_pool *check_pool;  /* for checks that are functions; NULL: none was needed yet */
-    uint32_t check_pool_size;     /* threads that it has */
-    uint32_t checks_running;      /* functions, on the pool or waiting for one of its threads */
-    struct det_list loose_checks; /* whose attempt has ended before them */
+    struct task_index index;
+    struct task_tree tree;
+    struct check_threads checks;
     struct det_map slots;
-
-    struct det_list permit_line, pool_line;
-    uint32_t permits_used, pool_used;
-    uint32_t pool_size;     /* threads that the pool has */
-    bool is_pool_exhausted; /* a function waits for one, and that was published */
-    uint32_t next_ticket;
-    struct det_list ended;    /* by `line`: done, and to be reaped */
-    struct det_list rejected; /* by `line`: left their queue, and to be told */
-    struct det_post settle_post;
-    bool is_settling, settle_wanted, settle_posted;
+    struct permits permits;
+    struct settling settling;
     uint64_t chance; /* the state of a sequence of random numbers */
-
-    struct det_timer deadline; /* of a shutdown */
-    det_time wall, wall_read_at;
-    det_time apart; /* from the loop's clock to the wall clock */
+    struct wall_clock wall;
+    struct tasks_shutdown shutdown;
     struct det_tasks_counts counts;
-    uint32_t stubborn_count;
-    char stubborn[DET_TASK_REASON_MAX + 1]; /* names of those that did not stop in time */
-    char text[DET_TASK_REASON_MAX + 1];     /* why a step that runs now fails */
-    det_time step_wake_at;                  /* when it wants to be called again at the latest */
-    const struct det_task *stepping;        /* whose step runs now; NULL: none */
+    struct running_step step;
     char obstacle[DET_TASK_REASON_MAX + 1]; /* what the task that was asked about waits for */
-
-    /* any thread, under the mutex */
-    struct det_mutex *mutex;
-    struct det_condition *changed;  /* any of the facts below, or a function is cancelled */
-    struct det_condition *has_room; /* in the intake */
-    struct det_signal *signals;     /* that nobody uses now */
-    uint32_t intake, intake_waiters;
-    uint32_t holds; /* queues elsewhere from which something may still come */
-    bool is_idle;   /* empty, and not held: for det_tasks_run() */
-    bool is_shutting_down;
-    bool is_empty, has_verdict, is_over, is_running, has_ended_bus, is_ending_bus;
-    int verdict;
-
-    atomic_uint posted; /* calls without an answer that have not run */
+    struct tasks_status status;
+    struct tasks_intake intake;
 };
 
 /* registry.c */

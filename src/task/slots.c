@@ -112,7 +112,7 @@ static void leave_queue(struct det_task *task)
 {
     det_list_remove(&task->place);
     task->slot->depth--;
-    task->tasks->queued--;
+    task->tasks->index.queued--;
 }
 
 static void enter_queue(struct det_slot *slot, struct det_task *task, bool is_head)
@@ -122,7 +122,7 @@ static void enter_queue(struct det_slot *slot, struct det_task *task, bool is_he
     else
         det_list_append(&slot->queue, &task->place);
     slot->depth++;
-    if (task->tasks->queued++ == 0)
+    if (task->tasks->index.queued++ == 0)
         det_tasks_look_empty(task->tasks);
 }
 
@@ -158,10 +158,10 @@ static void dismiss(
 {
     slot->rejected++;
     task->slot = NULL;
-    task->rejection = (uint8_t)rejection;
+    task->attempts.rejection = (uint8_t)rejection;
     det_task_set_reason(task, reason);
     tell(slot, task, DET_EVENT_SLOT_REJECTED, rejection, reason);
-    det_list_append(&slot->tasks->rejected, &task->line);
+    det_list_append(&slot->tasks->settling.rejected, &task->line);
     det_tasks_settle_soon(slot->tasks);
 }
 
@@ -572,7 +572,7 @@ void det_slots_init(struct det_tasks *tasks)
 {
     det_map_init(
         &tasks->slots, tasks->allocator, det_tasks_chance(tasks), offsetof(struct det_slot, name));
-    det_list_init(&tasks->rejected);
+    det_list_init(&tasks->settling.rejected);
 }
 
 void det_slots_close(struct det_tasks *tasks)

@@ -53,7 +53,7 @@ static void stop_first(struct group *top)
 static void put_in_line(struct det_task *task)
 {
     if (det_list_is_empty(&task->turn))
-        det_list_prepend(&task->tasks->startable, &task->turn);
+        det_list_prepend(&task->tasks->tree.startable, &task->turn);
 }
 
 static void stop_line(struct det_tasks *tasks, struct det_list *line)
@@ -69,30 +69,30 @@ static void stop_line(struct det_tasks *tasks, struct det_list *line)
         else
             stop_if_it_may(task);
     }
-    DET_LIST_EACH(place, &tasks->groups)
+    DET_LIST_EACH(place, &tasks->tree.groups)
     stop_first(top_of(DET_CONTAINER(place, struct group, all)));
 }
 
 void det_tree_stop_all(struct det_tasks *tasks)
 {
-    if (tasks->is_stopping)
+    if (tasks->tree.is_stopping)
         return;
-    tasks->is_stopping = true;
-    while (det_list_take(&tasks->startable))
+    tasks->tree.is_stopping = true;
+    while (det_list_take(&tasks->tree.startable))
         continue;
-    (void)det_walk(&(struct walk){ .tasks = tasks, .leave = put_in_line }, &tasks->root->node);
-    stop_line(tasks, &tasks->startable);
+    (void)det_walk(&(struct walk){ .tasks = tasks, .leave = put_in_line }, &tasks->tree.root->node);
+    stop_line(tasks, &tasks->tree.startable);
 }
 
 void det_stop_left(struct det_task *task)
 {
-    if (task->tasks->is_stopping)
+    if (task->tasks->tree.is_stopping)
         stop_first(top_of(task->group));
 }
 
 void det_stop_unneeded(struct anchor *anchor)
 {
-    if (!anchor->tasks->is_stopping)
+    if (!anchor->tasks->tree.is_stopping)
         return;
     if (anchor->task)
         stop_if_it_may(anchor->task);
@@ -109,6 +109,6 @@ static int stop_one(struct det_task *task, void *argument)
 
 void det_tree_stop_at_once(struct det_tasks *tasks)
 {
-    tasks->is_stopping = true;
+    tasks->tree.is_stopping = true;
     (void)det_tree_each_task(tasks, stop_one, NULL);
 }

@@ -117,12 +117,12 @@ static int open_queue(struct det_subscription *subscription)
 {
     uint64_t rounded = 1;
 
-    while (rounded < subscription->capacity)
+    while (rounded < subscription->queue.capacity)
         rounded *= 2;
-    subscription->mask = rounded - 1;
-    subscription->attention = subscription->capacity / 2;
-    subscription->queue = DET_NEW_ARRAY(subscription->allocator, rounded, uint64_t);
-    return subscription->queue ? 0 : DET_ERR_NO_MEMORY;
+    subscription->queue.mask = rounded - 1;
+    subscription->queue.attention = subscription->queue.capacity / 2;
+    subscription->queue.sequences = DET_NEW_ARRAY(subscription->allocator, rounded, uint64_t);
+    return subscription->queue.sequences ? 0 : DET_ERR_NO_MEMORY;
 }
 
 static int open_thread(struct det_subscription *subscription)
@@ -150,9 +150,9 @@ static void init(
     subscription->delivery = subscriber->delivery;
     subscription->is_lossless =
         subscriber->is_lossless && subscriber->delivery != DET_DELIVER_LOSSLESS;
-    subscription->capacity = subscriber->capacity;
-    if (!subscription->capacity)
-        subscription->capacity =
+    subscription->queue.capacity = subscriber->capacity;
+    if (!subscription->queue.capacity)
+        subscription->queue.capacity =
             subscription->is_lossless ? CAPACITY_LOSSLESS_DEFAULT : CAPACITY_DEFAULT;
     (void)det_text_copy(subscription->name, sizeof subscription->name, name);
     subscription->subscriber.name = subscription->name;
@@ -200,8 +200,8 @@ void det_subscription_release(struct det_subscription *subscription)
     det_condition_close(subscription->world, subscription->changed);
     det_mutex_close(subscription->world, subscription->mutex);
     det_event_queue_deinit(&subscription->kept);
-    if (subscription->queue)
-        DET_DELETE_ARRAY(allocator, subscription->queue, subscription->mask + 1);
+    if (subscription->queue.sequences)
+        DET_DELETE_ARRAY(allocator, subscription->queue.sequences, subscription->queue.mask + 1);
     DET_DELETE(allocator, subscription);
     det_bus_release(bus);
 }
@@ -221,10 +221,10 @@ static void wake_thread(struct det_subscription *subscription)
 void det_subscription_offer_more(
     struct det_subscription *subscription, uint64_t sequence, bool is_diagnostic)
 {
-    uint64_t tail = atomic_load_explicit(&subscription->tail, memory_order_relaxed);
+    uint64_t tail = atomic_load_explicit(&subscription->queue.tail, memory_order_relaxed);
 
-    subscription->head_seen = atomic_load_explicit(&subscription->head, memory_order_acquire);
-    if (tail - subscription->head_seen < subscription->capacity) {
+    subscription->queue.head_seen = atomic_load_explicit(&subscription->head, memory_order_acquire);
+    if (tail - subscription->queue.head_seen < subscription->queue.capacity) {
         det_subscription_push(subscription, tail, sequence);
     } else {
         atomic_fetch_add(&subscription->dropped, 1);
@@ -235,7 +235,7 @@ void det_subscription_offer_more(
         }
     }
     if (subscription->delivery == DET_DELIVER_THREAD &&
-        tail - subscription->head_seen >= subscription->attention)
+        tail - subscription->queue.head_seen >= subscription->queue.attention)
         wake_thread(subscription);
 }
 
@@ -260,13 +260,13 @@ void det_subscription_relieve(struct det_subscription *subscription)
 void det_subscription_keep(
     struct det_subscription *subscription, const struct det_task_event *event, bool is_diagnostic)
 {
-    uint64_t tail = atomic_load_explicit(&subscription->tail, memory_order_relaxed);
+    uint64_t tail = atomic_load_explicit(&subscription->queue.tail, memory_order_relaxed);
     int r;
 
     det_mutex_lock(subscription->world, subscription->mutex);
     r = det_event_queue_put(&subscription->kept, event);
     if (r == 0) {
-        atomic_store_explicit(&subscription->tail, tail + 1, memory_order_release);
+        atomic_store_explicit(&subscription->queue.tail, tail + 1, memory_order_release);
         if (!det_subscription_has_room(subscription))
             press(subscription);
     }
@@ -280,9 +280,9 @@ void det_subscription_keep(
 
 bool det_subscription_has_room(const struct det_subscription *subscription)
 {
-    return atomic_load_explicit(&subscription->tail, memory_order_relaxed) -
+    return atomic_load_explicit(&subscription->queue.tail, memory_order_relaxed) -
                atomic_load_explicit(&subscription->head, memory_order_acquire) <
-           subscription->capacity;
+           subscription->queue.capacity;
 }
 
 void det_subscription_wake(struct det_subscription *subscription)

@@ -36,16 +36,26 @@ struct det_subscription_failure {
     uint64_t count;
 };
 
+struct det_subscription_failures {
+    unsigned count;
+    struct det_subscription_failure all[DET_SUBSCRIPTION_FAILURES];
+};
+
+/* The publisher's side of a queue of sequences. */
+struct det_sequence_queue {
+    uint32_t capacity;
+    uint64_t attention; /* from this many on the publisher looks more closely: half of them */
+    uint64_t mask;
+    uint64_t *sequences;
+    _Atomic(uint64_t) tail;
+    uint64_t head_seen;
+};
+
 struct det_subscription {
     /* What the publisher looks at in each publish, and writes alone. */
     enum det_delivery delivery;
     bool is_lossless; /* `kept` instead of `queue` */
-    uint32_t capacity;
-    uint64_t attention; /* from this many on the publisher looks more closely: half of them */
-    uint64_t mask;
-    uint64_t *queue; /* sequences */
-    _Atomic(uint64_t) tail;
-    uint64_t head_seen;
+    struct det_sequence_queue queue;
     uint64_t lost; /* since the last SUBSCRIBER_OVERFLOWED about it */
     _Atomic(uint64_t) dropped, wakes;
     int failure;      /* LOSSLESS: of the event that is being published */
@@ -79,8 +89,7 @@ struct det_subscription {
     atomic_bool is_pressing; /* as many are kept as it may have: new work waits */
     struct det_event_queue kept;
     _Atomic(const void *) reader; /* who calls back on a thread of its own; NULL: not yet */
-    unsigned failures_count;
-    struct det_subscription_failure failures[DET_SUBSCRIPTION_FAILURES];
+    struct det_subscription_failures failures;
 };
 
 /* With one reference for the bus; a THREAD subscription runs and has one more. */
@@ -94,8 +103,8 @@ void det_subscription_release(struct det_subscription *subscription);
 static inline void det_subscription_push(
     struct det_subscription *subscription, uint64_t tail, uint64_t sequence)
 {
-    subscription->queue[tail & subscription->mask] = sequence;
-    atomic_store_explicit(&subscription->tail, tail + 1, memory_order_release);
+    subscription->queue.sequences[tail & subscription->queue.mask] = sequence;
+    atomic_store_explicit(&subscription->queue.tail, tail + 1, memory_order_release);
 }
 
 /* For a queue that seems half full. */
@@ -106,9 +115,9 @@ void det_subscription_offer_more(
 static inline void det_subscription_offer(
     struct det_subscription *subscription, uint64_t sequence, bool is_diagnostic)
 {
-    uint64_t tail = atomic_load_explicit(&subscription->tail, memory_order_relaxed);
+    uint64_t tail = atomic_load_explicit(&subscription->queue.tail, memory_order_relaxed);
 
-    if (tail - subscription->head_seen < subscription->attention)
+    if (tail - subscription->queue.head_seen < subscription->queue.attention)
         det_subscription_push(subscription, tail, sequence);
     else
         det_subscription_offer_more(subscription, sequence, is_diagnostic);
@@ -168,7 +177,7 @@ static inline enum det_subscription_state det_subscription_state(
 static inline bool det_subscription_is_empty(const struct det_subscription *subscription)
 {
     return atomic_load_explicit(&subscription->head, memory_order_relaxed) ==
-           atomic_load_explicit(&subscription->tail, memory_order_acquire);
+           atomic_load_explicit(&subscription->queue.tail, memory_order_acquire);
 }
 
 /* For a counter that has one writer at a time; others only look. */

@@ -40,12 +40,12 @@ static void queue_failure(struct det_subscription *subscription, int code)
     unsigned count;
 
     det_mutex_lock(subscription->world, subscription->mutex);
-    count = subscription->failures_count;
+    count = subscription->failures.count;
     if (count < DET_SUBSCRIPTION_FAILURES)
-        subscription->failures[subscription->failures_count++] =
+        subscription->failures.all[subscription->failures.count++] =
             (struct det_subscription_failure){ code, 1 };
     else
-        subscription->failures[count - 1].count++;
+        subscription->failures.all[count - 1].count++;
     if (!subscription->is_left)
         det_bus_want_turn(subscription->bus);
     det_mutex_unlock(subscription->world, subscription->mutex);
@@ -57,12 +57,12 @@ bool det_subscription_take_failure(
     bool is_there;
 
     det_mutex_lock(subscription->world, subscription->mutex);
-    is_there = subscription->failures_count > 0;
+    is_there = subscription->failures.count > 0;
     if (is_there) {
-        *ret = subscription->failures[0];
-        subscription->failures_count--;
-        for (unsigned i = 0; i < subscription->failures_count; i++)
-            subscription->failures[i] = subscription->failures[i + 1];
+        *ret = subscription->failures.all[0];
+        subscription->failures.count--;
+        for (unsigned i = 0; i < subscription->failures.count; i++)
+            subscription->failures.all[i] = subscription->failures.all[i + 1];
     }
     det_mutex_unlock(subscription->world, subscription->mutex);
     return is_there;
@@ -102,7 +102,7 @@ static void call_lagged(struct det_subscription *subscription, uint64_t sequence
 uint64_t det_subscription_take(struct det_subscription *subscription)
 {
     uint64_t head = atomic_load_explicit(&subscription->head, memory_order_relaxed);
-    uint64_t sequence = subscription->queue[head & subscription->mask];
+    uint64_t sequence = subscription->queue.sequences[head & subscription->queue.mask];
 
     atomic_store_explicit(&subscription->head, head + 1, memory_order_release);
     return sequence;
@@ -117,8 +117,8 @@ void det_subscription_take_kept(struct det_subscription *subscription, struct de
     is_there = det_event_queue_take(&subscription->kept, ret);
     det_assert(is_there);
     atomic_store_explicit(&subscription->head, head, memory_order_release);
-    if (atomic_load_explicit(&subscription->tail, memory_order_relaxed) - head <=
-        subscription->capacity / 2)
+    if (atomic_load_explicit(&subscription->queue.tail, memory_order_relaxed) - head <=
+        subscription->queue.capacity / 2)
         det_subscription_relieve(subscription);
     det_mutex_unlock(subscription->world, subscription->mutex);
 }
@@ -189,7 +189,7 @@ int det_subscription_turn(struct det_subscription *subscription)
 
 void det_subscription_drain(struct det_subscription *subscription)
 {
-    uint64_t tail = atomic_load_explicit(&subscription->tail, memory_order_relaxed);
+    uint64_t tail = atomic_load_explicit(&subscription->queue.tail, memory_order_relaxed);
 
     if (det_subscription_is_empty(subscription) ||
         !det_subscription_enter(subscription, DET_SUBSCRIPTION_LIVE))

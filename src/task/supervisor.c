@@ -54,13 +54,13 @@ bool det_tasks_is_open(const struct det_tasks *tasks)
 
 static bool has_nobody(const struct det_tasks *tasks)
 {
-    return tasks->registered == 0 && tasks->queued == 0;
+    return tasks->index.registered == 0 && tasks->index.queued == 0;
 }
 
 static bool is_stubborn(const struct det_tasks *tasks, const struct supervisor_event *event)
 {
     (void)event;
-    return tasks->stubborn_count > 0;
+    return tasks->shutdown.stubborn_count > 0;
 }
 
 /* Actions. */
@@ -77,7 +77,7 @@ static int announce(
 static int arm(struct det_tasks *tasks, det_time span)
 {
     return det_loop_timer_set(
-        tasks->loop, &tasks->deadline, det_add_time(det_loop_now(tasks->loop), span));
+        tasks->loop, &tasks->shutdown.deadline, det_add_time(det_loop_now(tasks->loop), span));
 }
 
 static int stop_all(
@@ -89,10 +89,10 @@ static int stop_all(
     r = arm(tasks, tasks->options.grace > 0 ? tasks->options.grace : 0);
     if (r < 0)
         return r;
-    det_mutex_lock(tasks->world, tasks->mutex);
-    tasks->is_shutting_down = true;
-    det_condition_broadcast(tasks->world, tasks->has_room);
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
+    tasks->status.is_shutting_down = true;
+    det_condition_broadcast(tasks->world, tasks->intake.has_room);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
     det_slots_close(tasks);
     det_tree_stop_all(tasks);
     if (!has_nobody(tasks))
@@ -104,10 +104,10 @@ static int stop_all(
 /* Their names as one text, as far as it has room. */
 static void note_stubborn(struct det_tasks *tasks, const struct det_task *task)
 {
-    char *names = tasks->stubborn;
-    size_t used = strlen(names), left = sizeof tasks->stubborn - used;
+    char *names = tasks->shutdown.stubborn;
+    size_t used = strlen(names), left = sizeof tasks->shutdown.stubborn - used;
 
-    tasks->stubborn_count++;
+    tasks->shutdown.stubborn_count++;
     if (left > strlen(task->name) + 8)
         snprintf(names + used, left, "%s%s", used ? ", " : "", task->name);
     else if (left > 6 && (used < 3 || strcmp(names + used - 3, "...") != 0))
@@ -151,11 +151,11 @@ static int force_all(
 
 static void set_verdict(struct det_tasks *tasks, int verdict)
 {
-    det_mutex_lock(tasks->world, tasks->mutex);
-    tasks->verdict = verdict;
-    tasks->has_verdict = true;
-    det_condition_broadcast(tasks->world, tasks->changed);
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
+    tasks->status.verdict = verdict;
+    tasks->status.has_verdict = true;
+    det_condition_broadcast(tasks->world, tasks->status.changed);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
 }
 
 static int tell_stopped(
@@ -173,7 +173,7 @@ static int tell_exceeded(
 {
     (void)event;
     (void)ret;
-    publish(tasks, DET_EVENT_GRACE_EXCEEDED, tasks->stubborn);
+    publish(tasks, DET_EVENT_GRACE_EXCEEDED, tasks->shutdown.stubborn);
     set_verdict(tasks, DET_ERR_TIMEOUT);
     return DET_DONE;
 }
@@ -190,11 +190,11 @@ static void on_deadline(void *argument)
 static int supervisor_completed(struct det_tasks *tasks, const struct det_component_end *end)
 {
     (void)end;
-    det_loop_timer_cancel(tasks->loop, &tasks->deadline);
-    det_mutex_lock(tasks->world, tasks->mutex);
-    tasks->is_over = true;
-    det_condition_broadcast(tasks->world, tasks->changed);
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_loop_timer_cancel(tasks->loop, &tasks->shutdown.deadline);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
+    tasks->status.is_over = true;
+    det_condition_broadcast(tasks->world, tasks->status.changed);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
     return 0;
 }
 
@@ -203,9 +203,9 @@ int det_supervisor_start(struct det_tasks *tasks)
 {
     int r;
 
-    tasks->deadline.run = on_deadline;
-    tasks->deadline.argument = tasks;
-    r = det_loop_timer_set(tasks->loop, &tasks->deadline, DET_NEVER);
+    tasks->shutdown.deadline.run = on_deadline;
+    tasks->shutdown.deadline.argument = tasks;
+    r = det_loop_timer_set(tasks->loop, &tasks->shutdown.deadline, DET_NEVER);
     if (r < 0)
         return r;
     return supervisor_supervise(
@@ -215,7 +215,7 @@ int det_supervisor_start(struct det_tasks *tasks)
 
 void det_supervisor_stop(struct det_tasks *tasks)
 {
-    det_loop_timer_cancel(tasks->loop, &tasks->deadline);
+    det_loop_timer_cancel(tasks->loop, &tasks->shutdown.deadline);
 }
 
 /* Empty or not. */
@@ -223,29 +223,29 @@ void det_supervisor_stop(struct det_tasks *tasks)
 /* Under the mutex. */
 static void look_idle(struct det_tasks *tasks)
 {
-    bool was_idle = tasks->is_idle;
+    bool was_idle = tasks->status.is_idle;
 
-    tasks->is_idle = tasks->is_empty && tasks->holds == 0;
+    tasks->status.is_idle = tasks->status.is_empty && tasks->status.holds == 0;
     /* Callers wait until it is idle, never until it is busy. */
-    if (tasks->is_idle && !was_idle)
-        det_condition_broadcast(tasks->world, tasks->changed);
+    if (tasks->status.is_idle && !was_idle)
+        det_condition_broadcast(tasks->world, tasks->status.changed);
 }
 
 void det_tasks_keep(struct det_tasks *tasks)
 {
-    det_mutex_lock(tasks->world, tasks->mutex);
-    tasks->holds++;
+    det_mutex_lock(tasks->world, tasks->status.mutex);
+    tasks->status.holds++;
     look_idle(tasks);
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
 }
 
 void det_tasks_let_go(struct det_tasks *tasks)
 {
-    det_mutex_lock(tasks->world, tasks->mutex);
-    det_assert(tasks->holds > 0);
-    tasks->holds--;
+    det_mutex_lock(tasks->world, tasks->status.mutex);
+    det_assert(tasks->status.holds > 0);
+    tasks->status.holds--;
     look_idle(tasks);
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
 }
 
 static int do_nothing(struct det_tasks *tasks, void *argument)
@@ -267,12 +267,12 @@ void det_tasks_look_empty(struct det_tasks *tasks)
 {
     bool is_empty = has_nobody(tasks), was_empty;
 
-    det_mutex_lock(tasks->world, tasks->mutex);
-    was_empty = tasks->is_empty;
-    tasks->is_empty = is_empty;
+    det_mutex_lock(tasks->world, tasks->status.mutex);
+    was_empty = tasks->status.is_empty;
+    tasks->status.is_empty = is_empty;
     if (is_empty != was_empty)
         look_idle(tasks);
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
     if (!is_empty || was_empty)
         return;
     offer(tasks, supervisor_empty());
@@ -308,37 +308,38 @@ static int wait_for(struct det_tasks *tasks, const bool *a, const bool *b)
 {
     int r = 0;
 
-    det_mutex_lock(tasks->world, tasks->mutex);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
     while (!*a && !*b && r >= 0) {
         if (det_tasks_is_waiting_for_itself(tasks)) {
             r = DET_ERR_DEADLOCK;
             continue;
         }
         if (tasks->own_loop || !det_loop_is_mine(tasks->loop)) {
-            r = det_condition_wait(tasks->world, tasks->changed, tasks->mutex, DET_NEVER);
+            r = det_condition_wait(
+                tasks->world, tasks->status.changed, tasks->status.mutex, DET_NEVER);
             continue;
         }
-        det_mutex_unlock(tasks->world, tasks->mutex);
+        det_mutex_unlock(tasks->world, tasks->status.mutex);
         r = det_loop_turn(tasks->loop, DET_NEVER);
-        det_mutex_lock(tasks->world, tasks->mutex);
+        det_mutex_lock(tasks->world, tasks->status.mutex);
     }
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
     return r < 0 ? r : 0;
 }
 
 void det_supervisor_wait_over(struct det_tasks *tasks)
 {
-    (void)wait_for(tasks, &tasks->is_over, &tasks->is_over);
+    (void)wait_for(tasks, &tasks->status.is_over, &tasks->status.is_over);
 }
 
 /* On the loop, since one who waits for it may turn that. */
 static int note_bus_ended(struct det_tasks *tasks, void *argument)
 {
     (void)argument;
-    det_mutex_lock(tasks->world, tasks->mutex);
-    tasks->has_ended_bus = true;
-    det_condition_broadcast(tasks->world, tasks->changed);
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
+    tasks->status.has_ended_bus = true;
+    det_condition_broadcast(tasks->world, tasks->status.changed);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
     return 0;
 }
 
@@ -349,33 +350,33 @@ static int end_bus(struct det_tasks *tasks)
     det_time grace = tasks->options.subscriber_grace;
     bool is_mine;
 
-    det_mutex_lock(tasks->world, tasks->mutex);
-    is_mine = !tasks->is_ending_bus;
-    tasks->is_ending_bus = true;
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
+    is_mine = !tasks->status.is_ending_bus;
+    tasks->status.is_ending_bus = true;
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
     if (!is_mine)
-        return wait_for(tasks, &tasks->has_ended_bus, &tasks->has_ended_bus);
+        return wait_for(tasks, &tasks->status.has_ended_bus, &tasks->status.has_ended_bus);
     (void)det_bus_end(tasks->bus, grace > 0 ? det_add_time(now, grace) : 0);
     return det_tasks_call(tasks, true, note_bus_ended, NULL);
 }
 
 static int end_with_verdict(struct det_tasks *tasks, struct det_error *reterr)
 {
-    char names[sizeof tasks->stubborn];
+    char names[sizeof tasks->shutdown.stubborn];
     int r;
 
-    r = wait_for(tasks, &tasks->has_verdict, &tasks->is_over);
+    r = wait_for(tasks, &tasks->status.has_verdict, &tasks->status.is_over);
     if (r < 0)
         return det_error_set(reterr, r, "waiting for tasks to stop: %s", det_error_text(r));
     r = end_bus(tasks);
     if (r < 0)
         return det_error_set(reterr, r, "waiting for subscribers to end: %s", det_error_text(r));
-    if (tasks->verdict == 0)
+    if (tasks->status.verdict == 0)
         return 0;
-    memcpy(names, tasks->stubborn, sizeof names);
+    memcpy(names, tasks->shutdown.stubborn, sizeof names);
     return det_error_set(
-        reterr, tasks->verdict, "%u did not stop within the grace: %s",
-        (unsigned)tasks->stubborn_count, names);
+        reterr, tasks->status.verdict, "%u did not stop within the grace: %s",
+        (unsigned)tasks->shutdown.stubborn_count, names);
 }
 
 int det_tasks_shutdown(struct det_tasks *tasks, struct det_error *reterr)
@@ -393,13 +394,13 @@ int det_tasks_run(struct det_tasks *tasks, struct det_error *reterr)
     bool was_running;
     int r;
 
-    det_mutex_lock(tasks->world, tasks->mutex);
-    was_running = tasks->is_running;
-    tasks->is_running = true;
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
+    was_running = tasks->status.is_running;
+    tasks->status.is_running = true;
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
     if (was_running)
         return det_error_set(reterr, DET_ERR_BUSY, "these tasks run already, or have run");
-    r = wait_for(tasks, &tasks->is_idle, &tasks->has_verdict);
+    r = wait_for(tasks, &tasks->status.is_idle, &tasks->status.has_verdict);
     if (r == 0)
         r = det_tasks_call(tasks, true, ask_run_out, NULL);
     if (r < 0)

@@ -44,18 +44,19 @@ static void set_options(struct det_tasks *tasks, const struct det_tasks_options 
 static void init_lists(struct det_tasks *tasks)
 {
     det_world_random(tasks->world, &tasks->chance, sizeof tasks->chance);
-    det_id_map_init(&tasks->ids, tasks->allocator);
+    det_id_map_init(&tasks->index.ids, tasks->allocator);
     det_map_init(
-        &tasks->names, tasks->allocator, det_tasks_chance(tasks), offsetof(struct det_task, name));
+        &tasks->index.names, tasks->allocator, det_tasks_chance(tasks),
+        offsetof(struct det_task, name));
     det_slots_init(tasks);
     det_tree_init(tasks);
     det_list_init(&tasks->policies);
-    det_list_init(&tasks->permit_line);
-    det_list_init(&tasks->pool_line);
-    det_list_init(&tasks->ended);
-    tasks->next_id = 1;
-    tasks->is_empty = true;
-    tasks->is_idle = true;
+    det_list_init(&tasks->permits.line);
+    det_list_init(&tasks->permits.pool_line);
+    det_list_init(&tasks->settling.ended);
+    tasks->index.next_id = 1;
+    tasks->status.is_empty = true;
+    tasks->status.is_idle = true;
 }
 
 /* Longer than a call from another thread takes, shorter than anybody notices. In virtual time it
@@ -69,11 +70,11 @@ static int open_parts(struct det_tasks *tasks)
 {
     int r;
 
-    r = det_mutex_open(tasks->world, &tasks->mutex);
+    r = det_mutex_open(tasks->world, &tasks->status.mutex);
     if (r == 0)
-        r = det_condition_open(tasks->world, &tasks->changed);
+        r = det_condition_open(tasks->world, &tasks->status.changed);
     if (r == 0)
-        r = det_condition_open(tasks->world, &tasks->has_room);
+        r = det_condition_open(tasks->world, &tasks->intake.has_room);
     if (r == 0 && !tasks->options.loop)
         r = det_loop_open(tasks->world, tasks->allocator, &tasks->own_loop);
     if (r < 0)
@@ -90,11 +91,11 @@ static int open_parts(struct det_tasks *tasks)
         det_bus_set_relief(tasks->bus, det_tasks_relieved, tasks);
         r = det_tree_open(tasks);
     }
-    tasks->pool_size = tasks->options.pool_threads;
-    if (tasks->pool_size > POOL_THREADS_FIRST)
-        tasks->pool_size = POOL_THREADS_FIRST;
+    tasks->permits.pool_size = tasks->options.pool_threads;
+    if (tasks->permits.pool_size > POOL_THREADS_FIRST)
+        tasks->permits.pool_size = POOL_THREADS_FIRST;
     if (r == 0)
-        r = det_pool_open(tasks->world, tasks->allocator, tasks->pool_size, &tasks->pool);
+        r = det_pool_open(tasks->world, tasks->allocator, tasks->permits.pool_size, &tasks->pool);
     if (r == 0)
         r = det_supervisor_start(tasks);
     return r;
@@ -112,13 +113,13 @@ static void free_parts(struct det_tasks *tasks)
         det_bus_close(tasks->bus);
     det_tree_close(tasks);
     det_slots_deinit(tasks);
-    det_map_deinit(&tasks->names);
-    det_id_map_deinit(&tasks->ids);
+    det_map_deinit(&tasks->index.names);
+    det_id_map_deinit(&tasks->index.ids);
     det_loop_close(tasks->own_loop);
     det_signals_close(tasks);
-    det_condition_close(tasks->world, tasks->has_room);
-    det_condition_close(tasks->world, tasks->changed);
-    det_mutex_close(tasks->world, tasks->mutex);
+    det_condition_close(tasks->world, tasks->intake.has_room);
+    det_condition_close(tasks->world, tasks->status.changed);
+    det_mutex_close(tasks->world, tasks->status.mutex);
     DET_DELETE(tasks->allocator, tasks);
 }
 
@@ -164,7 +165,8 @@ void det_tasks_close(struct det_tasks *tasks)
     if (tasks->own_loop)
         det_loop_stop(tasks->own_loop);
     /* A loop that is not ours outlives us, and a message to it cannot be called back. */
-    while (!tasks->own_loop && (tasks->settle_posted || atomic_load(&tasks->posted) > 0) &&
+    while (!tasks->own_loop &&
+           (tasks->settling.is_posted || atomic_load(&tasks->intake.posted) > 0) &&
            det_loop_turn(tasks->loop, 0) >= 0)
         continue;
     free_parts(tasks);
@@ -242,11 +244,11 @@ det_time det_tasks_wall(struct det_tasks *tasks)
 {
     det_time now = det_loop_now(tasks->loop);
 
-    if (now != tasks->wall_read_at) {
-        tasks->wall_read_at = now;
-        tasks->wall = det_world_now(tasks->world, DET_CLOCK_WALL);
+    if (now != tasks->wall.read_at) {
+        tasks->wall.read_at = now;
+        tasks->wall.time = det_world_now(tasks->world, DET_CLOCK_WALL);
     }
-    return tasks->wall;
+    return tasks->wall.time;
 }
 
 /* The clocks are read one after the other, so how far they are apart is never the same twice. */
@@ -254,9 +256,9 @@ det_time det_tasks_wall_of(struct det_tasks *tasks, det_time at)
 {
     det_time apart = det_tasks_wall(tasks) - det_loop_now(tasks->loop);
 
-    if (apart - tasks->apart > CLOCKS_SLACK || tasks->apart - apart > CLOCKS_SLACK)
-        tasks->apart = apart;
-    return at + tasks->apart;
+    if (apart - tasks->wall.apart > CLOCKS_SLACK || tasks->wall.apart - apart > CLOCKS_SLACK)
+        tasks->wall.apart = apart;
+    return at + tasks->wall.apart;
 }
 
 /* Good enough to spread delays; the world's own randomness costs more than a whole restart. */

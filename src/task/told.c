@@ -20,7 +20,7 @@ void det_task_event_init(
     memset(event, 0, offsetof(struct det_task_event, name));
     event->kind = kind;
     event->id = task->node.id;
-    event->attempt = task->attempt_number;
+    event->attempt = task->attempts.number;
     event->reason[0] = 0;
     memcpy(event->name, task->name, strlen(task->name) + 1);
 }

@@ -17,24 +17,25 @@
 
 void det_tree_init(struct det_tasks *tasks)
 {
-    det_list_init(&tasks->groups);
-    det_list_init(&tasks->startable);
-    det_list_init(&tasks->loose_checks);
+    det_list_init(&tasks->tree.groups);
+    det_list_init(&tasks->tree.startable);
+    det_list_init(&tasks->checks.loose);
     det_map_init(
-        &tasks->group_names, tasks->allocator, det_tasks_chance(tasks),
+        &tasks->tree.group_names, tasks->allocator, det_tasks_chance(tasks),
         offsetof(struct group, name));
     det_map_init(
-        &tasks->anchors, tasks->allocator, det_tasks_chance(tasks), offsetof(struct anchor, name));
+        &tasks->tree.anchors, tasks->allocator, det_tasks_chance(tasks),
+        offsetof(struct anchor, name));
 }
 
 int det_tree_open(struct det_tasks *tasks)
 {
-    tasks->root = DET_NEW(tasks->allocator, struct group);
-    if (!tasks->root)
+    tasks->tree.root = DET_NEW(tasks->allocator, struct group);
+    if (!tasks->tree.root)
         return DET_ERR_NO_MEMORY;
-    tasks->root->tasks = tasks;
-    tasks->root->node.is_group = true;
-    det_list_init(&tasks->root->members);
+    tasks->tree.root->tasks = tasks;
+    tasks->tree.root->node.is_group = true;
+    det_list_init(&tasks->tree.root->members);
     return 0;
 }
 
@@ -43,17 +44,17 @@ void det_tree_close(struct det_tasks *tasks)
     struct det_list *node;
 
     det_checks_close(tasks);
-    while ((node = det_list_take(&tasks->groups)))
+    while ((node = det_list_take(&tasks->tree.groups)))
         det_group_free(DET_CONTAINER(node, struct group, all));
-    if (tasks->root)
-        DET_DELETE(tasks->allocator, tasks->root);
-    det_map_deinit(&tasks->group_names);
-    det_map_deinit(&tasks->anchors);
+    if (tasks->tree.root)
+        DET_DELETE(tasks->allocator, tasks->tree.root);
+    det_map_deinit(&tasks->tree.group_names);
+    det_map_deinit(&tasks->tree.anchors);
 }
 
 struct group *det_group_find(struct det_tasks *tasks, const char *name)
 {
-    return det_map_get(&tasks->group_names, name);
+    return det_map_get(&tasks->tree.group_names, name);
 }
 
 const char *det_group_name(const struct group *group)
@@ -65,7 +66,7 @@ const char *det_group_name(const struct group *group)
 
 static uint8_t standing_of(const struct det_task *task)
 {
-    unsigned standing = task->has_succeeded ? 1u << DET_WHEN_COMPLETED : 0;
+    unsigned standing = task->attempts.has_succeeded ? 1u << DET_WHEN_COMPLETED : 0;
 
     if (!det_actor_is_running(task))
         return (uint8_t)standing;
@@ -112,8 +113,8 @@ void det_tree_changed(struct det_task *task)
 
 void det_tree_attempt_closed(struct det_task *task)
 {
-    if (task->ended.result == ATTEMPT_SUCCEEDED && !task->is_stopped)
-        task->has_succeeded = true;
+    if (task->attempts.ended.result == ATTEMPT_SUCCEEDED && !task->attempts.is_stopped)
+        task->attempts.has_succeeded = true;
     det_tree_changed(task);
 }
 
@@ -146,7 +147,7 @@ static void enter_groups(struct det_task *task)
 static void leave_groups(struct det_task *task)
 {
     struct group *group = task->group;
-    bool was_there = task->outcome != DET_OUTCOME_NONE;
+    bool was_there = task->attempts.outcome != DET_OUTCOME_NONE;
 
     set_standing(task, 0);
     det_group_member_leaves(group, &task->member);
@@ -155,7 +156,7 @@ static void leave_groups(struct det_task *task)
     for (; group->parent; group = group->parent) {
         group->task_count--;
         group->joined_count -= !was_there;
-        group->has_lost |= was_there && task->outcome != DET_OUTCOME_COMPLETED;
+        group->has_lost |= was_there && task->attempts.outcome != DET_OUTCOME_COMPLETED;
     }
 }
 
@@ -188,7 +189,7 @@ int det_tree_join(struct det_task *task, struct det_error *reterr)
 
 void det_tree_leave(struct det_task *task)
 {
-    enum det_task_outcome outcome = (enum det_task_outcome)task->outcome;
+    enum det_task_outcome outcome = (enum det_task_outcome)task->attempts.outcome;
 
     if (det_list_is_empty(&task->member.siblings))
         return;
@@ -246,9 +247,9 @@ const char *det_tree_obstacle(const struct det_task *task)
 
 void det_tree_look_at(struct det_task *task)
 {
-    if (task->tasks->is_stopping || !det_list_is_empty(&task->turn))
+    if (task->tasks->tree.is_stopping || !det_list_is_empty(&task->turn))
         return;
-    det_list_append(&task->tasks->startable, &task->turn);
+    det_list_append(&task->tasks->tree.startable, &task->turn);
     det_tasks_settle_soon(task->tasks);
 }
 
@@ -257,11 +258,11 @@ void det_tree_resume(struct det_task *task)
     task->is_on_hold = false;
     if (!det_actor_is_held(task))
         return;
-    task->failures = 0;
-    task->delay = 0;
-    task->restarts++;
+    task->attempts.failures = 0;
+    task->times.delay = 0;
+    task->attempts.restarts++;
     task->tasks->counts.restarts++;
-    task->deadline = det_loop_now(task->tasks->loop);
+    task->times.deadline = det_loop_now(task->tasks->loop);
     det_tree_look_at(task);
 }
 
@@ -269,7 +270,7 @@ void det_tree_settle(struct det_tasks *tasks)
 {
     struct det_list *node;
 
-    while (!det_bus_is_crowded(tasks->bus) && (node = det_list_take(&tasks->startable))) {
+    while (!det_bus_is_crowded(tasks->bus) && (node = det_list_take(&tasks->tree.startable))) {
         struct det_task *task = DET_CONTAINER(node, struct det_task, turn);
 
         if (det_actor_is_held(task) && det_tree_allows(task))
@@ -346,5 +347,5 @@ int det_tree_each_below(
 int det_tree_each_task(
     struct det_tasks *tasks, int (*each)(struct det_task *task, void *argument), void *argument)
 {
-    return det_tree_each_below(tasks->root, each, argument);
+    return det_tree_each_below(tasks->tree.root, each, argument);
 }

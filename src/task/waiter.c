@@ -29,13 +29,13 @@ int det_waiter_open(struct det_task *task, struct det_waiter **ret)
     if (!waiter)
         return DET_ERR_NO_MEMORY;
     waiter->tasks = tasks;
-    det_mutex_lock(tasks->world, tasks->mutex);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
     waiter->place = &task->waiters;
     waiter->next = task->waiters;
     if (waiter->next)
         waiter->next->place = &waiter->next;
     task->waiters = waiter;
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
     *ret = waiter;
     return 0;
 }
@@ -57,7 +57,7 @@ void det_waiters_tell(struct det_task *task, const struct det_task_end *end)
     struct det_condition *last = NULL;
     struct det_waiter *waiter, *told = NULL;
 
-    det_mutex_lock(tasks->world, tasks->mutex);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
     while ((waiter = task->waiters)) {
         leave(waiter);
         waiter->end = *end;
@@ -71,7 +71,7 @@ void det_waiters_tell(struct det_task *task, const struct det_task_end *end)
             det_condition_broadcast(tasks->world, last);
         last = det_signal_condition(tasks, waiter->signal);
     }
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
     /* Who is woken finds the mutex free. Conditions outlive whoever used them. */
     if (last)
         det_condition_broadcast(tasks->world, last);
@@ -87,11 +87,11 @@ void det_waiter_set_tell(
 {
     bool has_ended;
 
-    det_mutex_lock(waiter->tasks->world, waiter->tasks->mutex);
+    det_mutex_lock(waiter->tasks->world, waiter->tasks->status.mutex);
     waiter->tell = tell;
     waiter->context = context;
     has_ended = waiter->has_ended;
-    det_mutex_unlock(waiter->tasks->world, waiter->tasks->mutex);
+    det_mutex_unlock(waiter->tasks->world, waiter->tasks->status.mutex);
     if (has_ended)
         tell(context, &waiter->end);
 }
@@ -103,9 +103,9 @@ static bool has_come(void *argument)
     struct det_tasks *tasks = waiter->tasks;
     bool has_ended;
 
-    det_mutex_lock(tasks->world, tasks->mutex);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
     has_ended = waiter->has_ended;
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
     return has_ended;
 }
 
@@ -125,21 +125,21 @@ int det_waiter_wait(struct det_waiter *waiter, det_time deadline, struct det_tas
     int r = 0;
 
     help(waiter, deadline);
-    det_mutex_lock(tasks->world, tasks->mutex);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
     if (!waiter->has_ended && !waiter->signal)
         waiter->signal = det_signal_take(tasks);
     while (!waiter->has_ended && r == 0)
         r = det_tasks_is_waiting_for_itself(tasks)
                 ? DET_ERR_DEADLOCK
                 : det_condition_wait(
-                      tasks->world, det_signal_condition(tasks, waiter->signal), tasks->mutex,
-                      deadline);
+                      tasks->world, det_signal_condition(tasks, waiter->signal),
+                      tasks->status.mutex, deadline);
     if (waiter->has_ended) {
         r = 0;
         if (ret)
             *ret = waiter->end;
     }
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
     return r;
 }
 
@@ -150,9 +150,9 @@ void det_waiter_close(struct det_waiter *waiter)
     if (!waiter)
         return;
     tasks = waiter->tasks;
-    det_mutex_lock(tasks->world, tasks->mutex);
+    det_mutex_lock(tasks->world, tasks->status.mutex);
     leave(waiter);
     det_signal_put(tasks, waiter->signal);
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_mutex_unlock(tasks->world, tasks->status.mutex);
     DET_DELETE(tasks->allocator, waiter);
 }

@@ -89,7 +89,7 @@ static void leave(const struct walk *walk, struct node *node)
 
 bool det_walk(const struct walk *walk, struct node *start)
 {
-    uint64_t number = ++walk->tasks->walks;
+    uint64_t number = ++walk->tasks->tree.walks;
     struct node *node = start;
     struct step step;
 

@@ -19,10 +19,10 @@ static const char *name_of(const struct det_worker *worker, uint16_t action)
 static void shut_gate(struct det_worker *worker)
 {
     if (!worker->kind->collect) {
-        worker->gate = 0;
+        worker->observing.gate = 0;
         return;
     }
-    worker->gate = worker->collect_sequence + 1;
+    worker->observing.gate = worker->observing.collect_sequence + 1;
     det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_GATE_PENDING });
 }
 
@@ -37,7 +37,7 @@ void det_act_start(struct det_worker *worker, uint16_t action)
 {
     struct det_workers *workers = worker->workers;
     const struct det_record *desired = det_record_of(worker->kind->desired);
-    struct det_action *it = &worker->actions[action];
+    struct det_action *it = &worker->acting.actions[action];
 
     if (it->run || workers->now < it->again_at)
         return;
@@ -57,10 +57,10 @@ void det_act_start(struct det_worker *worker, uint16_t action)
         return;
     }
     if (desired)
-        memcpy(it->run->desired, worker->desired, desired->size);
-    worker->running++;
+        memcpy(it->run->desired, worker->desire.value, desired->size);
+    worker->acting.running++;
     /* Whatever runs, no observation counts that begins before its end: see done. */
-    worker->gate = UINT64_MAX;
+    worker->observing.gate = UINT64_MAX;
     det_tell(
         worker, (struct det_worker_event){ .kind = DET_WORKER_ACTION_ENQUEUED,
                                            .action = name_of(worker, action),
@@ -70,10 +70,10 @@ void det_act_start(struct det_worker *worker, uint16_t action)
 
 void det_act_visit(struct det_worker *worker)
 {
-    if (!worker->running)
+    if (!worker->acting.running)
         return;
     for (uint16_t i = 0; i < worker->kind->action_count; i++) {
-        struct det_run *run = worker->actions[i].run;
+        struct det_run *run = worker->acting.actions[i].run;
 
         if (run && det_run_watch(run))
             det_act_lost(worker, i, 3 * timeout_of(worker, i));
@@ -82,19 +82,19 @@ void det_act_visit(struct det_worker *worker)
 
 void det_act_cancel(struct det_worker *worker)
 {
-    if (!worker->running)
+    if (!worker->acting.running)
         return;
     for (uint16_t i = 0; i < worker->kind->action_count; i++)
-        if (worker->actions[i].run)
-            det_run_cancel(worker->actions[i].run);
+        if (worker->acting.actions[i].run)
+            det_run_cancel(worker->acting.actions[i].run);
 }
 
 void det_act_forget(struct det_worker *worker)
 {
     for (uint16_t i = 0; i < worker->kind->action_count; i++) {
-        worker->actions[i].again_at = 0;
-        worker->actions[i].delay = 0;
-        worker->actions[i].failures = 0;
+        worker->acting.actions[i].again_at = 0;
+        worker->acting.actions[i].delay = 0;
+        worker->acting.actions[i].failures = 0;
     }
 }
 
@@ -115,16 +115,16 @@ static void end(
     struct det_worker *worker, uint16_t action, int code, det_time took, const char *why)
 {
     struct det_workers *workers = worker->workers;
-    struct det_action *it = &worker->actions[action];
+    struct det_action *it = &worker->acting.actions[action];
     det_time every =
         worker->kind->observe_every ? worker->kind->observe_every : workers->limits.observe_every;
 
     it->run = NULL;
-    worker->running--;
-    worker->last_action = (struct det_action_end){
+    worker->acting.running--;
+    worker->acting.last = (struct det_action_end){
         .action = name_of(worker, action), .at = workers->now, .took = took, .code = code
     };
-    det_text_copy(worker->last_action.text, sizeof worker->last_action.text, why);
+    det_text_copy(worker->acting.last.text, sizeof worker->acting.last.text, why);
     det_history_action(worker, name_of(worker, action), code, took, why);
     if (code < 0)
         back_off(worker, it);
@@ -135,10 +135,10 @@ static void end(
         worker->counts.failures = 0;
         worker->counts.actions_done++;
     }
-    if (worker->running)
+    if (worker->acting.running)
         return;
     shut_gate(worker);
-    if (!worker->collect)
+    if (!worker->observing.collect)
         det_collect_soon(worker);
 }
 
@@ -165,7 +165,7 @@ void det_act_done(struct det_worker *worker, struct det_run *run)
                                                .action = name_of(worker, action),
                                                .code = run->code,
                                                .reason = text,
-                                               .number = worker->actions[action].failures,
+                                               .number = worker->acting.actions[action].failures,
                                                .took = took });
     det_run_free(run);
     det_worker_visit(worker);

@@ -54,7 +54,7 @@ int det_body_new(struct det_worker *worker, struct det_body **ret)
         body->parent = worker->parent->body;
         det_body_hold(body->parent);
     }
-    workers->bodies++;
+    workers->outstanding.bodies++;
     *ret = body;
     return 0;
 }
@@ -73,7 +73,7 @@ static void free_body(struct det_body *body)
         DET_DELETE(workers->allocator, DET_CONTAINER(node, struct det_offer, node));
     det_mutex_close(workers->world, body->mutex);
     det_free(workers->allocator, body, body->size);
-    workers->bodies--;
+    workers->outstanding.bodies--;
 }
 
 /* Without memory for a run, or when what was given up comes back at the very end, it is closed

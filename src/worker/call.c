@@ -64,7 +64,7 @@ static bool wait_for(struct det_call *call)
     struct det_workers *workers = call->workers;
 
     while (call->state != CALL_DONE) {
-        if (call->state == CALL_QUEUED && workers->is_closing) {
+        if (call->state == CALL_QUEUED && workers->stopping.is_closing) {
             call->state = CALL_GIVEN_UP;
             return false;
         }
@@ -96,7 +96,7 @@ int det_workers_call(struct det_workers *workers, void (*function)(void *argumen
         .argument = argument,
     };
     det_mutex_lock(workers->world, workers->mutex);
-    if (workers->is_closing) {
+    if (workers->stopping.is_closing) {
         det_mutex_unlock(workers->world, workers->mutex);
         DET_DELETE(workers->allocator, call);
         return DET_ERR_CLOSED;

@@ -59,9 +59,9 @@ static void tell_refused(struct asking *asking, int code)
     const struct det_buffer *texts = &asking->refused;
     uint64_t hash = texts->size || code ? det_hash64(texts->data, texts->size, (uint64_t)code) : 0;
 
-    if (hash == worker->refused_hash)
+    if (hash == worker->wishes.refused_hash)
         return;
-    worker->refused_hash = hash;
+    worker->wishes.refused_hash = hash;
     for (size_t at = 0; at < texts->size; at += strlen(texts->data + at) + 1)
         refuse(worker, DET_ERR_INVALID, texts->data + at);
     if (code < 0)
@@ -74,9 +74,9 @@ static void take(struct asking *asking)
     struct det_worker *worker = asking->worker;
     uint64_t hash = det_wishes_hash(&asking->wishes);
 
-    if (hash == worker->wishes_hash)
+    if (hash == worker->wishes.hash)
         return;
-    worker->wishes_hash = hash;
+    worker->wishes.hash = hash;
     det_wishes_take(worker, DET_WISH_KIND, &asking->wishes);
 }
 
@@ -86,7 +86,7 @@ void det_children_ask(struct det_worker *worker)
     struct det_worker_view view;
     int r;
 
-    if (worker->kind->children && (!worker->has_desired || !det_life_is_live(worker)))
+    if (worker->kind->children && (!worker->desire.is_there || !det_life_is_live(worker)))
         return;
     worker->attention &= ~(uint32_t)DET_LOOK_CHILDREN;
     if (!worker->kind->children || worker->shutdown_wanted)
@@ -121,11 +121,11 @@ struct det_worker *det_worker_child(const struct det_worker *worker, const char 
 
 static void go(struct det_worker *child, const char *reason)
 {
-    child->is_forgotten = true;
-    if (child->is_unwanted)
+    child->leaving.is_forgotten = true;
+    if (child->leaving.is_unwanted)
         return;
-    child->is_unwanted = true;
-    child->is_restart_wanted = false;
+    child->leaving.is_unwanted = true;
+    child->leaving.is_restart_wanted = false;
     det_tell(
         child, (struct det_worker_event){ .kind = DET_WORKER_CHILD_REMOVING, .reason = reason });
     det_stop_shutdown(child, child->workers->limits.stop_grace, reason);
@@ -137,17 +137,17 @@ static void give(struct det_worker *child, struct det_wish *wish)
     bool is_disabled = wish->is_disabled || wish->is_stateless;
 
     child->run_in = wish->run_in;
-    if (child->is_disabled != is_disabled)
+    if (child->rest.is_disabled != is_disabled)
         child->attention |= DET_LOOK_DESIRED;
-    child->is_disabled = is_disabled;
-    child->seen.is_disabled = is_disabled || child->is_ordered_off;
+    child->rest.is_disabled = is_disabled;
+    child->seen.is_disabled = is_disabled || child->rest.is_ordered_off;
     if (!wish->is_changed)
         return;
     wish->is_changed = false;
     if (!det_user_spec_equal(&child->spec, &wish->spec))
         det_life_wake(child);
     /* What the YAML wanted below it is wanted no longer than the YAML wants it. */
-    if (wish->origin == DET_WISH_YAML || child->origin == DET_WISH_YAML)
+    if (wish->origin == DET_WISH_YAML || child->place.origin == DET_WISH_YAML)
         det_wishes_take(child, DET_WISH_YAML, &wish->children);
     det_hand_disown(child, wish->origin);
     det_user_spec_deinit(&child->spec);
@@ -188,8 +188,8 @@ static struct det_worker *make(struct det_worker *worker, struct det_wish *wish)
             worker->attention |= DET_LOOK_WISHES;
         return NULL;
     }
-    if (!worker->first_new)
-        worker->first_new = child;
+    if (!worker->wishes.first_new)
+        worker->wishes.first_new = child;
     det_tell(child, (struct det_worker_event){ .kind = DET_WORKER_CHILD_ADDING });
     return child;
 }
@@ -198,12 +198,13 @@ static struct det_worker *make(struct det_worker *worker, struct det_wish *wish)
  * made anew, as nothing of it is to come back. */
 static bool comes_back(const struct det_worker *child, const struct det_wish *wish)
 {
-    return child->is_unwanted && !child->is_deleted && !strcmp(child->kind->name, wish->kind);
+    return child->leaving.is_unwanted && !child->leaving.is_deleted &&
+           !strcmp(child->kind->name, wish->kind);
 }
 
 static void keep_one(struct det_worker *child, struct det_wish *wish)
 {
-    child->is_unwanted = child->is_forgotten = false;
+    child->leaving.is_unwanted = child->leaving.is_forgotten = false;
     det_stop_revoke(child);
     det_tell(child, (struct det_worker_event){ .kind = DET_WORKER_CHILD_KEPT });
     give(child, wish);
@@ -214,9 +215,9 @@ static void keep(struct det_worker *top, struct det_wish *wish)
 {
     keep_one(top, wish);
     for (struct det_worker *worker = top; worker; worker = det_worker_after(worker, top)) {
-        if (worker->is_unwanted)
+        if (worker->leaving.is_unwanted)
             continue;
-        DET_LIST_EACH(node, &worker->wishes)
+        DET_LIST_EACH(node, &worker->wishes.all)
         {
             struct det_wish *below = DET_CONTAINER(node, struct det_wish, node);
             struct det_worker *child = det_worker_child(worker, below->name);
@@ -231,10 +232,11 @@ static void keep(struct det_worker *top, struct det_wish *wish)
 /* Whether the child is the next one in the list, so that it need not be sorted. */
 static void note_order(struct det_worker *worker, struct det_worker *child)
 {
-    struct det_worker *next = worker->round_last ? worker->round_last->next : worker->first;
+    struct det_worker *next =
+        worker->wishes.round_last ? worker->wishes.round_last->next : worker->children.first;
 
-    worker->is_round_sorted = worker->is_round_sorted && next == child;
-    worker->round_last = child;
+    worker->wishes.is_round_sorted = worker->wishes.is_round_sorted && next == child;
+    worker->wishes.round_last = child;
 }
 
 /* Whether a child was made. */
@@ -244,7 +246,7 @@ static bool fulfil(struct det_worker *worker, struct det_wish *wish)
     bool is_new = !child;
 
     /* A round may come to a wish that an upsert has fulfilled meanwhile. */
-    if (child && child->mark == worker->round && wish->round != worker->round) {
+    if (child && child->mark == worker->wishes.round && wish->round != worker->wishes.round) {
         refuse_once(worker, wish, DET_ERR_EXISTS, "there is one of this name already");
         return false;
     }
@@ -254,12 +256,12 @@ static bool fulfil(struct det_worker *worker, struct det_wish *wish)
         child = make(worker, wish);
     if (!child)
         return false;
-    child->mark = wish->round = worker->round;
+    child->mark = wish->round = worker->wishes.round;
     note_order(worker, child);
     /* One of another kind, or that was deleted, is made anew when it is gone. */
     if (comes_back(child, wish))
         keep(child, wish);
-    else if (!child->is_unwanted)
+    else if (!child->leaving.is_unwanted)
         give(child, wish);
     return is_new;
 }
@@ -267,7 +269,7 @@ static bool fulfil(struct det_worker *worker, struct det_wish *wish)
 static void append(struct det_worker *worker, struct det_worker **last, struct det_worker *child)
 {
     child->previous = *last;
-    *(*last ? &(*last)->next : &worker->first) = child;
+    *(*last ? &(*last)->next : &worker->children.first) = child;
     *last = child;
 }
 
@@ -276,18 +278,19 @@ static void sort(struct det_worker *worker)
 {
     struct det_worker *leftover = NULL, **end = &leftover, *last = NULL;
 
-    for (struct det_worker *child = worker->first; child; child = child->next)
-        if (child->mark != worker->round) {
+    for (struct det_worker *child = worker->children.first; child; child = child->next)
+        if (child->mark != worker->wishes.round) {
             *end = child;
             end = &child->after;
         }
     *end = NULL;
-    worker->first = NULL;
-    for (struct det_list *node = worker->wishes.next; node != &worker->wishes; node = node->next) {
+    worker->children.first = NULL;
+    for (struct det_list *node = worker->wishes.all.next; node != &worker->wishes.all;
+         node = node->next) {
         struct det_worker *child =
             det_worker_child(worker, DET_CONTAINER(node, struct det_wish, node)->name);
 
-        if (!child || child->mark != worker->round)
+        if (!child || child->mark != worker->wishes.round)
             continue;
         child->mark = 0;
         append(worker, &last, child);
@@ -296,33 +299,34 @@ static void sort(struct det_worker *worker)
         append(worker, &last, child);
     if (last)
         last->next = NULL;
-    worker->last = last;
+    worker->children.last = last;
     /* Who is new may stand anywhere now. */
-    if (worker->first_new)
-        worker->first_new = worker->first;
+    if (worker->wishes.first_new)
+        worker->wishes.first_new = worker->children.first;
 }
 
 static void begin_round(struct det_worker *worker)
 {
-    worker->round = ++worker->workers->generations;
-    worker->round_at = worker->wishes.next;
-    worker->round_last = NULL;
-    worker->is_round_sorted = true;
+    worker->wishes.round = ++worker->workers->generations;
+    worker->wishes.round_at = worker->wishes.all.next;
+    worker->wishes.round_last = NULL;
+    worker->wishes.is_round_sorted = true;
 }
 
 /* In a list that is sorted, those that nobody wants stand behind the last one. */
 static void finish_round(struct det_worker *worker)
 {
-    bool is_sorted = worker->is_round_sorted;
-    struct det_worker *last = is_sorted ? worker->round_last : NULL;
+    bool is_sorted = worker->wishes.is_round_sorted;
+    struct det_worker *last = is_sorted ? worker->wishes.round_last : NULL;
 
-    for (struct det_worker *child = last ? last->next : worker->first; child; child = child->next)
-        if (child->mark != worker->round)
+    for (struct det_worker *child = last ? last->next : worker->children.first; child;
+         child = child->next)
+        if (child->mark != worker->wishes.round)
             go(child, "it is not in the spec of its parent any more");
     if (!is_sorted)
         sort(worker);
-    worker->round_at = NULL;
-    worker->round_last = NULL;
+    worker->wishes.round_at = NULL;
+    worker->wishes.round_last = NULL;
     worker->attention |= DET_LOOK_VIEW;
 }
 
@@ -335,10 +339,10 @@ static void put_off_rest(struct det_worker *worker)
     struct det_workers *workers = worker->workers;
 
     worker->attention |= DET_LOOK_MORE | DET_LOOK_VIEW;
-    det_list_remove(&worker->maker);
-    det_list_append(&workers->makers, &worker->maker);
+    det_list_remove(&worker->wishes.maker);
+    det_list_append(&workers->making.workers, &worker->wishes.maker);
     /* Without memory for the timer it goes on with the next tick. */
-    (void)!det_loop_timer_set(workers->loop, &workers->more, workers->now);
+    (void)!det_loop_timer_set(workers->loop, &workers->making.timer, workers->now);
 }
 
 static bool may_reconcile(const struct det_worker *worker)
@@ -355,15 +359,15 @@ void det_children_reconcile(struct det_worker *worker)
     if (worker->attention & DET_LOOK_WISHES)
         begin_round(worker);
     worker->attention &= ~(uint32_t)(DET_LOOK_WISHES | DET_LOOK_MORE);
-    if (!worker->round_at)
+    if (!worker->wishes.round_at)
         return;
-    while (worker->round_at != &worker->wishes && cost < PORTION) {
-        struct det_wish *wish = DET_CONTAINER(worker->round_at, struct det_wish, node);
+    while (worker->wishes.round_at != &worker->wishes.all && cost < PORTION) {
+        struct det_wish *wish = DET_CONTAINER(worker->wishes.round_at, struct det_wish, node);
 
-        worker->round_at = wish->node.next;
+        worker->wishes.round_at = wish->node.next;
         cost += fulfil(worker, wish) ? MAKE_COST : 1;
     }
-    if (worker->round_at == &worker->wishes)
+    if (worker->wishes.round_at == &worker->wishes.all)
         finish_round(worker);
     else
         put_off_rest(worker);
@@ -372,14 +376,14 @@ void det_children_reconcile(struct det_worker *worker)
 void det_children_make_more(void *argument)
 {
     struct det_workers *workers = argument;
-    struct det_list *node = det_list_take(&workers->makers);
+    struct det_list *node = det_list_take(&workers->making.workers);
 
     det_workers_now(workers);
-    if (!node || workers->is_stopping)
+    if (!node || workers->stopping.is_wanted)
         return;
-    det_worker_go_on_making(DET_CONTAINER(node, struct det_worker, maker));
-    if (!det_list_is_empty(&workers->makers))
-        (void)!det_loop_timer_set(workers->loop, &workers->more, workers->now);
+    det_worker_go_on_making(DET_CONTAINER(node, struct det_worker, wishes.maker));
+    if (!det_list_is_empty(&workers->making.workers))
+        (void)!det_loop_timer_set(workers->loop, &workers->making.timer, workers->now);
 }
 
 void det_children_fulfil(struct det_worker *worker, struct det_wish *wish)
@@ -392,8 +396,8 @@ void det_children_fulfil(struct det_worker *worker, struct det_wish *wish)
         worker->attention |= DET_LOOK_WISHES;
         return;
     }
-    if (!worker->round)
-        worker->round = ++worker->workers->generations;
+    if (!worker->wishes.round)
+        worker->wishes.round = ++worker->workers->generations;
     if (child)
         child->mark = 0;
     fulfil(worker, wish);
@@ -409,25 +413,27 @@ void det_children_release(struct det_worker *child)
 static int make_room(struct det_worker *worker)
 {
     const struct det_allocator *allocator = worker->workers->allocator;
-    uint32_t room = worker->child_count < 4 ? 4 : worker->child_count + worker->child_count / 2;
+    uint32_t room =
+        worker->children.count < 4 ? 4 : worker->children.count + worker->children.count / 2;
     const struct det_child_view **views;
 
-    if (worker->view_room >= worker->child_count)
+    if (worker->children.view_room >= worker->children.count)
         return 0;
     views = DET_NEW_ARRAY(allocator, room, const struct det_child_view *);
     if (!views)
         return DET_ERR_NO_MEMORY;
-    DET_DELETE_ARRAY(allocator, worker->views, worker->view_room);
-    worker->views = views;
-    worker->view_room = room;
+    DET_DELETE_ARRAY(allocator, worker->children.views, worker->children.view_room);
+    worker->children.views = views;
+    worker->children.view_room = room;
     return 0;
 }
 
 static void count_one(struct det_children_view *view, const struct det_worker *child)
 {
     enum det_phase phase = child->seen.phase;
-    bool is_ill = child->is_degraded || child->seen.is_down;
-    bool is_healthy = phase == DET_PHASE_RUNNING && !is_ill && !child->below[DET_AILMENT_DOWN];
+    bool is_ill = child->desire.is_degraded || child->seen.is_down;
+    bool is_healthy =
+        phase == DET_PHASE_RUNNING && !is_ill && !child->health.below[DET_AILMENT_DOWN];
 
     view->healthy += is_healthy;
     view->operational += phase == DET_PHASE_RUNNING || phase == DET_PHASE_DEGRADED;
@@ -439,12 +445,12 @@ void det_worker_set_ailment(struct det_worker *worker, enum det_ailment ailment,
 {
     uint8_t bit = (uint8_t)(1U << ailment);
 
-    if (!!(worker->ailments & bit) == has)
+    if (!!(worker->health.ailments & bit) == has)
         return;
-    worker->ailments ^= bit;
+    worker->health.ailments ^= bit;
     for (struct det_worker *above = worker->parent; above; above = above->parent) {
-        det_assert(has || above->below[ailment]);
-        above->below[ailment] += has ? 1 : UINT32_MAX;
+        det_assert(has || above->health.below[ailment]);
+        above->health.below[ailment] += has ? 1 : UINT32_MAX;
         above->attention |= DET_LOOK_VIEW;
     }
 }
@@ -452,19 +458,19 @@ void det_worker_set_ailment(struct det_worker *worker, enum det_ailment ailment,
 void det_children_count(struct det_worker *worker)
 {
     struct det_children_view view = {
-        .down = worker->below[DET_AILMENT_DOWN],
-        .stale = worker->below[DET_AILMENT_STALE],
-        .circuits_open = worker->below[DET_AILMENT_CIRCUIT],
+        .down = worker->health.below[DET_AILMENT_DOWN],
+        .stale = worker->health.below[DET_AILMENT_STALE],
+        .circuits_open = worker->health.below[DET_AILMENT_CIRCUIT],
     };
 
     if (make_room(worker) < 0)
         return;
     worker->attention &= ~(uint32_t)DET_LOOK_VIEW;
-    view.list = worker->views;
-    for (struct det_worker *child = worker->first; child; child = child->next) {
-        child->seen.is_stale = child->is_stale;
-        worker->views[view.count++] = &child->seen;
+    view.list = worker->children.views;
+    for (struct det_worker *child = worker->children.first; child; child = child->next) {
+        child->seen.is_stale = child->observing.is_stale;
+        worker->children.views[view.count++] = &child->seen;
         count_one(&view, child);
     }
-    worker->children = view;
+    worker->children.view = view;
 }

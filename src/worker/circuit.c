@@ -120,14 +120,14 @@ void det_circuit_forget(struct det_worker *worker)
 /* It is down or begins anew, or it is to run and nothing was observed of it yet. */
 static bool is_unproven(const struct det_worker *worker)
 {
-    if (worker->ailments)
+    if (worker->health.ailments)
         return true;
-    if (worker->is_off || worker->is_unwanted)
+    if (worker->rest.is_off || worker->leaving.is_unwanted)
         return false;
     if (worker->shutdown_wanted)
         return true;
     return !det_worker_stop_reason(worker) &&
-           (!det_life_is_live(worker) || (worker->kind->collect && !worker->observed_at));
+           (!det_life_is_live(worker) || (worker->kind->collect && !worker->observing.observed_at));
 }
 
 /* The first descendant that keeps the circuit from closing; NULL: there is none. Those that wait

@@ -25,7 +25,7 @@ static void apply(void *argument)
     struct det_workers *workers = applying->workers;
     struct det_worker *root = workers->root;
 
-    if (!root || workers->is_stopping) {
+    if (!root || workers->stopping.is_wanted) {
         applying->r = DET_ERR_CLOSED;
         return;
     }
@@ -160,7 +160,7 @@ static bool is_resting(const struct putting *putting, const struct det_worker_ki
 
     snprintf(id, sizeof id, "%s/%s", putting->parent_id, putting->spec->name);
     worker = det_map_get(&putting->workers->map, id);
-    return worker && worker->kind == kind && worker->is_ordered_off;
+    return worker && worker->kind == kind && worker->rest.is_ordered_off;
 }
 
 static void judge(void *argument)
@@ -170,9 +170,9 @@ static void judge(void *argument)
     struct det_worker *parent = find(workers, putting->parent);
     const struct det_worker_kind *kind = det_workers_kind(workers, putting->spec->kind);
 
-    if (workers->is_stopping)
+    if (workers->stopping.is_wanted)
         putting->r = det_error_set(putting->reterr, DET_ERR_CLOSED, "the supervisor stops");
-    else if (!parent || parent->is_deleted)
+    else if (!parent || parent->leaving.is_deleted)
         putting->r = det_error_set(
             putting->reterr, DET_ERR_NOT_FOUND, "there is no worker %.200s to put one below",
             putting->parent ? putting->parent : "");
@@ -211,14 +211,14 @@ static void visit_family(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
-    workers->walking++;
+    workers->tick.walking++;
     det_worker_visit(worker);
-    for (struct det_worker *child = worker->first, *next; child; child = next) {
+    for (struct det_worker *child = worker->children.first, *next; child; child = next) {
         next = child->next;
         if (child->attention || !det_life_is_live(child))
             det_worker_visit(child);
     }
-    workers->walking--;
+    workers->tick.walking--;
     det_workers_bury(workers);
 }
 
@@ -237,7 +237,7 @@ static void put(void *argument)
     struct det_worker *parent = find(putting->workers, putting->parent_id);
     struct det_wish *old;
 
-    if (!parent || parent->is_deleted) {
+    if (!parent || parent->leaving.is_deleted) {
         putting->r = det_error_set(
             putting->reterr, DET_ERR_NOT_FOUND,
             "the worker %.200s has gone meanwhile; when it is back, the new one is too",
@@ -248,7 +248,7 @@ static void put(void *argument)
     }
     det_wish_find_states(parent, putting->wish);
     old = det_wishes_find(parent, putting->wish->name, DET_WISH_HAND);
-    det_wishes_insert(parent, old ? &old->node : &parent->wishes, putting->wish);
+    det_wishes_insert(parent, old ? &old->node : &parent->wishes.all, putting->wish);
     if (old) {
         det_wishes_remove(parent, old);
         det_wish_free(putting->workers, old);
@@ -319,11 +319,11 @@ static void judge_delete(void *argument)
 
     if (put_by_hand(taking->workers, taking->id, &parent)) {
         taking->is_shared = is_in_spec(parent, strrchr(taking->id, '/') + 1);
-        taking->is_off = worker && taking->is_shared && worker->is_ordered_off;
+        taking->is_off = worker && taking->is_shared && worker->rest.is_ordered_off;
         taking->kind = worker ? worker->kind : NULL;
         return;
     }
-    if (!worker || worker->is_forgotten)
+    if (!worker || worker->leaving.is_forgotten)
         taking->r = det_error_set(
             taking->reterr, DET_ERR_NOT_FOUND, "there is no worker %.200s", taking->id);
     else
@@ -351,7 +351,7 @@ static void take(void *argument)
     if (!worker)
         return;
     for (struct det_worker *each = worker; each; each = det_worker_after(each, worker))
-        each->is_deleted = true;
+        each->leaving.is_deleted = true;
     det_children_release(worker);
     visit_family(worker);
 }
@@ -377,7 +377,7 @@ static void order(void *argument)
     struct taking *taking = argument;
     struct det_worker *worker = det_map_get(&taking->workers->map, taking->id);
 
-    if (!worker || worker->is_unwanted) {
+    if (!worker || worker->leaving.is_unwanted) {
         taking->r = DET_ERR_NOT_FOUND;
         return;
     }
@@ -390,11 +390,11 @@ static void order(void *argument)
         break;
     case DET_WORKER_ORDER_DISABLE:
     case DET_WORKER_ORDER_ENABLE:
-        worker->is_ordered_off = taking->order == DET_WORKER_ORDER_DISABLE;
-        worker->seen.is_disabled = worker->is_disabled || worker->is_ordered_off;
+        worker->rest.is_ordered_off = taking->order == DET_WORKER_ORDER_DISABLE;
+        worker->seen.is_disabled = worker->rest.is_disabled || worker->rest.is_ordered_off;
         /* Without memory one that is made anew in this run does not know, but that is on record. */
         (void)!det_record_set_off(
-            taking->workers, worker->kind->name, worker->identity.id, worker->is_ordered_off);
+            taking->workers, worker->kind->name, worker->identity.id, worker->rest.is_ordered_off);
         worker->attention |= DET_LOOK_DESIRED;
         det_worker_poke_parent(worker);
         break;
@@ -409,9 +409,9 @@ static void judge_order(void *argument)
     struct taking *taking = argument;
     const struct det_worker *worker = det_map_get(&taking->workers->map, taking->id);
 
-    taking->r = worker && !worker->is_unwanted ? 0 : DET_ERR_NOT_FOUND;
+    taking->r = worker && !worker->leaving.is_unwanted ? 0 : DET_ERR_NOT_FOUND;
     /* An order does not go before what the spec says. */
-    if (taking->r == 0 && taking->order == DET_WORKER_ORDER_ENABLE && worker->is_disabled)
+    if (taking->r == 0 && taking->order == DET_WORKER_ORDER_ENABLE && worker->rest.is_disabled)
         taking->r = DET_ERR_REFUSED;
     taking->kind = worker ? worker->kind : NULL;
 }

@@ -24,13 +24,13 @@ static det_time every(const struct det_worker *worker)
 
 void det_collect_soon(struct det_worker *worker)
 {
-    worker->collect_at = worker->workers->now;
+    worker->observing.collect_at = worker->workers->now;
     worker->due = 0;
 }
 
 void det_collect_anew(struct det_worker *worker)
 {
-    worker->eager_sequence = worker->collect_sequence + 1;
+    worker->observing.eager_sequence = worker->observing.collect_sequence + 1;
     det_collect_soon(worker);
 }
 
@@ -40,11 +40,12 @@ static void schedule(struct det_worker *worker, det_time began, bool has_failed)
 {
     det_time span = every(worker);
 
-    worker->collect_at = began + span - det_workers_chance(worker->workers, span / 10);
-    if (worker->eager_sequence ||
-        (!has_failed && worker->gate > worker->observed_sequence && !worker->running))
-        worker->collect_at = worker->workers->now;
-    det_worker_due(worker, worker->collect_at);
+    worker->observing.collect_at = began + span - det_workers_chance(worker->workers, span / 10);
+    if (worker->observing.eager_sequence ||
+        (!has_failed && worker->observing.gate > worker->observing.sequence &&
+         !worker->acting.running))
+        worker->observing.collect_at = worker->workers->now;
+    det_worker_due(worker, worker->observing.collect_at);
 }
 
 /* With so many under way, what is only to be looked at again waits: who begins, acts or has a new
@@ -55,15 +56,16 @@ static bool may_wait(const struct det_worker *worker)
 {
     const struct det_workers *workers = worker->workers;
 
-    return workers->observing >= OBSERVING_MAX && worker->observed_at && !worker->eager_sequence &&
-           worker->gate <= worker->observed_sequence &&
-           workers->now - worker->observed_at < worker->stale_after / 2;
+    return workers->outstanding.observing >= OBSERVING_MAX && worker->observing.observed_at &&
+           !worker->observing.eager_sequence &&
+           worker->observing.gate <= worker->observing.sequence &&
+           workers->now - worker->observing.observed_at < worker->observing.stale_after / 2;
 }
 
 static void put_off(struct det_worker *worker, det_time span)
 {
-    worker->collect_at = worker->workers->now + span;
-    det_worker_due(worker, worker->collect_at);
+    worker->observing.collect_at = worker->workers->now + span;
+    det_worker_due(worker, worker->observing.collect_at);
 }
 
 static void begin(struct det_worker *worker)
@@ -71,9 +73,9 @@ static void begin(struct det_worker *worker)
     struct det_workers *workers = worker->workers;
     const struct det_record *desired = det_record_of(worker->kind->desired);
     det_time timeout = worker->kind->observe_timeout;
-    struct det_run *run = worker->spare;
+    struct det_run *run = worker->observing.spare;
 
-    if (worker->body->lost_collects >= DET_LOST_MAX && !worker->is_collector_new) {
+    if (worker->body->lost_collects >= DET_LOST_MAX && !worker->observing.is_collector_new) {
         put_off(worker, every(worker));
         return;
     }
@@ -81,38 +83,38 @@ static void begin(struct det_worker *worker)
         put_off(worker, workers->limits.tick);
         return;
     }
-    worker->is_collector_new = false;
-    worker->spare = NULL;
+    worker->observing.is_collector_new = false;
+    worker->observing.spare = NULL;
     if (!run && det_run_new(worker, DET_RUN_COLLECT, 0, &run) < 0) {
-        worker->is_short = true;
+        worker->observing.is_short = true;
         put_off(worker, every(worker));
         return;
     }
     if (desired)
-        memcpy(run->desired, worker->desired, desired->size);
+        memcpy(run->desired, worker->desire.value, desired->size);
     memset(run->observed, 0, det_record_or_empty(worker->kind->observed)->size);
-    run->sequence = ++worker->collect_sequence;
-    worker->collect = run;
+    run->sequence = ++worker->observing.collect_sequence;
+    worker->observing.collect = run;
     det_run_start(run, timeout ? timeout : workers->limits.observe_timeout);
 }
 
 void det_collect_lost(struct det_worker *worker)
 {
-    worker->collect = NULL;
-    worker->is_short = false;
-    worker->collect_at = worker->workers->now;
+    worker->observing.collect = NULL;
+    worker->observing.is_short = false;
+    worker->observing.collect_at = worker->workers->now;
 }
 
 void det_collect_visit(struct det_worker *worker)
 {
-    if (worker->collect && det_run_watch(worker->collect))
+    if (worker->observing.collect && det_run_watch(worker->observing.collect))
         det_collect_lost(worker);
-    if (worker->collect || !worker->has_desired || !worker->kind->collect)
+    if (worker->observing.collect || !worker->desire.is_there || !worker->kind->collect)
         return;
-    if (worker->workers->now >= worker->collect_at)
+    if (worker->workers->now >= worker->observing.collect_at)
         begin(worker);
     else
-        det_worker_due(worker, worker->collect_at);
+        det_worker_due(worker, worker->observing.collect_at);
 }
 
 /* Powers of two only, so that a collect that fails for weeks does not fill the log. */
@@ -127,18 +129,18 @@ static void failed(struct det_worker *worker, const struct det_run *run)
     /* A worker that goes has no use for it, and has cut it off. */
     bool is_trouble = run->code != DET_ERR_CANCELLED || !worker->shutdown_wanted;
 
-    det_text_copy(worker->collect_error, sizeof worker->collect_error, text);
-    worker->observe_failures++;
-    worker->is_short = run->code == DET_ERR_LIMIT || run->code == DET_ERR_NO_MEMORY;
-    worker->workers->observations_failed += is_trouble;
+    det_text_copy(worker->observing.error, sizeof worker->observing.error, text);
+    worker->observing.failures++;
+    worker->observing.is_short = run->code == DET_ERR_LIMIT || run->code == DET_ERR_NO_MEMORY;
+    worker->workers->observations.failed += is_trouble;
     if (run->has_panicked)
         det_panic_note(worker, DET_WORKER_OBSERVE_PANIC, text, NULL);
-    else if (is_trouble && is_worth_telling(worker->observe_failures))
+    else if (is_trouble && is_worth_telling(worker->observing.failures))
         det_tell(
             worker, (struct det_worker_event){ .kind = DET_WORKER_OBSERVE_FAILED,
                                                .code = run->code,
                                                .reason = text,
-                                               .number = worker->observe_failures });
+                                               .number = worker->observing.failures });
 }
 
 static void recovered(struct det_worker *worker)
@@ -148,25 +150,28 @@ static void recovered(struct det_worker *worker)
             worker, (struct det_worker_event){ .kind = DET_WORKER_COLLECTOR_RECOVERED,
                                                .number = worker->counts.collector_restarts });
     worker->counts.collector_restarts = 0;
-    worker->is_stale = false;
+    worker->observing.is_stale = false;
     det_worker_set_ailment(worker, DET_AILMENT_STALE, false);
 }
 
 static void accept(struct det_worker *worker, const struct det_run *run)
 {
     const struct det_record *record = det_record_or_empty(worker->kind->observed);
-    bool is_first = !worker->observed_at;
+    bool is_first = !worker->observing.observed_at;
 
-    worker->observed_at = atomic_load_explicit(&run->job.started_at, memory_order_acquire);
-    if (worker->gate > worker->observed_sequence && worker->gate <= run->sequence)
+    worker->observing.observed_at =
+        atomic_load_explicit(&run->job.started_at, memory_order_acquire);
+    if (worker->observing.gate > worker->observing.sequence &&
+        worker->observing.gate <= run->sequence)
         det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_GATE_CLEARED });
-    worker->observed_sequence = run->sequence;
+    worker->observing.sequence = run->sequence;
     worker->counts.observations++;
-    worker->workers->observations++;
+    worker->workers->observations.all++;
     recovered(worker);
-    if (run->code < 0 || (!is_first && det_record_equal(record, worker->observed, run->observed)))
+    if (run->code < 0 ||
+        (!is_first && det_record_equal(record, worker->observing.value, run->observed)))
         return;
-    memcpy(worker->observed, run->observed, record->size);
+    memcpy(worker->observing.value, run->observed, record->size);
     worker->attention |= DET_LOOK_OBSERVED | DET_LOOK_CHILDREN;
     det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_OBSERVED_CHANGED });
 }
@@ -188,26 +193,27 @@ static int judge(struct det_worker *worker, struct det_run *run)
 void det_collect_done(struct det_worker *worker, struct det_run *run)
 {
     det_time began = atomic_load_explicit(&run->job.started_at, memory_order_acquire);
-    bool was_waiting =
-        !worker->observed_at || worker->observed_sequence < worker->gate || worker->eager_sequence;
+    bool was_waiting = !worker->observing.observed_at ||
+                       worker->observing.sequence < worker->observing.gate ||
+                       worker->observing.eager_sequence;
 
-    worker->collect = NULL;
-    if (worker->eager_sequence && run->sequence >= worker->eager_sequence) {
-        worker->eager_sequence = 0;
+    worker->observing.collect = NULL;
+    if (worker->observing.eager_sequence && run->sequence >= worker->observing.eager_sequence) {
+        worker->observing.eager_sequence = 0;
         det_worker_hasten(worker);
     }
     if (judge(worker, run) < 0)
         failed(worker, run);
     else {
-        worker->observe_failures = 0;
-        worker->is_short = false;
-        worker->collect_error[0] = '\0';
+        worker->observing.failures = 0;
+        worker->observing.is_short = false;
+        worker->observing.error[0] = '\0';
     }
     if (run->code >= 0 || (worker->kind->errors_are_observed && run->code != DET_ERR_CANCELLED))
         accept(worker, run);
     schedule(worker, began, run->code < 0);
-    if (det_life_is_live(worker) && !run->metrics && !worker->spare)
-        worker->spare = run;
+    if (det_life_is_live(worker) && !run->metrics && !worker->observing.spare)
+        worker->observing.spare = run;
     else
         det_run_free(run);
     if (was_waiting || !det_life_is_live(worker))
@@ -238,16 +244,16 @@ static void give_up(struct det_worker *worker)
 static void restart(struct det_worker *worker)
 {
     worker->counts.collector_restarts++;
-    worker->collector_restarted_at = worker->workers->now;
+    worker->observing.collector_restarted_at = worker->workers->now;
     det_tell(
         worker, (struct det_worker_event){ .kind = DET_WORKER_COLLECTOR_RESTARTING,
                                            .number = worker->counts.collector_restarts });
-    if (worker->collect) {
-        det_run_cancel(worker->collect);
-        if (det_run_give_up(worker->collect))
+    if (worker->observing.collect) {
+        det_run_cancel(worker->observing.collect);
+        if (det_run_give_up(worker->observing.collect))
             det_collect_lost(worker);
     }
-    worker->is_collector_new = true;
+    worker->observing.is_collector_new = true;
     det_collect_soon(worker);
 }
 
@@ -255,7 +261,7 @@ static void restart(struct det_worker *worker)
  * of the observation: all threads are taken, and a restart would only cost it its place. */
 static bool is_under_way(const struct det_worker *worker)
 {
-    const struct det_run *run = worker->collect;
+    const struct det_run *run = worker->observing.collect;
 
     if (!run || run->submitted_at >= worker->workers->now)
         return false;
@@ -284,8 +290,8 @@ static void too_old(struct det_worker *worker, det_time age)
     uint32_t restarts = worker->counts.collector_restarts;
     det_time pause = restarts ? DET_SECOND << (restarts < 10 ? restarts : 10) : 0;
 
-    if (worker->is_short || is_under_way(worker) ||
-        (restarts && workers->now - worker->collector_restarted_at < pause))
+    if (worker->observing.is_short || is_under_way(worker) ||
+        (restarts && workers->now - worker->observing.collector_restarted_at < pause))
         return;
     det_tell(
         worker, (struct det_worker_event){ .kind = DET_WORKER_DATA_TIMEOUT,
@@ -303,12 +309,12 @@ static void pause_it(struct det_worker *worker, det_time age)
     det_format_duration(age / (DET_SECOND / 10) * (DET_SECOND / 10), span, sizeof span);
     snprintf(
         text, sizeof text, "paused: nothing was observed for %s%s%.70s", span,
-        worker->collect_error[0] ? ": " : "", worker->collect_error);
+        worker->observing.error[0] ? ": " : "", worker->observing.error);
     det_worker_set_reason(worker, text);
-    if (worker->is_stale)
+    if (worker->observing.is_stale)
         return;
-    worker->is_stale = true;
-    if (worker->collect && is_under_way(worker))
+    worker->observing.is_stale = true;
+    if (worker->observing.collect && is_under_way(worker))
         tell_busy(worker);
     det_worker_set_ailment(worker, DET_AILMENT_STALE, true);
     det_tell(
@@ -319,15 +325,16 @@ static void pause_it(struct det_worker *worker, det_time age)
 
 bool det_collect_is_fresh(struct det_worker *worker)
 {
-    det_time since = worker->observed_at ? worker->observed_at : worker->live_since;
+    det_time since = worker->observing.observed_at ? worker->observing.observed_at
+                                                   : worker->observing.live_since;
     det_time age = worker->workers->now - since;
 
     if (!worker->kind->collect)
         return true;
-    if (age < worker->stale_after)
-        return worker->observed_at != 0;
+    if (age < worker->observing.stale_after)
+        return worker->observing.observed_at != 0;
     pause_it(worker, age);
-    if (age >= worker->collector_timeout)
+    if (age >= worker->observing.collector_timeout)
         too_old(worker, age);
     return false;
 }

@@ -15,7 +15,7 @@ const struct det_scope_values *det_desire_scope(const struct det_worker *worker)
 
     while (worker && det_user_spec_is_plain(&worker->spec))
         worker = worker->parent;
-    return worker ? &worker->scope : &workers->scope;
+    return worker ? &worker->desire.scope : &workers->scope;
 }
 
 static const struct det_scope_values *scope_above(const struct det_worker *worker)
@@ -35,11 +35,11 @@ static int refresh_scope(struct det_worker *worker)
         if (r < 0)
             return r;
     }
-    det_scope_values_deinit(&worker->scope);
-    worker->scope = scope;
-    worker->scope_generation = ++workers->generations;
-    worker->scope_seen =
-        worker->parent ? worker->parent->scope_generation : workers->scope_generation;
+    det_scope_values_deinit(&worker->desire.scope);
+    worker->desire.scope = scope;
+    worker->desire.scope_generation = ++workers->generations;
+    worker->desire.scope_seen =
+        worker->parent ? worker->parent->desire.scope_generation : workers->scope_generation;
     return 0;
 }
 
@@ -53,7 +53,7 @@ int det_desire_refresh(struct det_worker *worker)
         way[count++] = worker;
     while (count && r == 0) {
         worker = way[--count];
-        if (!worker->scope_generation)
+        if (!worker->desire.scope_generation)
             r = refresh_scope(worker);
     }
     return r;
@@ -61,9 +61,9 @@ int det_desire_refresh(struct det_worker *worker)
 
 static void degrade(struct det_worker *worker, const char *text)
 {
-    det_text_copy(worker->degraded_by, sizeof worker->degraded_by, text);
-    worker->is_degraded = true;
-    if (!worker->has_desired)
+    det_text_copy(worker->desire.degraded_by, sizeof worker->desire.degraded_by, text);
+    worker->desire.is_degraded = true;
+    if (!worker->desire.is_there)
         det_worker_set_reason(worker, text);
     worker->attention |= DET_LOOK_OBSERVED;
     det_worker_poke_parent(worker);
@@ -83,17 +83,17 @@ static void refused(
 
 static void accepted(struct det_worker *worker)
 {
-    if (worker->is_degraded) {
-        worker->is_degraded = false;
-        worker->degraded_by[0] = '\0';
+    if (worker->desire.is_degraded) {
+        worker->desire.is_degraded = false;
+        worker->desire.degraded_by[0] = '\0';
         worker->attention |= DET_LOOK_OBSERVED;
         det_worker_poke_parent(worker);
     }
-    if (worker->has_desired &&
+    if (worker->desire.is_there &&
         det_record_equal(
-            det_record_or_empty(worker->kind->desired), worker->desired, worker->desired_next))
+            det_record_or_empty(worker->kind->desired), worker->desire.value, worker->desire.next))
         return;
-    worker->is_desired_new = true;
+    worker->desire.is_new = true;
     det_record_desired(worker);
 }
 
@@ -108,21 +108,21 @@ static void derive(struct det_worker *worker)
         .spec = &worker->spec,
         .scope = scope,
         .parent_id = worker->parent ? worker->parent->identity.id : NULL,
-        .created_at = worker->made_at,
+        .created_at = worker->place.made_at,
     };
     enum det_derive_step step;
     struct det_error error;
     int r;
 
-    if (worker->is_derived && hash == worker->derived_hash)
+    if (worker->desire.is_derived && hash == worker->desire.hash)
         return;
-    r = det_derive_desired(workers->allocator, &what, worker->desired_next, &step, &error);
+    r = det_derive_desired(workers->allocator, &what, worker->desire.next, &step, &error);
     if (r == DET_ERR_NO_MEMORY) {
         worker->attention |= DET_LOOK_DERIVE;
         return;
     }
-    worker->derived_hash = hash;
-    worker->is_derived = true;
+    worker->desire.hash = hash;
+    worker->desire.is_derived = true;
     if (r < 0)
         refused(worker, r, step, &error);
     else
@@ -132,20 +132,20 @@ static void derive(struct det_worker *worker)
 bool det_desire_is_another(struct det_worker *worker)
 {
     const struct det_worker *parent = worker->parent;
-    uint64_t seen = parent ? parent->scope_generation : worker->workers->scope_generation;
+    uint64_t seen = parent ? parent->desire.scope_generation : worker->workers->scope_generation;
 
-    if (worker->scope_seen == seen)
+    if (worker->desire.scope_seen == seen)
         return false;
-    worker->scope_seen = seen;
-    return det_derive_hash(&worker->spec, scope_above(worker)) != worker->derived_hash;
+    worker->desire.scope_seen = seen;
+    return det_derive_hash(&worker->spec, scope_above(worker)) != worker->desire.hash;
 }
 
 void det_desire_visit(struct det_worker *worker)
 {
-    if (!(worker->attention & DET_LOOK_DERIVE) || worker->is_desired_pending)
+    if (!(worker->attention & DET_LOOK_DERIVE) || worker->desire.is_pending)
         return;
-    if (worker->workers->now < worker->derive_at) {
-        det_worker_due(worker, worker->derive_at);
+    if (worker->workers->now < worker->desire.derive_at) {
+        det_worker_due(worker, worker->desire.derive_at);
         return;
     }
     if (refresh_scope(worker) < 0)
@@ -158,25 +158,27 @@ void det_desire_visit(struct det_worker *worker)
 void det_desire_recorded(struct det_worker *worker, int code, const struct det_error *error)
 {
     struct det_workers *workers = worker->workers;
-    bool had_desired = worker->has_desired;
+    bool had_desired = worker->desire.is_there;
 
-    if (!worker->is_desired_new) {
+    if (!worker->desire.is_new) {
         /* Only its flags have changed, and they count already. */
-        if (code < 0 && !workers->is_stopping)
+        if (code < 0 && !workers->stopping.is_wanted)
             worker->attention |= DET_LOOK_DESIRED;
         return;
     }
-    worker->is_desired_new = false;
+    worker->desire.is_new = false;
     if (code < 0) {
-        worker->is_derived = false;
-        worker->derive_at = workers->now + DET_SECOND;
+        worker->desire.is_derived = false;
+        worker->desire.derive_at = workers->now + DET_SECOND;
         worker->attention |= DET_LOOK_DERIVE;
         degrade(worker, error ? error->text : det_error_text(code));
         return;
     }
-    memcpy(worker->desired, worker->desired_next, det_record_or_empty(worker->kind->desired)->size);
-    worker->has_desired = true;
-    worker->derive_at = 0;
+    memcpy(
+        worker->desire.value, worker->desire.next,
+        det_record_or_empty(worker->kind->desired)->size);
+    worker->desire.is_there = true;
+    worker->desire.derive_at = 0;
     det_act_forget(worker);
     if (had_desired) {
         det_collect_anew(worker);

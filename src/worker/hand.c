@@ -34,7 +34,7 @@ static int keep(struct det_workers *workers, const char *parent, struct det_wish
     }
     memcpy(restored->parent, parent, size);
     restored->wish = wish;
-    det_list_append(&workers->restored, &restored->node);
+    det_list_append(&workers->earlier.restored, &restored->node);
     return 0;
 }
 
@@ -183,8 +183,8 @@ void det_hand_restore(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
-    for (struct det_list *node = workers->restored.next, *next; node != &workers->restored;
-         node = next) {
+    for (struct det_list *node = workers->earlier.restored.next, *next;
+         node != &workers->earlier.restored; node = next) {
         struct det_restored *restored = DET_CONTAINER(node, struct det_restored, node);
 
         next = node->next;
@@ -193,7 +193,7 @@ void det_hand_restore(struct det_worker *worker)
         det_list_remove(node);
         forget_older(worker, restored->wish);
         det_wish_find_states(worker, restored->wish);
-        det_wishes_insert(worker, &worker->wishes, restored->wish);
+        det_wishes_insert(worker, &worker->wishes.all, restored->wish);
         worker->attention |= DET_LOOK_WISHES;
         free_restored(workers, restored);
     }
@@ -203,7 +203,7 @@ void det_hand_forget_all(struct det_workers *workers)
 {
     struct det_list *node;
 
-    while ((node = det_list_take(&workers->restored))) {
+    while ((node = det_list_take(&workers->earlier.restored))) {
         struct det_restored *restored = DET_CONTAINER(node, struct det_restored, node);
 
         det_wish_free(workers, restored->wish);
@@ -327,8 +327,8 @@ bool det_hand_waits(const struct det_workers *workers, const char *id)
     const char *slash = strrchr(id, '/');
     size_t size = slash ? (size_t)(slash - id) : 0;
 
-    for (struct det_list *node = workers->restored.next; node != &workers->restored && slash;
-         node = node->next) {
+    for (struct det_list *node = workers->earlier.restored.next;
+         node != &workers->earlier.restored && slash; node = node->next) {
         const struct det_restored *restored = DET_CONTAINER(node, struct det_restored, node);
 
         if (strlen(restored->parent) == size && !memcmp(restored->parent, id, size) &&
@@ -342,7 +342,7 @@ bool det_hand_has(const struct det_worker *worker)
 {
     const struct det_worker *parent = worker->parent;
 
-    if (worker->origin == DET_WISH_HAND)
+    if (worker->place.origin == DET_WISH_HAND)
         return true;
     if (!parent)
         return false;
@@ -353,7 +353,8 @@ bool det_hand_has(const struct det_worker *worker)
 /* Its wish has the spec back, as it was given. */
 static void give_back(struct det_worker *worker)
 {
-    struct det_wish *wish = det_wishes_find(worker->parent, worker->identity.name, worker->origin);
+    struct det_wish *wish =
+        det_wishes_find(worker->parent, worker->identity.name, worker->place.origin);
 
     if (!wish || wish->is_changed)
         return;
@@ -375,21 +376,22 @@ void det_hand_wait(struct det_workers *workers, const char *parent, struct det_w
 
 void det_hand_disown(struct det_worker *worker, enum det_wish_origin origin)
 {
-    if (worker->origin == origin)
+    if (worker->place.origin == origin)
         return;
     give_back(worker);
-    worker->origin = origin;
+    worker->place.origin = origin;
 }
 
 void det_hand_keep(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
-    if (workers->is_stopping || worker->is_deleted)
+    if (workers->stopping.is_wanted || worker->leaving.is_deleted)
         return;
-    if (worker->origin == DET_WISH_HAND && worker->parent)
+    if (worker->place.origin == DET_WISH_HAND && worker->parent)
         give_back(worker);
-    for (struct det_list *node = worker->wishes.next, *next; node != &worker->wishes; node = next) {
+    for (struct det_list *node = worker->wishes.all.next, *next; node != &worker->wishes.all;
+         node = next) {
         struct det_wish *wish = DET_CONTAINER(node, struct det_wish, node);
 
         next = node->next;

@@ -23,20 +23,21 @@ static void free_row(struct det_worker *worker, struct det_happened *row)
 
 void det_history_free(struct det_worker *worker)
 {
-    if (!worker->history)
+    if (!worker->acting.history)
         return;
-    for (size_t i = 0; i < worker->history->room; i++)
-        free_row(worker, worker->history->rows[i]);
-    if (worker->history->rows)
-        DET_DELETE_ARRAY(worker->workers->allocator, worker->history->rows, worker->history->room);
-    DET_DELETE(worker->workers->allocator, worker->history);
+    for (size_t i = 0; i < worker->acting.history->room; i++)
+        free_row(worker, worker->acting.history->rows[i]);
+    if (worker->acting.history->rows)
+        DET_DELETE_ARRAY(
+            worker->workers->allocator, worker->acting.history->rows, worker->acting.history->room);
+    DET_DELETE(worker->workers->allocator, worker->acting.history);
 }
 
 /* A ring that is full for the first time is in order, so it can grow. Without memory it stays. */
 static void grow(struct det_worker *worker)
 {
     const struct det_allocator *allocator = worker->workers->allocator;
-    struct det_history *history = worker->history;
+    struct det_history *history = worker->acting.history;
     uint32_t room = history->room ? 2 * history->room : DET_HISTORY_FIRST;
     struct det_happened **rows;
 
@@ -59,17 +60,18 @@ static struct det_happened *next_row(struct det_worker *worker, const char *reas
     struct det_workers *workers = worker->workers;
     struct det_happened *row, **place;
 
-    if (!worker->history)
-        worker->history = DET_NEW(workers->allocator, struct det_history);
-    if (!worker->history)
+    if (!worker->acting.history)
+        worker->acting.history = DET_NEW(workers->allocator, struct det_history);
+    if (!worker->acting.history)
         return NULL;
     grow(worker);
-    if (!worker->history->room)
+    if (!worker->acting.history->room)
         return NULL;
     row = det_alloc_zero(workers->allocator, size_of(reason));
     if (!row)
         return NULL;
-    place = &worker->history->rows[worker->history->count++ % worker->history->room];
+    place = &worker->acting.history
+                 ->rows[worker->acting.history->count++ % worker->acting.history->room];
     free_row(worker, *place);
     *place = row;
     memcpy(row->reason, reason, strlen(reason) + 1);
@@ -133,7 +135,7 @@ static uint64_t oldest(const struct det_history *history)
 
 void det_history_write(const struct det_worker *worker, struct det_buffer *buffer)
 {
-    const struct det_history *history = worker->history;
+    const struct det_history *history = worker->acting.history;
 
     for (uint64_t i = history ? history->count : 0; i && i >= oldest(history); i--)
         write_row(buffer, history, i);
@@ -142,7 +144,7 @@ void det_history_write(const struct det_worker *worker, struct det_buffer *buffe
 void det_history_write_after(
     const struct det_worker *worker, uint64_t after, struct det_buffer *buffer, uint64_t *ret_lost)
 {
-    const struct det_history *history = worker->history;
+    const struct det_history *history = worker->acting.history;
     uint64_t first;
 
     *ret_lost = 0;
@@ -162,7 +164,7 @@ void det_history_write_after(
 
 static struct det_metric *metric_of(struct det_worker *worker, const struct det_run_metric *from)
 {
-    struct det_metric *metric = worker->metrics;
+    struct det_metric *metric = worker->acting.metrics;
 
     while (metric && strcmp(metric->name, from->name) != 0)
         metric = metric->next;
@@ -173,8 +175,8 @@ static struct det_metric *metric_of(struct det_worker *worker, const struct det_
         return NULL;
     det_text_copy(metric->name, sizeof metric->name, from->name);
     metric->is_gauge = from->is_gauge;
-    metric->next = worker->metrics;
-    worker->metrics = metric;
+    metric->next = worker->acting.metrics;
+    worker->acting.metrics = metric;
     return metric;
 }
 

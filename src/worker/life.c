@@ -38,8 +38,8 @@ static void step(struct det_worker *worker, enum life_event_kind event)
 
     det_assert(transition->outcome == DET_GOTO);
     if (worker->parent) {
-        worker->parent->active += is_active(transition->to);
-        worker->parent->active -= is_active(worker->life);
+        worker->parent->children.active += is_active(transition->to);
+        worker->parent->children.active -= is_active(worker->life);
     }
     worker->life = (uint8_t)transition->to;
     worker->due = 0;
@@ -62,7 +62,7 @@ bool det_life_is_live(const struct det_worker *worker)
 
 bool det_life_may_have_children(const struct det_worker *worker)
 {
-    return !worker->is_unwanted && det_life_may_stay(worker);
+    return !worker->leaving.is_unwanted && det_life_may_stay(worker);
 }
 
 bool det_life_may_stay(const struct det_worker *worker)
@@ -105,14 +105,14 @@ static struct det_worker *lay_out(
         return NULL;
     place = (char *)worker + det_aligned(sizeof *worker);
     worker->size = size;
-    worker->desired = place;
-    worker->observed = place += desired;
-    worker->actions = (struct det_action *)(void *)(place += observed);
-    worker->state_counts = (struct det_state_count *)(void *)(place += actions);
-    worker->desired_next = place += counts;
-    worker->id_text = place += desired;
-    worker->path_text = place += id_size;
-    worker->name_text = place + path_size;
+    worker->desire.value = place;
+    worker->observing.value = place += desired;
+    worker->acting.actions = (struct det_action *)(void *)(place += observed);
+    worker->acting.state_counts = (struct det_state_count *)(void *)(place += actions);
+    worker->desire.next = place += counts;
+    worker->place.id_text = place += desired;
+    worker->place.path_text = place += id_size;
+    worker->place.name_text = place + path_size;
     return worker;
 }
 
@@ -122,21 +122,21 @@ static void name_it(
 {
     const char *id = parent ? parent->identity.id : "", *slash = parent ? "/" : "";
 
-    snprintf(worker->id_text, id_size, "%s%s%s", id, slash, name);
+    snprintf(worker->place.id_text, id_size, "%s%s%s", id, slash, name);
     snprintf(
-        worker->path_text, path_size, "%s%s%s(%s)", parent ? parent->identity.path : "", slash,
-        name, kind->name);
-    memcpy(worker->name_text, name, strlen(name) + 1);
-    worker->key = worker->id_text;
-    worker->identity = (struct det_worker_identity){ worker->id_text, worker->name_text, kind->name,
-                                                     worker->path_text };
-    worker->seen = (struct det_child_view){ .name = worker->name_text,
+        worker->place.path_text, path_size, "%s%s%s(%s)", parent ? parent->identity.path : "",
+        slash, name, kind->name);
+    memcpy(worker->place.name_text, name, strlen(name) + 1);
+    worker->place.key = worker->place.id_text;
+    worker->identity = (struct det_worker_identity){ worker->place.id_text, worker->place.name_text,
+                                                     kind->name, worker->place.path_text };
+    worker->seen = (struct det_child_view){ .name = worker->place.name_text,
                                             .kind = kind->name,
                                             .state = kind->states[0].name,
                                             .reason = worker->reason,
-                                            .path = worker->path_text,
-                                            .action_error = worker->last_action.text,
-                                            .observe_error = worker->collect_error };
+                                            .path = worker->place.path_text,
+                                            .action_error = worker->acting.last.text,
+                                            .observe_error = worker->observing.error };
 }
 
 static void link_to(struct det_worker *parent, struct det_worker *worker)
@@ -144,14 +144,14 @@ static void link_to(struct det_worker *parent, struct det_worker *worker)
     worker->parent = parent;
     if (!parent)
         return;
-    worker->depth = (uint16_t)(parent->depth + 1);
-    worker->previous = parent->last;
-    if (parent->last)
-        parent->last->next = worker;
+    worker->place.depth = (uint16_t)(parent->place.depth + 1);
+    worker->previous = parent->children.last;
+    if (parent->children.last)
+        parent->children.last->next = worker;
     else
-        parent->first = worker;
-    parent->last = worker;
-    parent->child_count++;
+        parent->children.first = worker;
+    parent->children.last = worker;
+    parent->children.count++;
     parent->attention |= DET_LOOK_VIEW;
 }
 
@@ -164,16 +164,16 @@ static void unlink_from(struct det_worker *worker)
     if (worker->previous)
         worker->previous->next = worker->next;
     else
-        parent->first = worker->next;
+        parent->children.first = worker->next;
     if (worker->next)
         worker->next->previous = worker->previous;
     else
-        parent->last = worker->previous;
-    if (parent->round_last == worker)
-        parent->round_last = worker->previous;
-    if (parent->first_new == worker)
-        parent->first_new = worker->next;
-    parent->child_count--;
+        parent->children.last = worker->previous;
+    if (parent->wishes.round_last == worker)
+        parent->wishes.round_last = worker->previous;
+    if (parent->wishes.first_new == worker)
+        parent->wishes.first_new = worker->next;
+    parent->children.count--;
     parent->attention |= DET_LOOK_VIEW;
     /* It is to be made anew. */
     if (det_wishes_have(parent, worker->identity.name))
@@ -191,7 +191,7 @@ bool det_worker_fits(
     const struct det_worker *parent, const char *name, const struct det_worker_kind *kind)
 {
     return path_size_of(parent, name, kind) <= DET_WORKER_PATH_MAX + 1 &&
-           (!parent || parent->depth + 1 < DET_WORKER_DEPTH_MAX);
+           (!parent || parent->place.depth + 1 < DET_WORKER_DEPTH_MAX);
 }
 
 /* Its documents of earlier runs are its own. */
@@ -202,7 +202,7 @@ static void claim(struct det_worker *worker)
 
     if (known)
         det_list_remove(&known->node);
-    worker->has_unclaimed = det_unclaimed_below(worker);
+    worker->children.has_unclaimed = det_unclaimed_below(worker);
 }
 
 int det_worker_make(
@@ -222,15 +222,16 @@ int det_worker_make(
         return DET_ERR_NO_MEMORY;
     worker->workers = workers;
     worker->kind = kind;
-    worker->origin = origin;
-    worker->stop_at = DET_NEVER;
-    worker->made_at = worker->since_wall = workers->now + workers->wall_ahead;
+    worker->place.origin = origin;
+    worker->leaving.stop_at = DET_NEVER;
+    worker->place.made_at = worker->since_wall = workers->now + workers->wall_ahead;
     det_worker_limits_of_kind(
-        &workers->limits, kind, &worker->stale_after, &worker->collector_timeout);
+        &workers->limits, kind, &worker->observing.stale_after,
+        &worker->observing.collector_timeout);
     worker->since = workers->now;
     worker->attention = DET_LOOK_DERIVE | DET_LOOK_CHILDREN | DET_LOOK_VIEW;
-    det_list_init(&worker->wishes);
-    det_list_init(&worker->maker);
+    det_list_init(&worker->wishes.all);
+    det_list_init(&worker->wishes.maker);
     name_it(worker, parent, name, kind, id_size, path_size);
     det_worker_set_reason(worker, "initial");
     r = det_map_put(&workers->map, worker);
@@ -270,21 +271,23 @@ static void free_worker(struct det_worker *worker)
 {
     const struct det_allocator *allocator = worker->workers->allocator;
 
-    det_assert(!worker->collect && !worker->running && !worker->body && !worker->first);
+    det_assert(
+        !worker->observing.collect && !worker->acting.running && !worker->body &&
+        !worker->children.first);
     free_strain(worker);
-    det_list_remove(&worker->maker);
+    det_list_remove(&worker->wishes.maker);
     det_wishes_drop_index(worker);
-    det_wishes_free(worker->workers, &worker->wishes);
+    det_wishes_free(worker->workers, &worker->wishes.all);
     det_user_spec_deinit(&worker->spec);
-    det_scope_values_deinit(&worker->scope);
-    if (worker->spare)
-        det_run_free(worker->spare);
-    for (struct det_metric *metric = worker->metrics, *next; metric; metric = next) {
+    det_scope_values_deinit(&worker->desire.scope);
+    if (worker->observing.spare)
+        det_run_free(worker->observing.spare);
+    for (struct det_metric *metric = worker->acting.metrics, *next; metric; metric = next) {
         next = metric->next;
         DET_DELETE(allocator, metric);
     }
     det_history_free(worker);
-    DET_DELETE_ARRAY(allocator, worker->views, worker->view_room);
+    DET_DELETE_ARRAY(allocator, worker->children.views, worker->children.view_room);
     det_free(allocator, worker, worker->size);
 }
 
@@ -296,12 +299,13 @@ void det_worker_discard(struct det_worker *worker)
 /* What is on its way to the store answers to the worker: it stays until then. */
 static bool is_awaited(const struct det_worker *worker)
 {
-    return worker->is_identity_pending || worker->is_desired_pending || worker->is_observed_pending;
+    return worker->documents.is_identity_pending || worker->desire.is_pending ||
+           worker->documents.is_observed_pending;
 }
 
 void det_workers_bury(struct det_workers *workers)
 {
-    if (workers->walking)
+    if (workers->tick.walking)
         return;
     while (workers->gone) {
         struct det_worker *worker = workers->gone;
@@ -334,11 +338,11 @@ static void end(struct det_worker *worker)
         det_worker_set_ailment(worker, i, false);
     det_tick_leave(worker);
     unlink_from(worker);
-    det_map_remove(&workers->map, worker->key);
+    det_map_remove(&workers->map, worker->place.key);
     workers->count--;
     det_circuit_forget(worker);
     det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_REMOVED });
-    if (worker->is_forgotten) {
+    if (worker->leaving.is_forgotten) {
         det_unclaimed_drop(worker);
         det_record_drop(worker);
     }
@@ -347,7 +351,7 @@ static void end(struct det_worker *worker)
         det_stop_gone(workers);
     }
     worker->parent = NULL;
-    det_list_remove(&worker->maker);
+    det_list_remove(&worker->wishes.maker);
     det_worker_settle(worker);
 }
 
@@ -376,9 +380,9 @@ static void refuse(struct det_worker *worker, int code, const char *text)
         worker->body = NULL;
     }
     step(worker, LIFE_REFUSE);
-    if (!worker->is_unwanted)
+    if (!worker->leaving.is_unwanted)
         worker->shutdown_wanted = false;
-    worker->open_at = worker->workers->now + delay_of(worker, failures);
+    worker->leaving.open_at = worker->workers->now + delay_of(worker, failures);
     det_worker_set_reason(worker, text);
     det_tell(
         worker,
@@ -392,20 +396,20 @@ static void begin(struct det_worker *worker)
 {
     step(worker, LIFE_BEGIN);
     det_worker_set_state(worker, 0);
-    worker->observed_at = 0;
-    worker->observed_sequence = 0;
-    worker->gate = 0;
-    worker->is_stale = false;
+    worker->observing.observed_at = 0;
+    worker->observing.sequence = 0;
+    worker->observing.gate = 0;
+    worker->observing.is_stale = false;
     det_worker_set_ailment(worker, DET_AILMENT_STALE, false);
-    worker->observe_failures = 0;
-    worker->is_short = false;
-    worker->collect_error[0] = '\0';
+    worker->observing.failures = 0;
+    worker->observing.is_short = false;
+    worker->observing.error[0] = '\0';
     worker->counts.collector_restarts = 0;
     worker->counts.failures = 0;
-    worker->stop_at = DET_NEVER;
-    worker->was_forced = false;
-    worker->last_action = (struct det_action_end){ 0 };
-    memset(worker->observed, 0, det_record_size(worker->kind->observed));
+    worker->leaving.stop_at = DET_NEVER;
+    worker->leaving.was_forced = false;
+    worker->acting.last = (struct det_action_end){ 0 };
+    memset(worker->observing.value, 0, det_record_size(worker->kind->observed));
     det_act_forget(worker);
     worker->counts.startups = det_record_startups(worker->workers, worker) + 1;
     det_record_identity(worker);
@@ -433,7 +437,7 @@ void det_life_recorded(struct det_worker *worker, int code, const struct det_err
         if (r < 0)
             refuse(worker, r, det_error_text(r));
         else {
-            worker->collect = run;
+            worker->observing.collect = run;
             det_run_start(run, worker->workers->limits.action_timeout);
         }
         return;
@@ -460,11 +464,11 @@ void det_life_opened(struct det_worker *worker, int code, const char *text)
         worker->strain->open_failures = 0;
     worker->since = workers->now;
     worker->since_wall = workers->now + workers->wall_ahead;
-    worker->live_since = workers->now;
-    worker->collect_at = workers->now;
+    worker->observing.live_since = workers->now;
+    worker->observing.collect_at = workers->now;
     worker->attention |= DET_LOOK_CHILDREN | DET_LOOK_DERIVE | DET_LOOK_OBSERVED;
-    if (worker->is_restart_wanted) {
-        worker->is_restart_wanted = false;
+    if (worker->leaving.is_restart_wanted) {
+        worker->leaving.is_restart_wanted = false;
         det_tell(
             worker, (struct det_worker_event){ .kind = DET_WORKER_RESTART_DONE,
                                                .number = worker->counts.restarts });
@@ -484,9 +488,9 @@ static det_time leave_at(const struct det_worker *worker)
     det_time now = det_stop_now(workers);
     det_time last = now + workers->limits.stop_grace;
     det_time moment = now + workers->limits.stop_grace / 10;
-    det_time stop_at = worker->was_forced ? 0 : worker->stop_at;
+    det_time stop_at = worker->leaving.was_forced ? 0 : worker->leaving.stop_at;
 
-    if (workers->is_forcing)
+    if (workers->stopping.is_forcing)
         return now;
     if (stop_at >= last)
         return last;
@@ -496,9 +500,9 @@ static det_time leave_at(const struct det_worker *worker)
 void det_life_leave(struct det_worker *worker)
 {
     step(worker, LIFE_LEAVE);
-    worker->leave_at = leave_at(worker);
-    if (worker->collect)
-        det_run_cancel(worker->collect);
+    worker->leaving.leave_at = leave_at(worker);
+    if (worker->observing.collect)
+        det_run_cancel(worker->observing.collect);
     det_act_cancel(worker);
     det_life_visit(worker);
 }
@@ -506,12 +510,12 @@ void det_life_leave(struct det_worker *worker)
 /* A second request, or too long: what runs is left behind. */
 static void give_up(struct det_worker *worker)
 {
-    if (det_stop_now(worker->workers) < worker->leave_at)
+    if (det_stop_now(worker->workers) < worker->leaving.leave_at)
         return;
-    if (worker->collect && det_run_give_up(worker->collect))
+    if (worker->observing.collect && det_run_give_up(worker->observing.collect))
         det_collect_lost(worker);
     for (uint16_t i = 0; i < worker->kind->action_count; i++)
-        if (worker->actions[i].run && det_run_give_up(worker->actions[i].run))
+        if (worker->acting.actions[i].run && det_run_give_up(worker->acting.actions[i].run))
             det_act_lost(worker, i, 0);
 }
 
@@ -525,9 +529,9 @@ static void close_body(struct det_worker *worker)
         det_life_closed(worker);
         return;
     }
-    if (worker->spare)
-        det_run_free(worker->spare);
-    worker->spare = NULL;
+    if (worker->observing.spare)
+        det_run_free(worker->observing.spare);
+    worker->observing.spare = NULL;
     step(worker, LIFE_QUIET);
     worker->body = NULL;
     /* A run that was given up has it for longer than anybody can wait. */
@@ -537,8 +541,8 @@ static void close_body(struct det_worker *worker)
         return;
     }
     body->closing = worker;
-    worker->closing = body;
-    worker->leave_at = leave_at(worker);
+    worker->leaving.closing = body;
+    worker->leaving.leave_at = leave_at(worker);
     det_body_drop(body);
 }
 
@@ -547,10 +551,10 @@ static void close_body(struct det_worker *worker)
  * way. */
 static void leave_behind(struct det_worker *worker)
 {
-    if (!worker->closing || !worker->workers->is_stopping ||
-        det_stop_now(worker->workers) < worker->leave_at)
+    if (!worker->leaving.closing || !worker->workers->stopping.is_wanted ||
+        det_stop_now(worker->workers) < worker->leaving.leave_at)
         return;
-    worker->closing->closing = NULL;
+    worker->leaving.closing->closing = NULL;
     det_stop_left_behind(worker);
     det_life_closed(worker);
 }
@@ -565,17 +569,17 @@ static uint32_t restarts_of_late(const struct det_worker *worker)
 
 void det_life_closed(struct det_worker *worker)
 {
-    worker->closing = NULL;
-    if (worker->is_unwanted || worker->workers->is_stopping) {
+    worker->leaving.closing = NULL;
+    if (worker->leaving.is_unwanted || worker->workers->stopping.is_wanted) {
         /* Children that rested while it was to begin anew go first. */
-        if (worker->first)
+        if (worker->children.first)
             step(worker, LIFE_AGAIN);
         else
             end(worker);
         return;
     }
     worker->shutdown_wanted = false;
-    if (worker->has_to_rest) {
+    if (worker->leaving.has_to_rest) {
         step(worker, LIFE_REST);
         det_worker_set_state(worker, 0);
         if (worker->strain && worker->strain->rest_reason[0])
@@ -584,34 +588,34 @@ void det_life_closed(struct det_worker *worker)
     }
     step(worker, LIFE_AGAIN);
     worker->attention |= DET_LOOK_DESIRED;
-    worker->open_at = worker->workers->now;
-    if (worker->is_restart_wanted)
-        worker->open_at += delay_of(worker, restarts_of_late(worker));
+    worker->leaving.open_at = worker->workers->now;
+    if (worker->leaving.is_restart_wanted)
+        worker->leaving.open_at += delay_of(worker, restarts_of_late(worker));
 }
 
 void det_life_wake(struct det_worker *worker)
 {
-    worker->has_to_rest = false;
+    worker->leaving.has_to_rest = false;
     if (worker->strain && worker->strain->restarts)
         det_intensity_clear(worker->strain->restarts);
     if (worker->life == LIFE_DOWN) {
         step(worker, LIFE_WAKE);
-        worker->open_at = worker->workers->now;
+        worker->leaving.open_at = worker->workers->now;
     } else if (worker->life == LIFE_WAITING) {
-        worker->open_at = worker->workers->now;
+        worker->leaving.open_at = worker->workers->now;
         worker->due = 0;
     }
 }
 
 static bool is_wanted(const struct det_worker *worker)
 {
-    return !worker->is_unwanted && !worker->workers->is_stopping;
+    return !worker->leaving.is_unwanted && !worker->workers->stopping.is_wanted;
 }
 
 /* Whether its children are out of its way: gone, or at rest until it is back. */
 static bool is_clear(const struct det_worker *worker)
 {
-    return is_wanted(worker) ? !worker->active : !worker->first;
+    return is_wanted(worker) ? !worker->children.active : !worker->children.first;
 }
 
 /* Its parent lives, and is to go on living. */
@@ -619,19 +623,19 @@ static bool may_begin(const struct det_worker *worker)
 {
     const struct det_worker *parent = worker->parent;
 
-    return worker->workers->now >= worker->open_at &&
+    return worker->workers->now >= worker->leaving.open_at &&
            (!parent || (parent->life == LIFE_LIVE && !parent->shutdown_wanted));
 }
 
 static void visit_opening(struct det_worker *worker)
 {
-    if (det_stop_now(worker->workers) >= worker->stop_at) {
+    if (det_stop_now(worker->workers) >= worker->leaving.stop_at) {
         det_stop_force(worker);
         return;
     }
-    if (!worker->collect || !det_run_watch(worker->collect))
+    if (!worker->observing.collect || !det_run_watch(worker->observing.collect))
         return;
-    worker->collect = NULL;
+    worker->observing.collect = NULL;
     refuse(worker, DET_ERR_TIMEOUT, "its open() did not come back and was given up");
 }
 
@@ -639,18 +643,18 @@ void det_life_visit(struct det_worker *worker)
 {
     switch ((enum life_state)worker->life) {
     case LIFE_WAITING:
-        if (!is_wanted(worker) && !worker->first)
+        if (!is_wanted(worker) && !worker->children.first)
             end(worker);
         else if (is_wanted(worker) && may_begin(worker))
             begin(worker);
         break;
     case LIFE_LEAVING:
         give_up(worker);
-        if (!worker->collect && !worker->running && is_clear(worker))
+        if (!worker->observing.collect && !worker->acting.running && is_clear(worker))
             close_body(worker);
         break;
     case LIFE_DOWN:
-        if (!is_wanted(worker) && !worker->first)
+        if (!is_wanted(worker) && !worker->children.first)
             end(worker);
         else if (is_wanted(worker) && det_desire_is_another(worker))
             det_life_wake(worker);

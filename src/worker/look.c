@@ -14,10 +14,11 @@ static enum det_freshness freshness_of(const struct det_worker *worker)
 {
     if (!worker->kind->collect)
         return DET_FRESH;
-    if (!worker->observed_at)
+    if (!worker->observing.observed_at)
         return DET_FRESH_NEVER;
-    return worker->workers->now - worker->observed_at >= worker->stale_after ? DET_FRESH_STALE
-                                                                             : DET_FRESH;
+    return worker->workers->now - worker->observing.observed_at >= worker->observing.stale_after
+               ? DET_FRESH_STALE
+               : DET_FRESH;
 }
 
 static void describe(const struct det_worker *worker, struct det_worker_status *ret)
@@ -33,19 +34,19 @@ static void describe(const struct det_worker *worker, struct det_worker_status *
     det_text_copy(ret->state, sizeof ret->state, state->name);
     det_text_copy(ret->life, sizeof ret->life, det_life_name(worker));
     det_text_copy(ret->reason, sizeof ret->reason, worker->reason);
-    det_text_copy(ret->degraded_by, sizeof ret->degraded_by, worker->degraded_by);
+    det_text_copy(ret->degraded_by, sizeof ret->degraded_by, worker->desire.degraded_by);
     ret->phase = state->phase;
     ret->freshness = freshness_of(worker);
     ret->since = worker->since_wall;
-    ret->observed = worker->observed_at ? worker->observed_at + ahead : 0;
-    ret->depth = worker->depth;
-    ret->child_count = worker->child_count;
+    ret->observed = worker->observing.observed_at ? worker->observing.observed_at + ahead : 0;
+    ret->depth = worker->place.depth;
+    ret->child_count = worker->children.count;
     ret->stop_wanted = det_worker_stop_reason(worker) != NULL;
     ret->shutdown_wanted = worker->shutdown_wanted;
-    ret->is_disabled = worker->is_disabled || worker->is_ordered_off;
+    ret->is_disabled = worker->rest.is_disabled || worker->rest.is_ordered_off;
     ret->is_circuit_open = worker->seen.is_circuit_open;
-    ret->is_action_pending = worker->running > 0;
-    ret->is_dynamic = worker->origin == DET_WISH_HAND;
+    ret->is_action_pending = worker->acting.running > 0;
+    ret->is_dynamic = worker->place.origin == DET_WISH_HAND;
     ret->counts = worker->counts;
 }
 
@@ -80,7 +81,7 @@ static void get(void *argument)
     }
     describe(worker, getting->ret);
     if (getting->ret_observed)
-        memcpy(getting->ret_observed, worker->observed, record->size);
+        memcpy(getting->ret_observed, worker->observing.value, record->size);
 }
 
 int det_workers_get(
@@ -107,7 +108,7 @@ static void visit_all(void *argument)
     struct det_worker *root = visiting->workers->root;
     struct det_worker_status status;
 
-    visiting->workers->walking++;
+    visiting->workers->tick.walking++;
     for (struct det_worker *worker = root; worker && !visiting->r;
          worker = det_worker_after(worker, root)) {
         describe(worker, &status);
@@ -116,7 +117,7 @@ static void visit_all(void *argument)
         if (det_life_is_gone(worker))
             break;
     }
-    visiting->workers->walking--;
+    visiting->workers->tick.walking--;
 }
 
 int det_workers_each(
@@ -144,7 +145,7 @@ static void measure_all(void *argument)
 
     for (struct det_worker *worker = root; worker && !measuring->r;
          worker = det_worker_after(worker, root))
-        for (const struct det_metric *metric = worker->metrics; metric && !measuring->r;
+        for (const struct det_metric *metric = worker->acting.metrics; metric && !measuring->r;
              metric = metric->next)
             measuring->r = measuring->visit(
                 measuring->user, &(struct det_worker_value){ .id = worker->identity.id,
@@ -212,8 +213,8 @@ static void compare_field(
 
     det_buffer_init(&a, page->text.allocator);
     det_buffer_init(&b, page->text.allocator);
-    append_value(&a, want, desired, worker->desired);
-    append_value(&b, have, observed, worker->observed);
+    append_value(&a, want, desired, worker->desire.value);
+    append_value(&b, have, observed, worker->observing.value);
     /* Text that is not said is no wish. */
     if (strcmp(det_buffer_text(&a), "\"\"") != 0 &&
         strcmp(det_buffer_text(&a), det_buffer_text(&b)) != 0) {
@@ -251,7 +252,7 @@ static void write_gap(struct det_page *page, const struct det_worker *worker)
 static void write_metrics(struct det_page *page, const struct det_worker *worker)
 {
     det_page_begin(page, "metrics");
-    for (const struct det_metric *metric = worker->metrics; metric; metric = metric->next)
+    for (const struct det_metric *metric = worker->acting.metrics; metric; metric = metric->next)
         if (metric->is_gauge) {
             det_page_key(page, metric->name);
             det_buffer_format(&page->text, "%.17g", metric->value);
@@ -264,7 +265,7 @@ static void write_states(struct det_page *page, const struct det_worker *worker)
 {
     det_page_begin(page, "states");
     for (uint16_t i = 0; i < worker->kind->state_count; i++) {
-        const struct det_state_count *count = &worker->state_counts[i];
+        const struct det_state_count *count = &worker->acting.state_counts[i];
         det_time total = count->total;
 
         if (i == worker->state)
@@ -285,12 +286,12 @@ static void write_worker(const struct det_worker *worker, struct det_buffer *ret
 
     det_page_open(&page, ret->allocator, 0);
     det_page_begin(&page, "desired");
-    if (worker->has_desired)
-        det_page_record(&page, det_record_of(worker->kind->desired), worker->desired);
+    if (worker->desire.is_there)
+        det_page_record(&page, det_record_of(worker->kind->desired), worker->desire.value);
     det_page_end(&page);
     det_page_begin(&page, "observed");
-    if (worker->observed_at)
-        det_page_record(&page, det_record_of(worker->kind->observed), worker->observed);
+    if (worker->observing.observed_at)
+        det_page_record(&page, det_record_of(worker->kind->observed), worker->observing.value);
     det_page_end(&page);
     write_gap(&page, worker);
     write_metrics(&page, worker);
@@ -386,22 +387,24 @@ static void sum(void *argument)
     struct det_workers *workers = summing->workers;
 
     *summing->ret = (struct det_workers_summary){
-        .ticks = workers->ticks,
+        .ticks = workers->tick.count,
         .workers = workers->count,
-        .stale = workers->counted.stale,
-        .degraded = workers->counted.degraded,
+        .stale = workers->tick.counted.stale,
+        .degraded = workers->tick.counted.degraded,
         .circuits_open = workers->circuits_open,
-        .down = workers->counted.down,
+        .down = workers->tick.counted.down,
         .actions_running = det_crew_running(workers->actors),
         .actions_queued = det_crew_queued(workers->actors),
         .hung = det_crew_hung(workers->actors) + det_crew_hung(workers->collectors),
-        .observations = workers->observations,
-        .observations_failed = workers->observations_failed,
-        .tick_took = workers->tick_took,
-        .tick_took_max = workers->tick_took_max,
+        .observations = workers->observations.all,
+        .observations_failed = workers->observations.failed,
+        .tick_took = workers->tick.last_took,
+        .tick_took_max = workers->tick.longest_took,
         .threads = det_crew_threads(workers->actors) + det_crew_threads(workers->collectors),
     };
-    memcpy(summing->ret->by_phase, workers->counted.by_phase, sizeof workers->counted.by_phase);
+    memcpy(
+        summing->ret->by_phase, workers->tick.counted.by_phase,
+        sizeof workers->tick.counted.by_phase);
 }
 
 void det_workers_summary(struct det_workers *workers, struct det_workers_summary *ret)

@@ -96,6 +96,6 @@ int det_order_save(struct det_workers *workers, const char *kind, const char *id
 
 void det_order_restore(struct det_worker *worker)
 {
-    worker->is_ordered_off = det_record_is_off(worker);
-    worker->seen.is_disabled = worker->is_disabled || worker->is_ordered_off;
+    worker->rest.is_ordered_off = det_record_is_off(worker);
+    worker->seen.is_disabled = worker->rest.is_disabled || worker->rest.is_ordered_off;
 }

@@ -36,7 +36,7 @@ static int save(
     if (r == 0)
         r = det_recorder_submit(worker->workers->recorder, &recording);
     if (r == 0)
-        worker->workers->recordings++;
+        worker->workers->outstanding.recordings++;
     det_buffer_deinit(&page->text);
     return r;
 }
@@ -59,7 +59,7 @@ static void arrived(struct det_worker *worker, const struct det_recorded *record
     struct det_workers *workers = worker->workers;
 
     det_workers_now(workers);
-    workers->recordings--;
+    workers->outstanding.recordings--;
     if (recorded->code < 0)
         tell_failure(worker, recorded->code, recorded->error);
     else if (worker->strain)
@@ -90,7 +90,7 @@ struct det_known *det_record_known(struct det_workers *workers, const char *kind
     char text[KEY_MAX];
 
     make_key(text, sizeof text, kind, id);
-    return det_map_get(&workers->known, text);
+    return det_map_get(&workers->earlier.known, text);
 }
 
 uint64_t det_record_startups(struct det_workers *workers, const struct det_worker *worker)
@@ -119,7 +119,7 @@ int det_record_remember(
     known->key = known->text;
     det_list_init(&known->node);
     known->startups = startups;
-    r = det_map_put(&workers->known, known);
+    r = det_map_put(&workers->earlier.known, known);
     if (r < 0)
         det_free(workers->allocator, known, sizeof *known + (size_t)size + 1);
     return r;
@@ -156,7 +156,7 @@ static void forget(struct det_workers *workers, const char *kind, const char *id
     if (!known)
         return;
     det_list_remove(&known->node);
-    det_map_remove(&workers->known, known->key);
+    det_map_remove(&workers->earlier.known, known->key);
     det_free(workers->allocator, known, sizeof *known + strlen(known->text) + 1);
 }
 
@@ -165,9 +165,9 @@ void det_record_free_known(struct det_workers *workers)
     size_t cursor = 0;
     struct det_known *known;
 
-    while ((known = det_map_next(&workers->known, &cursor)))
+    while ((known = det_map_next(&workers->earlier.known, &cursor)))
         det_free(workers->allocator, known, sizeof *known + strlen(known->text) + 1);
-    det_map_deinit(&workers->known);
+    det_map_deinit(&workers->earlier.known);
 }
 
 static void identity_arrived(void *argument, const struct det_recorded *recorded)
@@ -178,7 +178,7 @@ static void identity_arrived(void *argument, const struct det_recorded *recorded
     struct det_known *known = det_record_known(workers, worker->kind->name, worker->identity.id);
 
     arrived(worker, recorded);
-    worker->is_identity_pending = false;
+    worker->documents.is_identity_pending = false;
     if (known && recorded->code == 0)
         known->startups = worker->counts.startups;
     det_life_recorded(worker, recorded->code, recorded->error);
@@ -207,7 +207,7 @@ void det_record_identity(struct det_worker *worker)
     if (r < 0)
         det_life_recorded(worker, r, NULL);
     else
-        worker->is_identity_pending = true;
+        worker->documents.is_identity_pending = true;
 }
 
 /* What it shall be. */
@@ -219,31 +219,31 @@ static void desired_arrived(void *argument, const struct det_recorded *recorded)
     bool was_gone = det_life_is_gone(worker);
 
     arrived(worker, recorded);
-    worker->is_desired_pending = false;
+    worker->desire.is_pending = false;
     det_desire_recorded(worker, recorded->code, recorded->error);
     settle(workers, worker, was_gone);
 }
 
 void det_record_desired(struct det_worker *worker)
 {
-    const void *desired = worker->is_desired_new ? worker->desired_next : worker->desired;
+    const void *desired = worker->desire.is_new ? worker->desire.next : worker->desire.value;
     struct det_page page;
     int r;
 
-    if (worker->is_desired_pending)
+    if (worker->desire.is_pending)
         return;
     worker->attention &= ~(uint32_t)DET_LOOK_DESIRED;
-    if (!worker->has_desired && !worker->is_desired_new)
+    if (!worker->desire.is_there && !worker->desire.is_new)
         return;
     open_page(&page, worker);
     det_page_record(&page, det_record_of(worker->kind->desired), desired);
     det_page_bool(&page, "shutdown_requested", worker->shutdown_wanted);
-    det_page_bool(&page, "disabled", worker->is_disabled || worker->is_ordered_off);
+    det_page_bool(&page, "disabled", worker->rest.is_disabled || worker->rest.is_ordered_off);
     r = save(&page, worker, DET_DOCUMENT_DESIRED, desired_arrived);
     if (r < 0)
         det_desire_recorded(worker, r, NULL);
     else
-        worker->is_desired_pending = true;
+        worker->desire.is_pending = true;
 }
 
 /* What it is. */
@@ -253,7 +253,7 @@ void det_record_desired(struct det_worker *worker)
 static void put_off(struct det_worker *worker)
 {
     worker->attention |= DET_LOOK_OBSERVED;
-    worker->record_at = worker->workers->now + DET_SECOND;
+    worker->documents.record_at = worker->workers->now + DET_SECOND;
 }
 
 static void observed_arrived(void *argument, const struct det_recorded *recorded)
@@ -263,8 +263,8 @@ static void observed_arrived(void *argument, const struct det_recorded *recorded
     bool was_gone = det_life_is_gone(worker);
 
     arrived(worker, recorded);
-    worker->is_observed_pending = false;
-    if (recorded->code < 0 && !workers->is_stopping)
+    worker->documents.is_observed_pending = false;
+    if (recorded->code < 0 && !workers->stopping.is_wanted)
         put_off(worker);
     settle(workers, worker, was_gone);
 }
@@ -276,7 +276,7 @@ void det_record_observed(struct det_worker *worker)
 
     int r;
 
-    if (worker->is_observed_pending || workers->now < worker->record_at)
+    if (worker->documents.is_observed_pending || workers->now < worker->documents.record_at)
         return;
     worker->attention &= ~(uint32_t)DET_LOOK_OBSERVED;
     open_page(&page, worker);
@@ -284,12 +284,12 @@ void det_record_observed(struct det_worker *worker)
     det_page_text(&page, "phase", det_phase_name(worker->kind->states[worker->state].phase));
     det_page_text(&page, "reason", worker->reason);
     det_page_time(&page, "since", worker->since_wall);
-    if (worker->is_degraded)
-        det_page_text(&page, "degraded_by", worker->degraded_by);
-    if (worker->observed_at)
-        det_page_record(&page, det_record_of(worker->kind->observed), worker->observed);
+    if (worker->desire.is_degraded)
+        det_page_text(&page, "degraded_by", worker->desire.degraded_by);
+    if (worker->observing.observed_at)
+        det_page_record(&page, det_record_of(worker->kind->observed), worker->observing.value);
     r = save(&page, worker, DET_DOCUMENT_OBSERVED, observed_arrived);
-    worker->is_observed_pending = r == 0;
+    worker->documents.is_observed_pending = r == 0;
     if (r < 0) {
         tell_failure(worker, r, NULL);
         put_off(worker);
@@ -301,7 +301,7 @@ static void drop_arrived(void *argument, const struct det_recorded *recorded)
     struct det_workers *workers = argument;
 
     det_workers_now(workers);
-    workers->recordings--;
+    workers->outstanding.recordings--;
     if (recorded->code < 0 && workers->root)
         tell_failure(workers->root, recorded->code, recorded->error);
 }
@@ -318,7 +318,7 @@ static void drop(struct det_workers *workers, const char *kind, const char *id, 
         saves[i] =
             (struct det_document_save){ .kind = kind, .id = id, .role = roles[i], .is_drop = true };
     if (det_recorder_submit(workers->recorder, &recording) == 0)
-        workers->recordings++;
+        workers->outstanding.recordings++;
 }
 
 void det_record_drop(struct det_worker *worker)
@@ -328,7 +328,7 @@ void det_record_drop(struct det_worker *worker)
     /* Of the spec only an order to rest is its own; what was put by hand goes by hand. */
     drop(
         workers, worker->kind->name, worker->identity.id,
-        worker->is_ordered_off && !det_hand_has(worker));
+        worker->rest.is_ordered_off && !det_hand_has(worker));
     forget(workers, worker->kind->name, worker->identity.id);
 }
 
@@ -343,6 +343,6 @@ void det_record_drop_known(struct det_workers *workers, struct det_known *known)
     kind[size] = '\0';
     drop(workers, kind, id, known->is_ordered_off && !det_hand_waits(workers, id));
     det_list_remove(&known->node);
-    det_map_remove(&workers->known, known->key);
+    det_map_remove(&workers->earlier.known, known->key);
     det_free(workers->allocator, known, sizeof *known + strlen(known->text) + 1);
 }

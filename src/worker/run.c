@@ -275,7 +275,7 @@ static void finish_open(struct det_run *run)
     int code = run->code;
 
     det_text_copy(text, sizeof text, run->text);
-    worker->collect = NULL;
+    worker->observing.collect = NULL;
     det_run_free(run);
     det_life_opened(worker, code, text);
 }
@@ -286,7 +286,7 @@ static void done(void *argument)
     struct det_worker *worker = run->worker;
 
     det_workers_now(run->workers);
-    run->workers->observing -= run->kind == DET_RUN_COLLECT;
+    run->workers->outstanding.observing -= run->kind == DET_RUN_COLLECT;
     if (run->job.is_dropped)
         run->code = DET_ERR_CANCELLED;
     if (run->job.is_dropped && run->kind == DET_RUN_CLOSE)
@@ -333,7 +333,7 @@ static int make(
     run->kind = kind;
     run->action = action;
     det_body_hold(body);
-    workers->runs++;
+    workers->outstanding.runs++;
     *ret = run;
     return 0;
 }
@@ -363,7 +363,7 @@ void det_run_free(struct det_run *run)
     if (run->metrics)
         DET_DELETE_ARRAY(workers->allocator, run->metrics, DET_RUN_METRICS_MAX);
     det_free(workers->allocator, run, run->size);
-    workers->runs--;
+    workers->outstanding.runs--;
     det_body_drop(body);
 }
 
@@ -391,7 +391,7 @@ void det_run_start(struct det_run *run, det_time timeout)
     };
     if (run->worker && run->timeout != DET_NEVER)
         det_worker_due(run->worker, workers->now + run->timeout);
-    workers->observing += run->kind == DET_RUN_COLLECT;
+    workers->outstanding.observing += run->kind == DET_RUN_COLLECT;
     det_workers_hold_crews(workers);
     det_crew_submit(crew_of(run), &run->job);
 }
@@ -406,7 +406,7 @@ bool det_run_give_up(struct det_run *run)
     struct det_crew *crew = crew_of(run);
 
     if (det_crew_withdraw(crew, &run->job)) {
-        run->workers->observing -= run->kind == DET_RUN_COLLECT;
+        run->workers->outstanding.observing -= run->kind == DET_RUN_COLLECT;
         det_run_free(run);
         return true;
     }

@@ -13,21 +13,21 @@
 
 det_time det_stop_now(const struct det_workers *workers)
 {
-    return (workers->is_clock_held ? workers->tick_began : workers->now) - workers->held;
+    return (workers->tick.is_clock_held ? workers->tick.began : workers->now) - workers->tick.held;
 }
 
 /* How many levels are below each worker of the subtree. */
 static void measure(struct det_worker *top)
 {
     for (struct det_worker *worker = top; worker; worker = det_worker_after(worker, top))
-        worker->height = 0;
+        worker->place.height = 0;
     for (struct det_worker *worker = top; worker; worker = det_worker_after(worker, top)) {
         uint16_t height = 1;
 
         for (struct det_worker *above = worker; above != top; height++) {
             above = above->parent;
-            if (above->height < height)
-                above->height = height;
+            if (above->place.height < height)
+                above->place.height = height;
         }
     }
 }
@@ -35,17 +35,18 @@ static void measure(struct det_worker *top)
 static void request(struct det_worker *worker, det_time grace, const char *reason)
 {
     struct det_workers *workers = worker->workers;
-    det_time stop_at = det_stop_now(workers) + grace + workers->limits.stop_grace * worker->height;
+    det_time stop_at =
+        det_stop_now(workers) + grace + workers->limits.stop_grace * worker->place.height;
 
     worker->due = 0;
-    if (workers->is_stopping)
-        worker->leave_at = stop_at;
+    if (workers->stopping.is_wanted)
+        worker->leaving.leave_at = stop_at;
     if (worker->shutdown_wanted) {
-        if (worker->stop_at > stop_at)
-            worker->stop_at = stop_at;
+        if (worker->leaving.stop_at > stop_at)
+            worker->leaving.stop_at = stop_at;
         return;
     }
-    worker->stop_at = stop_at;
+    worker->leaving.stop_at = stop_at;
     worker->shutdown_wanted = true;
     det_worker_hasten(worker);
     worker->attention |= DET_LOOK_DESIRED;
@@ -59,10 +60,11 @@ void det_stop_shutdown(struct det_worker *top, det_time grace, const char *reaso
     measure(top);
     request(top, grace, reason);
     for (struct det_worker *worker = top; (worker = det_worker_after(worker, top));) {
-        if (top->is_unwanted) {
-            worker->is_unwanted = true;
-            worker->is_restart_wanted = false;
-            worker->is_forgotten = worker->is_forgotten || top->is_forgotten;
+        if (top->leaving.is_unwanted) {
+            worker->leaving.is_unwanted = true;
+            worker->leaving.is_restart_wanted = false;
+            worker->leaving.is_forgotten =
+                worker->leaving.is_forgotten || top->leaving.is_forgotten;
         }
         if (det_life_is_active(worker))
             request(worker, top->workers->limits.stop_grace, reason);
@@ -74,10 +76,10 @@ void det_stop_revoke(struct det_worker *worker)
     worker->due = 0;
     worker->attention |= DET_LOOK_DESIRED | DET_LOOK_CHILDREN;
     /* One that is to rest goes on to do so; one that is being closed begins anew when it is. */
-    if (!det_life_may_stay(worker) || worker->has_to_rest)
+    if (!det_life_may_stay(worker) || worker->leaving.has_to_rest)
         return;
     worker->shutdown_wanted = false;
-    worker->stop_at = DET_NEVER;
+    worker->leaving.stop_at = DET_NEVER;
 }
 
 /* Whether it is one too many; without memory to count, it is not. */
@@ -104,8 +106,8 @@ void det_stop_rest(struct det_worker *worker, const char *reason)
 {
     struct det_strain *strain = det_worker_strain(worker);
 
-    worker->has_to_rest = true;
-    worker->is_restart_wanted = false;
+    worker->leaving.has_to_rest = true;
+    worker->leaving.is_restart_wanted = false;
     if (strain)
         det_text_copy(strain->rest_reason, sizeof strain->rest_reason, reason);
 }
@@ -129,7 +131,7 @@ static void request_restart(struct det_worker *worker, const char *reason)
         worker, (struct det_worker_event){ .kind = DET_WORKER_RESTART_REQUESTED,
                                            .reason = reason,
                                            .number = worker->counts.restarts });
-    worker->is_restart_wanted = true;
+    worker->leaving.is_restart_wanted = true;
 }
 
 void det_stop_restart(struct det_worker *worker, const char *reason)
@@ -152,18 +154,19 @@ static void note_forced(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
-    worker->was_forced = true;
-    worker->stop_at = DET_NEVER;
+    worker->leaving.was_forced = true;
+    worker->leaving.stop_at = DET_NEVER;
     det_tell(
-        worker,
-        (struct det_worker_event){ .kind = worker->is_restart_wanted ? DET_WORKER_RESTART_FORCED
-                                                                     : DET_WORKER_STOP_TIMEOUT,
-                                   .reason = worker->reason });
-    if (workers->is_stopping) {
+        worker, (struct det_worker_event){ .kind = worker->leaving.is_restart_wanted
+                                                       ? DET_WORKER_RESTART_FORCED
+                                                       : DET_WORKER_STOP_TIMEOUT,
+                                           .reason = worker->reason });
+    if (workers->stopping.is_wanted) {
         det_mutex_lock(workers->world, workers->mutex);
-        if (!workers->forced++)
+        if (!workers->stopping.forced++)
             det_text_copy(
-                workers->forced_first, sizeof workers->forced_first, worker->identity.path);
+                workers->stopping.forced_first, sizeof workers->stopping.forced_first,
+                worker->identity.path);
         det_mutex_unlock(workers->world, workers->mutex);
     }
 }
@@ -176,7 +179,7 @@ void det_stop_force(struct det_worker *worker)
 
 void det_stop_left_behind(struct det_worker *worker)
 {
-    if (!worker->was_forced)
+    if (!worker->leaving.was_forced)
         note_forced(worker);
 }
 
@@ -186,10 +189,10 @@ void det_stop_visit(struct det_worker *worker)
 
     if (!worker->shutdown_wanted)
         return;
-    if (det_stop_now(workers) >= worker->stop_at)
+    if (det_stop_now(workers) >= worker->leaving.stop_at)
         det_stop_force(worker);
     else
-        det_worker_due(worker, det_add_time(worker->stop_at, workers->held));
+        det_worker_due(worker, det_add_time(worker->leaving.stop_at, workers->tick.held));
 }
 
 void det_stop_all(struct det_workers *workers)
@@ -198,27 +201,27 @@ void det_stop_all(struct det_workers *workers)
 
     if (!root)
         return;
-    if (!workers->is_stopping) {
-        workers->is_stopping = true;
-        root->is_unwanted = true;
-        root->is_restart_wanted = false;
+    if (!workers->stopping.is_wanted) {
+        workers->stopping.is_wanted = true;
+        root->leaving.is_unwanted = true;
+        root->leaving.is_restart_wanted = false;
         det_stop_shutdown(root, workers->limits.stop_grace, "the supervisor stops");
         return;
     }
-    workers->is_forcing = true;
+    workers->stopping.is_forcing = true;
     det_tell(root, (struct det_worker_event){ .kind = DET_WORKER_STOP_FORCED });
     for (struct det_worker *worker = root; worker; worker = det_worker_after(worker, root)) {
         worker->due = 0;
-        worker->leave_at = det_stop_now(workers);
-        if (worker->stop_at != DET_NEVER)
-            worker->stop_at = det_stop_now(workers);
+        worker->leaving.leave_at = det_stop_now(workers);
+        if (worker->leaving.stop_at != DET_NEVER)
+            worker->leaving.stop_at = det_stop_now(workers);
     }
 }
 
 void det_stop_gone(struct det_workers *workers)
 {
     det_mutex_lock(workers->world, workers->mutex);
-    workers->is_stopped = true;
+    workers->stopping.is_over = true;
     det_condition_broadcast(workers->world, workers->changed);
     det_mutex_unlock(workers->world, workers->mutex);
 }

@@ -47,8 +47,8 @@ void det_worker_enter(struct det_worker *worker, uint16_t state, const char *rea
     det_worker_set_reason(worker, reason);
     det_worker_set_state(worker, state);
     worker->counts.transitions++;
-    worker->state_counts[from].total += took;
-    worker->state_counts[state].entered++;
+    worker->acting.state_counts[from].total += took;
+    worker->acting.state_counts[state].entered++;
     det_history_state(worker, from, state, worker->reason);
     det_tell(
         worker, (struct det_worker_event){ .kind = DET_WORKER_TRANSITION,
@@ -62,15 +62,15 @@ void det_worker_enter(struct det_worker *worker, uint16_t state, const char *rea
 /* A worker that is to go waits for its children first. */
 const char *det_worker_stop_reason(const struct det_worker *worker)
 {
-    if (worker->shutdown_wanted && worker->has_to_rest && worker->strain)
+    if (worker->shutdown_wanted && worker->leaving.has_to_rest && worker->strain)
         return worker->strain->rest_reason;
     if (worker->shutdown_wanted)
-        return worker->is_restart_wanted ? "is to begin anew" : "shutdown requested";
-    if (worker->is_disabled)
+        return worker->leaving.is_restart_wanted ? "is to begin anew" : "shutdown requested";
+    if (worker->rest.is_disabled)
         return "disabled by its spec";
-    if (worker->is_ordered_off)
+    if (worker->rest.is_ordered_off)
         return "disabled by an order";
-    if (worker->parent && worker->parent->is_off)
+    if (worker->parent && worker->parent->rest.is_off)
         return "what it is below is disabled";
     if (worker->run_in && worker->parent && !(worker->run_in >> worker->parent->state & 1))
         return "the state of its parent does not want it";
@@ -83,21 +83,21 @@ void det_worker_view(struct det_worker *worker, bool stop, struct det_worker_vie
 
     *ret = (struct det_worker_view){
         .kind = worker->kind,
-        .desired = worker->desired,
-        .observed = worker->observed,
+        .desired = worker->desire.value,
+        .observed = worker->observing.value,
         .stop_wanted = stop,
         .shutdown_wanted = worker->shutdown_wanted,
         .state = worker->state,
         .now = workers->now,
         .wall = workers->now + workers->wall_ahead,
-        .observed_at = worker->observed_at,
+        .observed_at = worker->observing.observed_at,
         .since = worker->since,
-        .collect_error = worker->collect_error[0] ? worker->collect_error : NULL,
-        .degraded_by = worker->degraded_by[0] ? worker->degraded_by : NULL,
+        .collect_error = worker->observing.error[0] ? worker->observing.error : NULL,
+        .degraded_by = worker->desire.degraded_by[0] ? worker->desire.degraded_by : NULL,
         .identity = &worker->identity,
         .counts = &worker->counts,
-        .last_action = &worker->last_action,
-        .children = &worker->children,
+        .last_action = &worker->acting.last,
+        .children = &worker->children.view,
         .scratch = &workers->scratch,
     };
 }
@@ -173,7 +173,7 @@ static void ask(struct det_worker *worker, bool stop)
 
 static bool is_gated(struct det_worker *worker)
 {
-    return worker->observed_sequence < worker->gate;
+    return worker->observing.sequence < worker->observing.gate;
 }
 
 /* What an action that was just told to end leaves behind is seen only after its end; whoever stops
@@ -183,9 +183,10 @@ static bool is_unsettled(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
-    worker->is_settling = worker->is_settling && (worker->running || is_gated(worker)) &&
-                          workers->now - worker->since < workers->limits.stop_grace / 2 &&
-                          workers->now - worker->observed_at < worker->stale_after;
+    worker->is_settling =
+        worker->is_settling && (worker->acting.running || is_gated(worker)) &&
+        workers->now - worker->since < workers->limits.stop_grace / 2 &&
+        workers->now - worker->observing.observed_at < worker->observing.stale_after;
     return worker->is_settling;
 }
 
@@ -197,7 +198,7 @@ static void stop(struct det_worker *worker, const char *reason)
     case DET_PHASE_STARTING:
     case DET_PHASE_RUNNING:
     case DET_PHASE_DEGRADED:
-        worker->is_settling = worker->running || is_gated(worker);
+        worker->is_settling = worker->acting.running || is_gated(worker);
         det_act_cancel(worker);
         det_worker_enter(worker, state->on_stop, reason);
         break;
@@ -220,14 +221,14 @@ static void decide(struct det_worker *worker)
     const char *reason = det_worker_stop_reason(worker);
 
     if (reason) {
-        if (worker->shutdown_wanted && worker->active)
+        if (worker->shutdown_wanted && worker->children.active)
             det_worker_set_reason(worker, "waits for its children to stop");
         else
             stop(worker, reason);
         return;
     }
-    if (worker->is_paused || (worker->strain && det_panic_is_open(worker)) ||
-        !worker->has_desired || !det_collect_is_fresh(worker) || is_gated(worker))
+    if (worker->rest.is_paused || (worker->strain && det_panic_is_open(worker)) ||
+        !worker->desire.is_there || !det_collect_is_fresh(worker) || is_gated(worker))
         return;
     ask(worker, false);
 }
@@ -262,8 +263,8 @@ static bool is_scope_old(const struct det_worker *worker)
 {
     const struct det_worker *parent = worker->parent;
 
-    return worker->scope_seen !=
-           (parent ? parent->scope_generation : worker->workers->scope_generation);
+    return worker->desire.scope_seen !=
+           (parent ? parent->desire.scope_generation : worker->workers->scope_generation);
 }
 
 /* Whether those that it has are those that it is to have. A kind that says which is asked in vain
@@ -272,8 +273,8 @@ static bool has_its_children(const struct det_worker *worker)
 {
     const uint32_t open = DET_LOOK_CHILDREN | DET_LOOK_WISHES | DET_LOOK_MORE;
 
-    if (!det_life_is_live(worker) || worker->shutdown_wanted || !worker->has_desired ||
-        worker->attention & open || worker->round_at || worker->refused_hash)
+    if (!det_life_is_live(worker) || worker->shutdown_wanted || !worker->desire.is_there ||
+        worker->attention & open || worker->wishes.round_at || worker->wishes.refused_hash)
         return false;
     if (!worker->parent && !worker->workers->is_applied)
         return false;
@@ -285,7 +286,7 @@ static void visit_live(struct det_worker *worker)
 {
     struct det_worker *parent = worker->parent;
 
-    worker->is_paused = (parent && parent->is_paused) || det_circuit_is_open(worker);
+    worker->rest.is_paused = (parent && parent->rest.is_paused) || det_circuit_is_open(worker);
     if (worker->attention & DET_LOOK_VIEW)
         det_children_count(worker);
     if (is_scope_old(worker))
@@ -296,14 +297,14 @@ static void visit_live(struct det_worker *worker)
         decide(worker);
     if (worker->attention)
         attend_after(worker);
-    if (worker->has_unclaimed && has_its_children(worker))
+    if (worker->children.has_unclaimed && has_its_children(worker))
         det_unclaimed_drop(worker);
 }
 
 static void look_at(struct det_worker *worker)
 {
-    worker->is_off =
-        worker->is_disabled || worker->is_ordered_off || (worker->parent && worker->parent->is_off);
+    worker->rest.is_off = worker->rest.is_disabled || worker->rest.is_ordered_off ||
+                          (worker->parent && worker->parent->rest.is_off);
     if (det_life_is_live(worker)) {
         visit_live(worker);
         return;
@@ -321,9 +322,9 @@ static void look_at(struct det_worker *worker)
  * the next one. */
 static void welcome(struct det_worker *worker)
 {
-    struct det_worker *child = worker->first_new;
+    struct det_worker *child = worker->wishes.first_new;
 
-    worker->first_new = NULL;
+    worker->wishes.first_new = NULL;
     for (struct det_worker *next; child; child = next) {
         next = child->next;
         if (!det_life_is_active(child))
@@ -335,10 +336,10 @@ void det_worker_go_on_making(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
-    workers->walking++;
+    workers->tick.walking++;
     det_children_reconcile(worker);
     welcome(worker);
-    workers->walking--;
+    workers->tick.walking--;
     det_workers_bury(workers);
 }
 
@@ -363,10 +364,10 @@ void det_worker_visit(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
-    workers->walking++;
+    workers->tick.walking++;
     look_in_haste(worker);
-    if (worker->first_new && workers->walking == 1)
+    if (worker->wishes.first_new && workers->tick.walking == 1)
         welcome(worker);
-    workers->walking--;
+    workers->tick.walking--;
     det_workers_bury(workers);
 }

@@ -11,7 +11,7 @@
  *                              loop     loop
  *
  * Invariants
- *   1. `walk_at` is the next worker of the walk, and is in the tree; NULL: no walk is under way.
+ *   1. `tick.at` is the next worker of the walk, and is in the tree; NULL: no walk is under way.
  *   2. The clock of stops (det_stop_now()) stands still while a slice runs and, when all stop,
  *      from the begin of a walk to its end, ends of runs and pauses included: the time of a worker
  *      to stop is its own. */
@@ -40,33 +40,33 @@ static struct det_worker *past(const struct det_worker *worker, const struct det
 
 struct det_worker *det_worker_after(const struct det_worker *worker, const struct det_worker *top)
 {
-    return worker->first ? worker->first : past(worker, top);
+    return worker->children.first ? worker->children.first : past(worker, top);
 }
 
 void det_tick_leave(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
-    if (workers->walk_at == worker)
-        workers->walk_at = past(worker, workers->root);
+    if (workers->tick.at == worker)
+        workers->tick.at = past(worker, workers->root);
 }
 
 static void beat(struct det_workers *workers)
 {
-    if (++workers->ticks % workers->limits.heartbeat)
+    if (++workers->tick.count % workers->limits.heartbeat)
         return;
     det_tell(
         workers->root,
-        (struct det_worker_event){ .kind = DET_WORKER_HEARTBEAT, .number = workers->ticks });
+        (struct det_worker_event){ .kind = DET_WORKER_HEARTBEAT, .number = workers->tick.count });
 }
 
 static void count(struct det_worker *worker)
 {
-    struct det_tally *tally = &worker->workers->counting;
+    struct det_tally *tally = &worker->workers->tick.counting;
 
     tally->by_phase[worker->kind->states[worker->state].phase]++;
-    tally->stale += worker->is_stale;
-    tally->degraded += worker->is_degraded;
+    tally->stale += worker->observing.is_stale;
+    tally->degraded += worker->desire.is_degraded;
     tally->down += !det_life_is_live(worker) && worker->seen.is_down;
 }
 
@@ -82,15 +82,15 @@ static void fetch(const struct det_worker *worker)
 
 static void visit_next(struct det_workers *workers)
 {
-    struct det_worker *worker = workers->walk_at;
+    struct det_worker *worker = workers->tick.at;
 
     if (worker->next)
         fetch(worker->next);
     count(worker);
     det_worker_visit(worker);
     /* One that went has left the walk. */
-    if (workers->walk_at == worker)
-        workers->walk_at = det_worker_after(worker, workers->root);
+    if (workers->tick.at == worker)
+        workers->tick.at = det_worker_after(worker, workers->root);
 }
 
 static det_time read_clock(const struct det_workers *workers)
@@ -100,26 +100,26 @@ static det_time read_clock(const struct det_workers *workers)
 
 static void finish(struct det_workers *workers)
 {
-    if (workers->is_clock_held)
-        workers->held += read_clock(workers) - workers->tick_began;
-    workers->is_clock_held = false;
-    workers->counted = workers->counting;
-    workers->tick_took = workers->walk_took;
-    if (workers->tick_took > workers->tick_took_max)
-        workers->tick_took_max = workers->tick_took;
+    if (workers->tick.is_clock_held)
+        workers->tick.held += read_clock(workers) - workers->tick.began;
+    workers->tick.is_clock_held = false;
+    workers->tick.counted = workers->tick.counting;
+    workers->tick.last_took = workers->tick.took;
+    if (workers->tick.last_took > workers->tick.longest_took)
+        workers->tick.longest_took = workers->tick.last_took;
 }
 
 void det_tick_begin(struct det_workers *workers)
 {
     det_workers_now(workers);
-    workers->tick_began = workers->now;
-    workers->walk_took = 0;
-    workers->is_clock_held = workers->is_stopping;
-    workers->queued_before = UINT32_MAX;
-    memset(&workers->counting, 0, sizeof workers->counting);
+    workers->tick.began = workers->now;
+    workers->tick.took = 0;
+    workers->tick.is_clock_held = workers->stopping.is_wanted;
+    workers->tick.queued_before = UINT32_MAX;
+    memset(&workers->tick.counting, 0, sizeof workers->tick.counting);
     if (workers->root)
         beat(workers);
-    workers->walk_at = workers->root;
+    workers->tick.at = workers->root;
 }
 
 /* Until the walk or the time of the slice is over. */
@@ -129,18 +129,18 @@ static void walk(struct det_workers *workers, det_time span)
 
     det_workers_now(workers);
     began = workers->now;
-    workers->walking++;
+    workers->tick.walking++;
     do {
-        for (int i = 0; i < SLICE_COUNT && workers->walk_at; i++)
+        for (int i = 0; i < SLICE_COUNT && workers->tick.at; i++)
             visit_next(workers);
         took = read_clock(workers) - began;
-    } while (workers->walk_at && took < span);
-    workers->walking--;
+    } while (workers->tick.at && took < span);
+    workers->tick.walking--;
     det_workers_bury(workers);
-    workers->walk_took += took;
-    if (!workers->is_clock_held)
-        workers->held += took;
-    if (!workers->walk_at)
+    workers->tick.took += took;
+    if (!workers->tick.is_clock_held)
+        workers->tick.held += took;
+    if (!workers->tick.at)
         finish(workers);
 }
 
@@ -148,13 +148,13 @@ static void walk(struct det_workers *workers, det_time span)
  * shorter may hang: then deadlines are to be looked at. */
 static bool are_crews_behind(struct det_workers *workers)
 {
-    uint32_t before = workers->queued_before;
+    uint32_t before = workers->tick.queued_before;
 
-    if (!workers->is_stopping || workers->is_forcing)
+    if (!workers->stopping.is_wanted || workers->stopping.is_forcing)
         return false;
-    workers->queued_before =
+    workers->tick.queued_before =
         det_crew_queued(workers->actors) + det_crew_queued(workers->collectors);
-    return workers->queued_before > QUEUED_MAX && workers->queued_before < before;
+    return workers->tick.queued_before > QUEUED_MAX && workers->tick.queued_before < before;
 }
 
 det_time det_tick_slice(struct det_workers *workers)

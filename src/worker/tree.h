@@ -47,6 +47,74 @@ struct det_tally {
 /* A call from another thread. */
 struct det_call;
 
+/* The kinds that workers can have. */
+struct det_worker_kinds {
+    const struct det_worker_kind **all;
+    size_t count, room;
+};
+
+/* What earlier runs have left in the store. */
+struct det_earlier_runs {
+    struct det_list restored; /* struct det_restored: put by hand */
+    struct det_map known;     /* identities: struct det_known */
+    struct det_map unclaimed; /* those of them that are no workers, by their parents: unclaimed.c */
+};
+
+/* Crews hold what is submitted until the turn of the loop is over. */
+struct det_crew_hold {
+    struct det_post post; /* then they begin it */
+    bool is_held;
+};
+
+/* Workers that have more children to make, and the timer by which they go on. */
+struct det_making {
+    struct det_list workers;
+    struct det_timer timer;
+};
+
+/* The ticks: when the next one is, and the walk of the one that is under way. */
+struct det_ticking {
+    struct det_timer timer;
+    uint64_t count;
+    struct det_worker *at;     /* the next one of the walk; NULL: none is under way */
+    det_time began, took;      /* of that tick; its slices so far */
+    uint32_t walking;          /* depth of walks and visits: nothing is freed */
+    uint32_t queued_before;    /* in the queues of the crews, when the walk looked last */
+    struct det_tally counted;  /* of the last whole tick */
+    struct det_tally counting; /* of the one that is under way */
+    det_time held;             /* by walks so far: see det_stop_now() */
+    bool is_clock_held;        /* all stop, and a walk is under way */
+    bool is_hurried;           /* the next tick is at once */
+    uint32_t hurries;
+    det_time last_took, longest_took;
+};
+
+/* What is there and ends before we do. */
+struct det_outstanding {
+    uint32_t bodies, runs, recordings;
+    uint32_t observing; /* runs of collect() that were submitted and are not back */
+};
+
+/* The compaction of the store. */
+struct det_compaction {
+    struct det_recorder_errand errand;
+    bool is_running;
+    det_time at, since;
+};
+
+/* Observations so far. */
+struct det_observation_counts {
+    uint64_t all, failed;
+};
+
+/* The end of all. */
+struct det_stopping {
+    bool is_wanted, is_over, is_closing;
+    bool is_forcing; /* it was asked for twice: nothing is waited for any more */
+    uint32_t forced;
+    char forced_first[DET_WORKER_PATH_MAX + 1];
+};
+
 struct det_workers {
     struct det_world *world;
     const struct det_allocator *allocator;
@@ -55,56 +123,34 @@ struct det_workers {
     struct det_recorder *recorder;
     struct det_crew *actors, *collectors;
     struct det_worker_limits limits;
-    const struct det_worker_kind **kinds;
-    size_t kind_count, kind_room;
+    struct det_worker_kinds kinds;
     struct det_provided *provided;
     size_t provided_count;
     void (*on_event)(void *user, const struct det_worker_event *event);
     void *user;
     struct det_map map;
-    struct det_list restored; /* struct det_restored: put by hand in earlier runs */
-    struct det_map known;     /* identities of earlier runs: struct det_known */
-    struct det_map unclaimed; /* those of them that are no workers, by their parents: unclaimed.c */
-    bool is_applied;          /* the root knows what it shall have */
+    struct det_earlier_runs earlier;
+    bool is_applied; /* the root knows what it shall have */
     struct det_scope_values scope;
     uint64_t scope_generation;
     uint64_t generations; /* of scopes and rounds, given out so far */
     struct det_worker *root;
     struct det_worker *gone; /* by `next`: to be freed; no document of theirs is on its way */
-    struct det_post holding; /* then the crews begin what was submitted */
-    bool is_holding;
-    struct det_list makers; /* workers that have more children to make */
-    struct det_timer more;  /* then they go on */
-    uint32_t walking;       /* depth of walks and visits: nothing is freed */
+    struct det_crew_hold hold;
+    struct det_making making;
     uint32_t count;
     uint32_t circuits_open;
-    struct det_tally counted, counting; /* of the last whole tick; of the one that is under way */
-    uint32_t bodies, runs, recordings;  /* that are there: all end before we do */
-    uint32_t observing;                 /* runs of collect() that were submitted and are not back */
-    struct det_timer timer;
-    struct det_recorder_errand compacting;
-    bool is_compacting;
+    struct det_ticking tick;
+    struct det_outstanding outstanding;
+    struct det_compaction compaction;
     det_time busy_until; /* DET_WORKER_COLLECTORS_BUSY was told not long ago */
-    det_time compact_at, compact_since;
     bool is_paused;
-    uint64_t ticks, observations, observations_failed;
-    struct det_worker *walk_at;     /* the next one of the tick that is under way; NULL: none is */
-    det_time tick_began, walk_took; /* of that tick; its slices so far */
-    uint32_t queued_before;         /* in the queues of the crews, when the walk looked last */
-    det_time held;                  /* by walks so far: see det_stop_now() */
-    bool is_clock_held;             /* all stop, and a walk is under way */
-    det_time tick_took, tick_took_max;
+    struct det_observation_counts observations;
     det_time now, wall_ahead; /* of this turn; wall - monotonic */
     uint64_t chance;          /* of what need not be random */
     struct det_reason scratch;
-    /* The end. */
-    bool is_stopping, is_stopped, is_closing;
-    bool is_forcing; /* it was asked for twice: nothing is waited for any more */
-    bool is_hurried; /* the next tick is at once */
-    uint32_t hurries;
-    uint32_t forced;
-    char forced_first[DET_WORKER_PATH_MAX + 1];
-    struct det_mutex *mutex; /* of calls, and of the three above for other threads */
+    struct det_stopping stopping;
+    struct det_mutex *mutex; /* of calls, and of the first three of `stopping` for other threads */
     struct det_condition *changed;
 };
 
@@ -189,7 +235,7 @@ void det_worker_poke_parent(struct det_worker *worker);
 
 /* tick_walk.c */
 void det_tick_begin(struct det_workers *workers);
-/* The next part of the walk. When it is not over (`walk_at`), it goes on after this span. */
+/* The next part of the walk. When it is not over (`tick.at`), it goes on after this span. */
 DET_MUST_CHECK det_time det_tick_slice(struct det_workers *workers);
 /* It goes, and is still in the tree: the walk is not to come to it. */
 void det_tick_leave(struct det_worker *worker);

@@ -30,7 +30,7 @@ static struct unclaimed *open_group(struct det_workers *workers, const char *id,
     memcpy(group->parent, id, size);
     group->key = group->parent;
     det_list_init(&group->list);
-    if (det_map_put(&workers->unclaimed, group) == 0)
+    if (det_map_put(&workers->earlier.unclaimed, group) == 0)
         return group;
     det_free(workers->allocator, group, sizeof *group + size + 1);
     return NULL;
@@ -38,7 +38,7 @@ static struct unclaimed *open_group(struct det_workers *workers, const char *id,
 
 static void close_group(struct det_workers *workers, struct unclaimed *group)
 {
-    det_map_remove(&workers->unclaimed, group->key);
+    det_map_remove(&workers->earlier.unclaimed, group->key);
     det_free(workers->allocator, group, sizeof *group + strlen(group->parent) + 1);
 }
 
@@ -54,7 +54,7 @@ int det_unclaimed_add(struct det_workers *workers, struct det_known *known)
     size = (size_t)(slash - id);
     memcpy(parent, id, size);
     parent[size] = '\0';
-    group = det_map_get(&workers->unclaimed, parent);
+    group = det_map_get(&workers->earlier.unclaimed, parent);
     if (!group)
         group = open_group(workers, parent, size);
     if (!group)
@@ -66,7 +66,7 @@ int det_unclaimed_add(struct det_workers *workers, struct det_known *known)
 
 bool det_unclaimed_below(const struct det_worker *worker)
 {
-    return det_map_get(&worker->workers->unclaimed, worker->identity.id) != NULL;
+    return det_map_get(&worker->workers->earlier.unclaimed, worker->identity.id) != NULL;
 }
 
 /* A wish that could not be fulfilled, as its kind is missing or there are too many, may be
@@ -88,7 +88,7 @@ static bool is_wished(const struct det_worker *parent, const struct det_known *k
 /* All of the group, and of the groups of those that are in it and no worker, into `list`. */
 static void gather(struct det_workers *workers, const char *parent, struct det_list *list)
 {
-    struct unclaimed *group = det_map_get(&workers->unclaimed, parent);
+    struct unclaimed *group = det_map_get(&workers->earlier.unclaimed, parent);
     struct det_list *node;
 
     if (!group)
@@ -118,10 +118,11 @@ void det_unclaimed_drop(struct det_worker *parent)
 
     det_list_init(&all);
     det_list_init(&unwanted);
-    parent->has_unclaimed = false;
+    parent->children.has_unclaimed = false;
     gather(parent->workers, parent->identity.id, &all);
     while ((node = det_list_take(&all)))
-        if (parent->is_forgotten || !is_wished(parent, DET_CONTAINER(node, struct det_known, node)))
+        if (parent->leaving.is_forgotten ||
+            !is_wished(parent, DET_CONTAINER(node, struct det_known, node)))
             det_list_append(&unwanted, node);
     drop_all(parent->workers, &unwanted);
 }
@@ -131,7 +132,7 @@ void det_unclaimed_free(struct det_workers *workers)
     struct unclaimed *group;
     size_t cursor = 0;
 
-    while ((group = det_map_next(&workers->unclaimed, &cursor)))
+    while ((group = det_map_next(&workers->earlier.unclaimed, &cursor)))
         det_free(workers->allocator, group, sizeof *group + strlen(group->parent) + 1);
-    det_map_deinit(&workers->unclaimed);
+    det_map_deinit(&workers->earlier.unclaimed);
 }

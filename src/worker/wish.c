@@ -261,10 +261,11 @@ static void keep_refused(struct det_list *old, struct det_list *wishes)
 void det_wishes_take(
     struct det_worker *worker, enum det_wish_origin origin, struct det_list *wishes)
 {
-    struct det_list old, *place = &worker->wishes;
+    struct det_list old, *place = &worker->wishes.all;
 
     det_list_init(&old);
-    for (struct det_list *node = worker->wishes.next, *next; node != &worker->wishes; node = next) {
+    for (struct det_list *node = worker->wishes.all.next, *next; node != &worker->wishes.all;
+         node = next) {
         struct det_wish *wish = DET_CONTAINER(node, struct det_wish, node);
 
         next = node->next;
@@ -275,7 +276,8 @@ void det_wishes_take(
     }
     keep_refused(&old, wishes);
     /* In the order of origins, so that the ticks are in the order of the specs. */
-    for (struct det_list *node = worker->wishes.next; node != &worker->wishes; node = node->next)
+    for (struct det_list *node = worker->wishes.all.next; node != &worker->wishes.all;
+         node = node->next)
         if (DET_CONTAINER(node, struct det_wish, node)->origin > origin) {
             place = node;
             break;

@@ -20,11 +20,11 @@ static struct det_wish *wish_of(struct det_list *node)
 
 void det_wishes_drop_index(struct det_worker *worker)
 {
-    if (!worker->wish_index)
+    if (!worker->wishes.index)
         return;
-    det_map_deinit(worker->wish_index);
-    DET_DELETE(worker->workers->allocator, worker->wish_index);
-    worker->wish_index = NULL;
+    det_map_deinit(worker->wishes.index);
+    DET_DELETE(worker->workers->allocator, worker->wishes.index);
+    worker->wishes.index = NULL;
 }
 
 static int index_add(struct det_map *index, struct det_wish *wish)
@@ -59,14 +59,14 @@ static void build_index(struct det_worker *worker)
     struct det_workers *workers = worker->workers;
     int r = 0;
 
-    worker->wish_index = DET_NEW(workers->allocator, struct det_map);
-    if (!worker->wish_index)
+    worker->wishes.index = DET_NEW(workers->allocator, struct det_map);
+    if (!worker->wishes.index)
         return;
     det_map_init(
-        worker->wish_index, workers->allocator, workers->chance, offsetof(struct det_wish, key));
-    for (struct det_list *node = worker->wishes.next; node != &worker->wishes && r == 0;
+        worker->wishes.index, workers->allocator, workers->chance, offsetof(struct det_wish, key));
+    for (struct det_list *node = worker->wishes.all.next; node != &worker->wishes.all && r == 0;
          node = node->next)
-        r = index_add(worker->wish_index, wish_of(node));
+        r = index_add(worker->wishes.index, wish_of(node));
     if (r < 0)
         det_wishes_drop_index(worker);
 }
@@ -75,38 +75,39 @@ void det_wishes_insert(struct det_worker *worker, struct det_list *place, struct
 {
     wish->key = wish->name;
     det_list_insert_before(place, &wish->node);
-    worker->wish_count++;
-    if (!worker->wish_index) {
+    worker->wishes.count++;
+    if (!worker->wishes.index) {
         /* A power of two only, so that a lack of memory does not cost a try each time. */
-        if (worker->wish_count >= INDEX_FROM &&
-            (worker->wish_count & (worker->wish_count - 1)) == 0)
+        if (worker->wishes.count >= INDEX_FROM &&
+            (worker->wishes.count & (worker->wishes.count - 1)) == 0)
             build_index(worker);
-    } else if (index_add(worker->wish_index, wish) < 0)
+    } else if (index_add(worker->wishes.index, wish) < 0)
         det_wishes_drop_index(worker);
 }
 
 void det_wishes_remove(struct det_worker *worker, struct det_wish *wish)
 {
-    if (worker->round_at == &wish->node)
-        worker->round_at = wish->node.next;
-    if (worker->wish_index && index_remove(worker->wish_index, wish) < 0)
+    if (worker->wishes.round_at == &wish->node)
+        worker->wishes.round_at = wish->node.next;
+    if (worker->wishes.index && index_remove(worker->wishes.index, wish) < 0)
         det_wishes_drop_index(worker);
     wish->same = NULL;
-    worker->wish_count--;
+    worker->wishes.count--;
     det_list_remove(&wish->node);
 }
 
 struct det_wish *det_wishes_find(
     const struct det_worker *worker, const char *name, enum det_wish_origin origin)
 {
-    if (worker->wish_index) {
-        struct det_wish *wish = det_map_get(worker->wish_index, name);
+    if (worker->wishes.index) {
+        struct det_wish *wish = det_map_get(worker->wishes.index, name);
 
         while (wish && wish->origin != origin)
             wish = wish->same;
         return wish;
     }
-    for (struct det_list *node = worker->wishes.next; node != &worker->wishes; node = node->next) {
+    for (struct det_list *node = worker->wishes.all.next; node != &worker->wishes.all;
+         node = node->next) {
         struct det_wish *wish = wish_of(node);
 
         if (wish->origin == origin && !strcmp(wish->name, name))

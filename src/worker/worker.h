@@ -180,95 +180,93 @@ enum det_ailment {
     DET_AILMENT_COUNT
 };
 
-/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order of their use */
-struct det_worker {
-    /* What each tick looks at comes first. */
-    const struct det_worker_kind *kind;
-    struct det_worker *parent, *first, *last, *next, *previous;
-    struct det_workers *workers;
-    det_time due;         /* when something of it is due by time */
-    det_time observed_at; /* monotonic, the begin of the observation; 0: never */
-    det_time since;       /* monotonic */
-    uint32_t attention;   /* enum det_attention */
-    uint16_t state;
-    uint8_t life; /* enum life_state */
-    bool shutdown_wanted;
+/* Whether a worker is to rest. */
+struct det_worker_rest {
     bool is_disabled;    /* by its spec */
     bool is_ordered_off; /* by an order */
     bool is_off;         /* by either, or one above it is */
     bool is_paused;      /* a circuit above it, or its own, is open */
-    bool has_desired;
-    bool is_stale;
-    bool is_degraded; /* `degraded_by` says why */
-    bool is_settling; /* it stops, and an action that was told to end may not be over */
-    uint64_t run_in;
-    uint64_t gate; /* the first observation that opens it */
-    uint64_t observed_sequence;
-    uint32_t running; /* actions that run */
-    uint32_t child_count;
-    uint32_t active;          /* children that are neither gone nor at rest */
-    void *desired, *observed; /* as next() sees them */
-    struct det_strain *strain;
-    struct det_children_view children;
+};
+
+/* The children of a worker. */
+struct det_worker_children {
+    struct det_worker *first, *last;
+    uint32_t count;
+    uint32_t active; /* that are neither gone nor at rest */
+    struct det_children_view view;
+    const struct det_child_view **views; /* `count` of them, room for `view_room` */
+    uint32_t view_room;
+    bool has_unclaimed; /* the store has some of an earlier run that it may not want */
+};
+
+/* What makes the subtree of a worker unhealthy. */
+struct det_worker_health {
     uint32_t below[DET_AILMENT_COUNT]; /* descendants that have it */
     uint8_t ailments;                  /* its own, a bit for each */
-    bool has_unclaimed; /* the store has children of an earlier run that it may not want */
-    uint8_t haste;      /* so many states may follow each other without a tick */
-    char reason[DET_WORKER_REASON_MAX + 1];
+};
 
-    /* Who it is. */
-    struct det_worker_identity identity;
-    struct det_child_view seen; /* by its parent */
-    const char *key;            /* of the map: the id */
+/* The names of a worker, where it stands in the tree, and when it came there. */
+struct det_worker_place {
+    const char *key; /* of the map: the id */
     char *id_text, *path_text, *name_text;
     uint16_t depth, height;
     enum det_wish_origin origin;
-    det_time made_at;    /* wall */
-    det_time since_wall; /* `since`, by the wall clock of that moment */
+    det_time made_at; /* wall */
+};
 
-    /* How it lives. */
-    struct det_body *body;
+/* What is to become of a worker when it has stopped, and how long that may take. */
+struct det_worker_leaving {
     struct det_body *closing; /* whose close() runs; NULL: none does */
-    struct det_worker_counts counts;
-    bool is_restart_wanted; /* closed, it begins anew */
-    bool is_unwanted;       /* closed, it goes */
-    bool is_forgotten;      /* nobody wishes for it: its documents go, too */
-    bool is_deleted;        /* it, or one above it, by hand */
-    bool has_to_rest;       /* closed, it stays down */
+    bool is_restart_wanted;   /* closed, it begins anew */
+    bool is_unwanted;         /* closed, it goes */
+    bool is_forgotten;        /* nobody wishes for it: its documents go, too */
+    bool is_deleted;          /* it, or one above it, by hand */
+    bool has_to_rest;         /* closed, it stays down */
     bool was_forced;
     det_time open_at;
     det_time stop_at;  /* of the clock of stops: then it is taken down; DET_NEVER */
     det_time leave_at; /* of the same; LEAVING: then what runs is given up */
+};
 
-    /* What it shall be. */
-    struct det_user_spec spec;
+/* The desired state of a worker: derived, recorded, then used. */
+struct det_worker_desire {
+    void *value; /* as next() sees it */
+    bool is_there;
     struct det_scope_values scope; /* of its children, unless the spec is plain */
     uint64_t scope_generation;     /* of what its children see */
     uint64_t scope_seen;           /* of its parent's */
-    uint64_t derived_hash;
-    bool is_derived; /* `derived_hash` counts, whether it went well or not */
-    void *desired_next;
-    bool is_desired_pending; /* its document is on its way to the store */
-    bool is_desired_new;     /* and when it is there, desired_next counts */
-    det_time derive_at;      /* not before, as the store did not take it */
+    uint64_t hash;
+    bool is_derived; /* `hash` counts, whether it went well or not */
+    void *next;
+    bool is_pending;    /* its document is on its way to the store */
+    bool is_new;        /* and when it is there, `next` counts */
+    det_time derive_at; /* not before, as the store did not take it */
+    bool is_degraded;   /* `degraded_by` says why */
     char degraded_by[DET_WORKER_REASON_MAX + 1];
-    struct det_list wishes;
-    uint32_t wish_count;
-    struct det_map *wish_index;          /* by name; NULL: they are few */
-    uint64_t round;                      /* of reconciling */
-    struct det_list *round_at;           /* the next wish of it; NULL: none is under way */
-    struct det_worker *round_last;       /* the last child of it; NULL: none yet */
-    bool is_round_sorted;                /* so far its children stand in the order of the wishes */
-    struct det_list maker;               /* in `makers`, while wishes of a round are left */
-    struct det_worker *first_new;        /* the first child that nobody has visited; NULL: none */
-    uint64_t wishes_hash;                /* of those of its kind; 0: it was not asked yet */
-    uint64_t refused_hash;               /* of what was wrong with them; 0: nothing */
-    struct det_worker *after;            /* while children are sorted */
-    uint64_t mark;                       /* of the round of reconciling that has seen it */
-    const struct det_child_view **views; /* `child_count` of them, room for view_room */
-    uint32_t view_room;
+};
 
-    /* Observing. */
+/* The wishes for children of a worker, and the round that fulfils them. */
+struct det_worker_wishes {
+    struct det_list all;
+    uint32_t count;
+    struct det_map *index;         /* by name; NULL: they are few */
+    uint64_t round;                /* of reconciling */
+    struct det_list *round_at;     /* the next wish of it; NULL: none is under way */
+    struct det_worker *round_last; /* the last child of it; NULL: none yet */
+    bool is_round_sorted;          /* so far its children stand in the order of the wishes */
+    struct det_list maker;         /* in `makers`, while wishes of a round are left */
+    struct det_worker *first_new;  /* the first child that nobody has visited; NULL: none */
+    uint64_t hash;                 /* of those of its kind; 0: it was not asked yet */
+    uint64_t refused_hash;         /* of what was wrong with them; 0: nothing */
+};
+
+/* Observations of a worker. */
+struct det_observing {
+    void *value;          /* as next() sees it */
+    det_time observed_at; /* monotonic, the begin of the observation; 0: never */
+    uint64_t sequence;
+    uint64_t gate; /* the first observation that opens it */
+    bool is_stale;
     struct det_run *collect; /* or the run of open(); NULL: none runs */
     struct det_run *spare;   /* to be used again */
     uint64_t collect_sequence;
@@ -278,20 +276,65 @@ struct det_worker {
     det_time collector_restarted_at;
     det_time live_since;
     det_time stale_after, collector_timeout; /* those of the limits, or what its interval needs */
-    uint32_t observe_failures;               /* in a row */
+    uint32_t failures;                       /* in a row */
     bool is_short; /* the last collect had no descriptor or memory: its collector is not to blame */
-    char collect_error[DET_WORKER_REASON_MAX + 1];
-    bool is_observed_pending; /* its document is on its way to the store */
+    char error[DET_WORKER_REASON_MAX + 1];
+};
+
+/* Documents of a worker other than the desired one, on their way to the store. */
+struct det_worker_documents {
+    bool is_observed_pending;
     bool is_identity_pending;
     det_time record_at; /* not before, as the store did not take it */
+};
 
-    /* Acting. */
+/* Actions of a worker, and what is counted about it. */
+struct det_acting {
+    uint32_t running; /* actions that run */
     struct det_action *actions;
     struct det_state_count *state_counts;
-    struct det_action_end last_action;
+    struct det_action_end last;
     struct det_history *history;
     struct det_metric *metrics;
-    size_t size; /* of the block */
+};
+
+/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order of their use */
+struct det_worker {
+    /* What each tick looks at comes first. */
+    const struct det_worker_kind *kind;
+    struct det_worker *parent, *next, *previous;
+    struct det_workers *workers;
+    det_time due;       /* when something of it is due by time */
+    det_time since;     /* monotonic */
+    uint32_t attention; /* enum det_attention */
+    uint16_t state;
+    uint8_t life; /* enum life_state */
+    bool shutdown_wanted;
+    bool is_settling; /* it stops, and an action that was told to end may not be over */
+    uint8_t haste;    /* so many states may follow each other without a tick */
+    struct det_worker_rest rest;
+    uint64_t run_in;
+    struct det_strain *strain;
+    struct det_worker_children children;
+    struct det_worker_health health;
+    struct det_acting acting;
+    struct det_observing observing;
+    struct det_worker_desire desire;
+    char reason[DET_WORKER_REASON_MAX + 1];
+
+    struct det_worker_identity identity;
+    struct det_worker_place place;
+    struct det_child_view seen; /* by its parent */
+    det_time since_wall;        /* `since`, by the wall clock of that moment */
+    struct det_body *body;
+    struct det_worker_leaving leaving;
+    struct det_worker_counts counts;
+    struct det_user_spec spec;
+    struct det_worker_wishes wishes;
+    struct det_worker_documents documents;
+    struct det_worker *after; /* while the children of its parent are sorted */
+    uint64_t mark;            /* of the round of its parent that has seen it */
+    size_t size;              /* of the block */
 };
 
 #endif

@@ -37,9 +37,9 @@ det_time det_workers_chance(struct det_workers *workers, det_time span)
 
 const struct det_worker_kind *det_workers_kind(const struct det_workers *workers, const char *name)
 {
-    for (size_t i = 0; i < workers->kind_count; i++)
-        if (!strcmp(workers->kinds[i]->name, name))
-            return workers->kinds[i];
+    for (size_t i = 0; i < workers->kinds.count; i++)
+        if (!strcmp(workers->kinds.all[i]->name, name))
+            return workers->kinds.all[i];
     return NULL;
 }
 
@@ -74,20 +74,20 @@ static void release_crews(void *argument)
 {
     struct det_workers *workers = argument;
 
-    workers->is_holding = false;
+    workers->hold.is_held = false;
     det_crew_release(workers->actors);
     det_crew_release(workers->collectors);
 }
 
 void det_workers_hold_crews(struct det_workers *workers)
 {
-    if (workers->is_holding)
+    if (workers->hold.is_held)
         return;
-    workers->is_holding = true;
+    workers->hold.is_held = true;
     det_crew_hold(workers->actors);
     det_crew_hold(workers->collectors);
-    workers->holding = (struct det_post){ .run = release_crews, .argument = workers };
-    det_loop_post(workers->loop, &workers->holding);
+    workers->hold.post = (struct det_post){ .run = release_crews, .argument = workers };
+    det_loop_post(workers->loop, &workers->hold.post);
 }
 
 /* Ticking, and now and then fewer deltas. */
@@ -97,7 +97,7 @@ static int compact(void *argument, struct det_store *store)
     struct det_workers *workers = argument;
     const struct det_worker_limits *limits = &workers->limits;
     struct det_document_keep keep = {
-        .since = workers->compact_since,
+        .since = workers->compaction.since,
         .count_max = limits->deltas_max,
         .bytes_max = limits->deltas_bytes_max,
     };
@@ -110,7 +110,7 @@ static void compacted(void *argument, int code)
     struct det_workers *workers = argument;
 
     det_workers_now(workers);
-    workers->is_compacting = false;
+    workers->compaction.is_running = false;
     if (code < 0 && workers->root)
         det_tell(
             workers->root, (struct det_worker_event){ .kind = DET_WORKER_STORE_FAILED,
@@ -120,15 +120,15 @@ static void compacted(void *argument, int code)
 
 static void consider_compacting(struct det_workers *workers)
 {
-    if (workers->limits.compact_every == DET_NEVER || workers->is_compacting ||
-        workers->own_store || workers->now < workers->compact_at)
+    if (workers->limits.compact_every == DET_NEVER || workers->compaction.is_running ||
+        workers->own_store || workers->now < workers->compaction.at)
         return;
-    workers->compact_at = workers->now + workers->limits.compact_every;
-    workers->compact_since = workers->now + workers->wall_ahead - workers->limits.deltas_age_max;
-    workers->is_compacting = true;
-    workers->compacting =
+    workers->compaction.at = workers->now + workers->limits.compact_every;
+    workers->compaction.since = workers->now + workers->wall_ahead - workers->limits.deltas_age_max;
+    workers->compaction.is_running = true;
+    workers->compaction.errand =
         (struct det_recorder_errand){ .run = compact, .done = compacted, .argument = workers };
-    det_recorder_send(workers->recorder, &workers->compacting);
+    det_recorder_send(workers->recorder, &workers->compaction.errand);
 }
 
 /* Ticks get at most half of the time of the loop: so many workers that a tick takes longer than the
@@ -136,19 +136,19 @@ static void consider_compacting(struct det_workers *workers)
  * nothing else. */
 static det_time next_tick(const struct det_workers *workers)
 {
-    det_time tick = workers->limits.tick, least = 2 * workers->tick_took;
+    det_time tick = workers->limits.tick, least = 2 * workers->tick.last_took;
 
-    if (workers->is_hurried)
-        return workers->tick_began;
-    if (workers->is_stopping)
+    if (workers->tick.is_hurried)
+        return workers->tick.began;
+    if (workers->stopping.is_wanted)
         return workers->now + tick;
-    return workers->tick_began + (tick > least ? tick : least);
+    return workers->tick.began + (tick > least ? tick : least);
 }
 
 /* Fails only for memory, and only when it was not set before. */
 static int arm(struct det_workers *workers)
 {
-    return det_loop_timer_set(workers->loop, &workers->timer, next_tick(workers));
+    return det_loop_timer_set(workers->loop, &workers->tick.timer, next_tick(workers));
 }
 
 /* A tick for each level of the tree and each state on the way to STOPPED would be a long time for
@@ -159,12 +159,12 @@ static int arm(struct det_workers *workers)
 
 void det_workers_hurry(struct det_workers *workers)
 {
-    if (!workers->is_stopping || workers->is_stopped || workers->is_hurried ||
-        workers->hurries >= HURRIES_MAX || workers->tick_took > workers->limits.tick / 20)
+    if (!workers->stopping.is_wanted || workers->stopping.is_over || workers->tick.is_hurried ||
+        workers->tick.hurries >= HURRIES_MAX || workers->tick.last_took > workers->limits.tick / 20)
         return;
-    workers->hurries++;
-    workers->is_hurried = true;
-    if (!workers->walking)
+    workers->tick.hurries++;
+    workers->tick.is_hurried = true;
+    if (!workers->tick.walking)
         arm(workers);
 }
 
@@ -173,15 +173,15 @@ static void go_on_walking(struct det_workers *workers)
 {
     det_time pause = det_tick_slice(workers);
 
-    if (workers->is_stopped)
+    if (workers->stopping.is_over)
         return;
     /* Without memory for the timer, which it has but for a call from outside, it goes on with the
      * next tick. */
-    if (workers->walk_at)
-        (void)!det_loop_timer_set(workers->loop, &workers->timer, workers->now + pause);
+    if (workers->tick.at)
+        (void)!det_loop_timer_set(workers->loop, &workers->tick.timer, workers->now + pause);
     else if (
-        workers->is_hurried || workers->is_stopping ||
-        2 * workers->tick_took > workers->limits.tick)
+        workers->tick.is_hurried || workers->stopping.is_wanted ||
+        2 * workers->tick.last_took > workers->limits.tick)
         arm(workers);
 }
 
@@ -190,30 +190,30 @@ static void on_timer(void *argument)
     struct det_workers *workers = argument;
 
     /* What a tick needs may be closed already. */
-    if (workers->is_stopped)
+    if (workers->stopping.is_over)
         return;
-    if (!workers->walk_at) {
-        if (!workers->is_hurried)
-            workers->hurries = 0;
-        workers->is_hurried = false;
+    if (!workers->tick.at) {
+        if (!workers->tick.is_hurried)
+            workers->tick.hurries = 0;
+        workers->tick.is_hurried = false;
         det_tick_begin(workers);
     }
     /* First of all: now its place among the timers is free, and needs no memory. */
     arm(workers);
     go_on_walking(workers);
-    if (!workers->is_stopped && !workers->walk_at)
+    if (!workers->stopping.is_over && !workers->tick.at)
         consider_compacting(workers);
 }
 
 void det_workers_look(struct det_workers *workers)
 {
-    if (workers->is_paused && !workers->is_stopping) {
+    if (workers->is_paused && !workers->stopping.is_wanted) {
         det_workers_tick(workers);
         return;
     }
     /* Not from the root again: those at the end of the tree would never have their turn. */
-    if (workers->walk_at && !workers->is_stopping) {
-        workers->is_hurried = true;
+    if (workers->tick.at && !workers->stopping.is_wanted) {
+        workers->tick.is_hurried = true;
         det_worker_visit(workers->root);
         return;
     }
@@ -233,13 +233,13 @@ static void begin(void *argument)
     struct beginning *beginning = argument;
     struct det_workers *workers = beginning->workers;
 
-    workers->compact_at = det_add_time(workers->now, workers->limits.compact_every);
-    workers->tick_began = workers->now;
+    workers->compaction.at = det_add_time(workers->now, workers->limits.compact_every);
+    workers->tick.began = workers->now;
     beginning->r = arm(workers);
     if (!workers->is_paused && beginning->r == 0)
         det_workers_tick(workers);
     if (workers->is_paused)
-        det_loop_timer_cancel(workers->loop, &workers->timer);
+        det_loop_timer_cancel(workers->loop, &workers->tick.timer);
 }
 
 /* Opening. */
@@ -257,7 +257,7 @@ static int add_kind(
     if (det_workers_kind(workers, kind->name))
         return det_error_set(
             reterr, DET_ERR_EXISTS, "two kinds of worker are called %s", kind->name);
-    workers->kinds[workers->kind_count++] = kind;
+    workers->kinds.all[workers->kinds.count++] = kind;
     return 0;
 }
 
@@ -277,10 +277,10 @@ static int take_kinds(
     size_t count = count_kinds(options);
     int r;
 
-    workers->kind_room = count + 1;
-    workers->kinds =
-        DET_NEW_ARRAY(workers->allocator, workers->kind_room, const struct det_worker_kind *);
-    if (!workers->kinds)
+    workers->kinds.room = count + 1;
+    workers->kinds.all =
+        DET_NEW_ARRAY(workers->allocator, workers->kinds.room, const struct det_worker_kind *);
+    if (!workers->kinds.all)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     r = add_kind(workers, det_application(), reterr);
     for (size_t i = 0; i < count && r == 0; i++)
@@ -381,7 +381,7 @@ static int open_root(
     if (r == 0) {
         det_hand_restore(workers->root);
         det_order_restore(workers->root);
-        workers->root->has_unclaimed = det_unclaimed_below(workers->root);
+        workers->root->children.has_unclaimed = det_unclaimed_below(workers->root);
     }
     return r;
 }
@@ -433,18 +433,20 @@ int det_workers_open(
     workers->on_event = options->on_event;
     workers->user = options->user;
     workers->is_paused = options->is_paused;
-    workers->timer = (struct det_timer){ .run = on_timer, .argument = workers };
-    workers->more = (struct det_timer){ .run = det_children_make_more, .argument = workers };
-    det_list_init(&workers->makers);
+    workers->tick.timer = (struct det_timer){ .run = on_timer, .argument = workers };
+    workers->making.timer =
+        (struct det_timer){ .run = det_children_make_more, .argument = workers };
+    det_list_init(&workers->making.workers);
     workers->scratch.format = format_reason;
-    det_list_init(&workers->restored);
+    det_list_init(&workers->earlier.restored);
     seed(workers);
     det_workers_now(workers);
     det_map_init(
-        &workers->map, options->allocator, workers->chance, offsetof(struct det_worker, key));
+        &workers->map, options->allocator, workers->chance, offsetof(struct det_worker, place.key));
     det_map_init(
-        &workers->known, options->allocator, workers->chance, offsetof(struct det_known, key));
-    det_map_init(&workers->unclaimed, options->allocator, workers->chance, 0);
+        &workers->earlier.known, options->allocator, workers->chance,
+        offsetof(struct det_known, key));
+    det_map_init(&workers->earlier.unclaimed, options->allocator, workers->chance, 0);
     r = fill(workers, options, reterr);
     /* Threads of ours post to it before anybody turns it. */
     if (r == 0 && !workers->own_loop)
@@ -481,7 +483,7 @@ static bool has_stopped(struct det_workers *workers)
     bool has;
 
     det_mutex_lock(workers->world, workers->mutex);
-    has = workers->is_stopped;
+    has = workers->stopping.is_over;
     det_mutex_unlock(workers->world, workers->mutex);
     return has;
 }
@@ -496,7 +498,7 @@ static int wait_for_end(struct det_workers *workers)
         return r < 0 ? r : 0;
     }
     det_mutex_lock(workers->world, workers->mutex);
-    while (!workers->is_stopped && r == 0)
+    while (!workers->stopping.is_over && r == 0)
         r = det_condition_wait(workers->world, workers->changed, workers->mutex, DET_NEVER);
     det_mutex_unlock(workers->world, workers->mutex);
     return r;
@@ -517,7 +519,7 @@ static void stop_once(void *argument)
 {
     struct det_workers *workers = argument;
 
-    if (!workers->is_stopping)
+    if (!workers->stopping.is_wanted)
         stop(workers);
 }
 
@@ -530,19 +532,19 @@ int det_workers_stop(struct det_workers *workers, struct det_error *reterr)
         r = wait_for_end(workers);
     if (r < 0)
         return det_error_set(reterr, r, "workers could not be stopped: %s", det_error_text(r));
-    if (!workers->forced)
+    if (!workers->stopping.forced)
         return 0;
     return det_error_set(
         reterr, DET_ERR_TIMEOUT, "%u worker%s did not stop in time and %s taken down, first %s",
-        workers->forced, det_plural(workers->forced), det_was_or_were(workers->forced),
-        workers->forced_first);
+        workers->stopping.forced, det_plural(workers->stopping.forced),
+        det_was_or_were(workers->stopping.forced), workers->stopping.forced_first);
 }
 
 /* Calls that wait are given up: nobody will turn the loop for them. */
 static void hang_up(struct det_workers *workers)
 {
     det_mutex_lock(workers->world, workers->mutex);
-    workers->is_closing = true;
+    workers->stopping.is_closing = true;
     det_condition_broadcast(workers->world, workers->changed);
     det_mutex_unlock(workers->world, workers->mutex);
 }
@@ -550,18 +552,18 @@ static void hang_up(struct det_workers *workers)
 /* What is posted to a loop that is not ours must have run before we are gone. */
 static void settle(struct det_workers *workers)
 {
-    while (workers->runs || workers->recordings || workers->bodies || workers->is_compacting ||
-           workers->is_holding)
+    while (workers->outstanding.runs || workers->outstanding.recordings ||
+           workers->outstanding.bodies || workers->compaction.is_running || workers->hold.is_held)
         if (det_loop_turn(workers->loop, DET_NEVER) < 0)
             break;
-    det_loop_timer_cancel(workers->loop, &workers->timer);
-    det_loop_timer_cancel(workers->loop, &workers->more);
+    det_loop_timer_cancel(workers->loop, &workers->tick.timer);
+    det_loop_timer_cancel(workers->loop, &workers->making.timer);
 }
 
 static void free_rest(struct det_workers *workers)
 {
-    if (workers->kinds)
-        DET_DELETE_ARRAY(workers->allocator, workers->kinds, workers->kind_room);
+    if (workers->kinds.all)
+        DET_DELETE_ARRAY(workers->allocator, workers->kinds.all, workers->kinds.room);
     if (workers->provided)
         DET_DELETE_ARRAY(workers->allocator, workers->provided, workers->provided_count);
     det_hand_forget_all(workers);
