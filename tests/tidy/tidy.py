@@ -24,6 +24,8 @@ RULES = {
     "line-length": "at most 100 columns, but in lists (.def), whose rows are one fact each",
     "function-length": "at most 70 lines from { to }",
     "file-length": "at most 700 lines; a warning from 500",
+    "struct-fields": "at most 40 fields in a struct of the library, functions not counted: what "
+    "lives together is a struct of its own",
     "banned-call": "a call that cannot be used safely",
     "sleep-in-test": "a test waits for an event, not for time",
     "one-place": "fsync and rename in one file of src/os, where their order is kept",
@@ -44,6 +46,7 @@ LINE_MAX = 100
 FUNCTION_MAX = 70
 FILE_MAX = 700
 FILE_WARN = 500
+FIELDS_MAX = 40
 BANNED = "sprintf vsprintf strcpy strcat atoi atol atoll atof system popen alloca gets strtok"
 SLEEP = "sleep usleep nanosleep clock_nanosleep thrd_sleep"
 ONE_PLACE = "fsync fdatasync sync_file_range rename renameat renameat2"
@@ -119,6 +122,28 @@ def strip(text):
     return re.sub(pattern, blank, text, flags=re.S)
 
 
+def flat(text, opening, closing):
+    """The text with a NUL for each bracket of this kind and all that is in it."""
+    while True:
+        shorter = re.sub(rf"{opening}[^{opening}{closing}]*{closing}", "\0", text)
+        if shorter == text:
+            return text
+        text = shorter
+
+
+def count_fields(body):
+    """The fields between the braces of a struct; those of a struct or union without a name, too."""
+    count = 0
+    while match := re.search(r"\b(?:struct|union)\s*\{([^{}]*)\}\s*;", body):
+        count += count_fields(match[1])
+        body = body[: match.start()] + body[match.end() :]
+    for declaration in flat(re.sub(r"^\s*#.*$", "", body, flags=re.M), "{", "}").split(";"):
+        is_function = re.search(r"\(\s*\*\s*\w+\s*\)\s*\(", declaration)
+        if declaration.strip() and not is_function:
+            count += 1 + flat(flat(declaration, r"\(", r"\)"), r"\[", r"\]").count(",")
+    return count
+
+
 class Check:
     """One run over one tree."""
 
@@ -189,6 +214,7 @@ class Check:
             if re.match(r"\s*(/\*|\*|//)\s?[*=#/-]{4,}\s*(\*/)?$", line):
                 self.report("banner", path, number, RULES["banner"])
         self.check_functions(path, code)
+        self.check_structs(path, code)
         self.check_plurals(path, text)
         self.check_calls(path, code)
         self.check_includes(path, text)
@@ -206,6 +232,16 @@ class Check:
                 if number - start + 1 > FUNCTION_MAX:
                     self.report("function-length", path, start, f"{number - start + 1} lines")
                 start = None
+
+    def check_structs(self, path, code):
+        """Holds for the library; the program follows when `struct up` of the daemon is split."""
+        if path.parts[0] not in {"src", "include"} or path.parts[:2] == ("src", "program"):
+            return
+        for match in re.finditer(r"^struct (\w+)\s*\{(.*?)^\}", code, re.M | re.S):
+            fields = count_fields(match[2])
+            if fields > FIELDS_MAX:
+                number = code.count("\n", 0, match.start()) + 1
+                self.report("struct-fields", path, number, f"{match[1]} has {fields} fields")
 
     def check_plurals(self, path, text):
         """What a call says may be that of the line before: its statement begins there."""
