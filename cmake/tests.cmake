@@ -90,11 +90,12 @@ const struct det_suite det_suites[] = {
     detent_suite_program(${program} "${libraries}")
 endfunction()
 
-# src/base/map_test.c is base.map; the rooms of the program are named without the folder above them.
+# src/base/map_test.c is base.map, tests/task/bus_test.c is task.bus; the rooms of the program are
+# named without the folder above them.
 function(detent_test_name file ret)
-    file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}/src" "${file}")
+    file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}" "${file}")
     string(REGEX REPLACE "_test\\.c$" "" name "${name}")
-    string(REGEX REPLACE "^program/" "" name "${name}")
+    string(REGEX REPLACE "^(src/program|src|tests)/" "" name "${name}")
     string(REPLACE "/" "." name "${name}")
     set(${ret} "${name}" PARENT_SCOPE)
 endfunction()
