@@ -98,7 +98,7 @@ static void the_order_is_drawn_to_the_letter(void **unused)
     }
 }
 
-static void reference_71_the_state_diagram_has_the_lines_of_the_reference(void **unused)
+static void the_state_diagram_has_the_lines_of_the_reference(void **unused)
 {
     const char *text = draw_plain(&job_machine, DET_DRAW_MERMAID_STATE);
 
@@ -112,7 +112,7 @@ static void reference_71_the_state_diagram_has_the_lines_of_the_reference(void *
     assert_has(text, "    note left of Busy\n        entry: watch, exit: watch\n    end note\n");
 }
 
-static void reference_71_the_flowchart_has_the_lines_of_the_reference(void **unused)
+static void the_flowchart_has_the_lines_of_the_reference(void **unused)
 {
     static const struct det_trace_step steps[] = {
         { .from = IDLE, .to = BUSY, .event = START, .outcome = DET_GOTO },
@@ -130,7 +130,7 @@ static void reference_71_the_flowchart_has_the_lines_of_the_reference(void **unu
     assert_lacks(draw_plain(&job_machine, DET_DRAW_MERMAID_FLOWCHART), "linkStyle");
 }
 
-static void reference_71_the_sequence_has_the_lines_of_the_reference(void **unused)
+static void the_sequence_has_the_lines_of_the_reference(void **unused)
 {
     static const struct det_trace_step steps[] = {
         { .from = IDLE, .to = BUSY, .event = START, .outcome = DET_GOTO, .detail = "5" },
@@ -160,7 +160,7 @@ static void reference_71_the_sequence_has_the_lines_of_the_reference(void **unus
         "s4 [label=\"Busy\", fillcolor=\"#90EE90\", peripheries=2];");
 }
 
-static void reference_71_the_digraph_has_the_lines_of_the_reference(void **unused)
+static void the_digraph_has_the_lines_of_the_reference(void **unused)
 {
     const char *text = draw_plain(&job_machine, DET_DRAW_DOT);
 
@@ -176,7 +176,7 @@ static void reference_71_the_digraph_has_the_lines_of_the_reference(void **unuse
     assert_has(text, "[label=\"Halt [stop: done]\", style=dashed];\n");
 }
 
-static void reference_72_an_empty_trace_has_visited_the_initial_state(void **unused)
+static void an_empty_trace_has_visited_the_initial_state(void **unused)
 {
     const char *text = draw_trace(&job_machine, DET_DRAW_MERMAID_STATE, &empty_trace);
     struct det_trace moved = { .current = BUSY };
@@ -231,7 +231,7 @@ static const struct det_record secret_record = {
     .field_count = 2,
 };
 
-static void reference_73_a_sensitive_field_is_redacted_in_every_drawing(void **unused)
+static void a_sensitive_field_is_redacted_in_every_drawing(void **unused)
 {
     static const struct secret secret = { .card = "4242424242424242", .cents = 1999 };
     char detail[128];
@@ -479,12 +479,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_order_is_drawn_to_the_letter),
-        cmocka_unit_test(reference_71_the_state_diagram_has_the_lines_of_the_reference),
-        cmocka_unit_test(reference_71_the_flowchart_has_the_lines_of_the_reference),
-        cmocka_unit_test(reference_71_the_sequence_has_the_lines_of_the_reference),
-        cmocka_unit_test(reference_71_the_digraph_has_the_lines_of_the_reference),
-        cmocka_unit_test(reference_72_an_empty_trace_has_visited_the_initial_state),
-        cmocka_unit_test(reference_73_a_sensitive_field_is_redacted_in_every_drawing),
+        cmocka_unit_test(the_state_diagram_has_the_lines_of_the_reference),
+        cmocka_unit_test(the_flowchart_has_the_lines_of_the_reference),
+        cmocka_unit_test(the_sequence_has_the_lines_of_the_reference),
+        cmocka_unit_test(the_digraph_has_the_lines_of_the_reference),
+        cmocka_unit_test(an_empty_trace_has_visited_the_initial_state),
+        cmocka_unit_test(a_sensitive_field_is_redacted_in_every_drawing),
         cmocka_unit_test(a_trace_without_a_name_has_that_of_the_machine),
         cmocka_unit_test(an_edge_is_taken_by_its_own_event_only),
         cmocka_unit_test(every_alternative_is_an_edge_with_its_guard),

@@ -14,7 +14,7 @@ static void include_light(struct det_machine_builder *b)
     ON(b, "red", "tick", "green");
 }
 
-static void reference_01_a_leaf_is_the_same_whatever_its_payload(void **context)
+static void a_leaf_is_the_same_whatever_its_payload(void **context)
 {
     struct det_machine_builder *b = open_order();
     struct det_machine *machine, *again;
@@ -37,7 +37,7 @@ static void reference_01_a_leaf_is_the_same_whatever_its_payload(void **context)
 }
 
 /* Nested groups are lists that stand in lists; a front end gives them flat. */
-static void reference_02_only_leaves_are_states_and_groups_are_none(void **context)
+static void only_leaves_are_states_and_groups_are_none(void **context)
 {
     struct det_machine_builder *b = open_order();
     struct det_machine *machine;
@@ -52,7 +52,7 @@ static void reference_02_only_leaves_are_states_and_groups_are_none(void **conte
     det_machine_close(machine);
 }
 
-static void reference_03_a_group_has_exactly_its_leaves(void **context)
+static void a_group_has_exactly_its_leaves(void **context)
 {
     struct det_machine_builder *b = open_order();
     struct det_machine *machine;
@@ -73,7 +73,7 @@ static void reference_03_a_group_has_exactly_its_leaves(void **context)
 }
 
 /* Here ids are dense and no hash is an identity, so names with equal hashes are two names. */
-static void reference_04_names_with_the_same_32_bit_hash_are_distinct(void **context)
+static void names_with_the_same_32_bit_hash_are_distinct(void **context)
 {
     struct det_machine_builder *b = open_builder("clash", NULL);
     struct det_machine *machine;
@@ -96,7 +96,7 @@ static void reference_04_names_with_the_same_32_bit_hash_are_distinct(void **con
     det_machine_close(machine);
 }
 
-static void reference_05_rows_keep_their_order_and_number_through_fragments(void **context)
+static void rows_keep_their_order_and_number_through_fragments(void **context)
 {
     struct det_machine_builder *b = open_builder("light", NULL);
     struct det_machine *machine;
@@ -114,7 +114,7 @@ static void reference_05_rows_keep_their_order_and_number_through_fragments(void
     det_machine_close(machine);
 }
 
-static void reference_06_duplicate_unmarked_names_both_rows_and_both_targets(void **context)
+static void duplicate_unmarked_names_both_rows_and_both_targets(void **context)
 {
     struct det_machine_builder *b = open_order();
     struct det_diagnostics found;
@@ -133,7 +133,7 @@ static void reference_06_duplicate_unmarked_names_both_rows_and_both_targets(voi
     det_machine_builder_close(b);
 }
 
-static void reference_07_a_mark_on_the_earlier_row_alone_does_not_help(void **context)
+static void a_mark_on_the_earlier_row_alone_does_not_help(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -147,7 +147,7 @@ static void reference_07_a_mark_on_the_earlier_row_alone_does_not_help(void **co
     expect(b, "overrides@21 duplicate-transition@22", NULL, NULL);
 }
 
-static void reference_08_a_mark_on_the_later_row_is_one_override_with_both_targets(void **context)
+static void a_mark_on_the_later_row_is_one_override_with_both_targets(void **context)
 {
     struct det_machine_builder *b = open_order();
     struct det_machine *machine;
@@ -161,7 +161,7 @@ static void reference_08_a_mark_on_the_later_row_is_one_override_with_both_targe
     det_machine_close(machine);
 }
 
-static void reference_08_in_a_chain_of_overrides_the_last_wins_and_leaves_no_debris(void **context)
+static void in_a_chain_of_overrides_the_last_wins_and_leaves_no_debris(void **context)
 {
     struct det_machine_builder *b = open_order();
     struct det_machine *machine;
@@ -185,7 +185,7 @@ static void reference_08_in_a_chain_of_overrides_the_last_wins_and_leaves_no_deb
 
 /* The reference lets a row pass when any of its pairs overlaps; the contract wants every pair to
  * override something, as the compiler does. */
-static void reference_11_every_orphan_is_listed_and_no_pair_that_overlaps(void **context)
+static void every_orphan_is_listed_and_no_pair_that_overlaps(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -202,7 +202,7 @@ static void reference_11_every_orphan_is_listed_and_no_pair_that_overlaps(void *
         NULL);
 }
 
-static void reference_12_an_orphan_has_its_sentence_and_none_when_composed(void **context)
+static void an_orphan_has_its_sentence_and_none_when_composed(void **context)
 {
     struct det_machine_builder *b = open_builder("light", NULL);
 
@@ -224,7 +224,7 @@ static void reference_12_an_orphan_has_its_sentence_and_none_when_composed(void 
     expect(b, "overrides@8", "red on tick: to blue instead of green", NULL);
 }
 
-static void reference_13_a_list_of_two_states_is_two_leaves_and_so_with_events(void **context)
+static void a_list_of_two_states_is_two_leaves_and_so_with_events(void **context)
 {
     struct det_machine_builder *b = open_order();
     struct det_machine *machine;
@@ -244,7 +244,7 @@ static void reference_13_a_list_of_two_states_is_two_leaves_and_so_with_events(v
     det_machine_close(machine);
 }
 
-static void reference_14_lists_of_both_kinds_fire(void **context)
+static void lists_of_both_kinds_fire(void **context)
 {
     struct det_machine_builder *b = open_order();
     struct det_machine *machine;
@@ -264,7 +264,7 @@ static void reference_14_lists_of_both_kinds_fire(void **context)
 }
 
 /* Hole 15 of the reference: lists never matched at run time, since ids were made in two ways. */
-static void reference_15_lists_match_what_single_names_match(void **context)
+static void lists_match_what_single_names_match(void **context)
 {
     static const char *const states[] = { "PENDING", "CHARGING", "PAID", "SHIPPED", "CANCELLED" };
     struct det_machine_builder *listed = open_order(), *single = open_order();
@@ -288,7 +288,7 @@ static void reference_15_lists_match_what_single_names_match(void **context)
     det_machine_close(b);
 }
 
-static void reference_16_a_group_may_stay_and_may_stop(void **context)
+static void a_group_may_stay_and_may_stop(void **context)
 {
     struct det_machine_builder *b = open_order();
     struct det_machine *machine;
@@ -312,7 +312,7 @@ static void reference_16_a_group_may_stay_and_may_stop(void **context)
     det_machine_close(machine);
 }
 
-static void reference_18_an_effect_that_produces_a_foreign_event_is_refused(void **context)
+static void an_effect_that_produces_a_foreign_event_is_refused(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -322,13 +322,13 @@ static void reference_18_an_effect_that_produces_a_foreign_event_is_refused(void
     expect(b, "unknown-event@21", "REFUNDED is not an event of order", NULL);
 }
 
-static void reference_19_an_empty_machine_is_refused(void **context)
+static void an_empty_machine_is_refused(void **context)
 {
     (void)context;
     expect(open_builder("nothing", NULL), "no-states@0 no-states@0", "nothing has no states", NULL);
 }
 
-static void reference_19_a_fragment_without_a_name_cannot_run(void **context)
+static void a_fragment_without_a_name_cannot_run(void **context)
 {
     struct det_machine_builder *b = open_builder(NULL, NULL);
 
@@ -338,7 +338,7 @@ static void reference_19_a_fragment_without_a_name_cannot_run(void **context)
     expect(b, "no-name@0", NULL, NULL);
 }
 
-static void reference_20_duplicates_across_two_fragments_are_refused(void **context)
+static void duplicates_across_two_fragments_are_refused(void **context)
 {
     struct det_machine_builder *b = open_builder("light", NULL);
 
@@ -359,25 +359,25 @@ static void reference_20_duplicates_across_two_fragments_are_refused(void **cont
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reference_01_a_leaf_is_the_same_whatever_its_payload),
-        cmocka_unit_test(reference_02_only_leaves_are_states_and_groups_are_none),
-        cmocka_unit_test(reference_03_a_group_has_exactly_its_leaves),
-        cmocka_unit_test(reference_04_names_with_the_same_32_bit_hash_are_distinct),
-        cmocka_unit_test(reference_05_rows_keep_their_order_and_number_through_fragments),
-        cmocka_unit_test(reference_06_duplicate_unmarked_names_both_rows_and_both_targets),
-        cmocka_unit_test(reference_07_a_mark_on_the_earlier_row_alone_does_not_help),
-        cmocka_unit_test(reference_08_a_mark_on_the_later_row_is_one_override_with_both_targets),
-        cmocka_unit_test(reference_08_in_a_chain_of_overrides_the_last_wins_and_leaves_no_debris),
-        cmocka_unit_test(reference_11_every_orphan_is_listed_and_no_pair_that_overlaps),
-        cmocka_unit_test(reference_12_an_orphan_has_its_sentence_and_none_when_composed),
-        cmocka_unit_test(reference_13_a_list_of_two_states_is_two_leaves_and_so_with_events),
-        cmocka_unit_test(reference_14_lists_of_both_kinds_fire),
-        cmocka_unit_test(reference_15_lists_match_what_single_names_match),
-        cmocka_unit_test(reference_16_a_group_may_stay_and_may_stop),
-        cmocka_unit_test(reference_18_an_effect_that_produces_a_foreign_event_is_refused),
-        cmocka_unit_test(reference_19_an_empty_machine_is_refused),
-        cmocka_unit_test(reference_19_a_fragment_without_a_name_cannot_run),
-        cmocka_unit_test(reference_20_duplicates_across_two_fragments_are_refused),
+        cmocka_unit_test(a_leaf_is_the_same_whatever_its_payload),
+        cmocka_unit_test(only_leaves_are_states_and_groups_are_none),
+        cmocka_unit_test(a_group_has_exactly_its_leaves),
+        cmocka_unit_test(names_with_the_same_32_bit_hash_are_distinct),
+        cmocka_unit_test(rows_keep_their_order_and_number_through_fragments),
+        cmocka_unit_test(duplicate_unmarked_names_both_rows_and_both_targets),
+        cmocka_unit_test(a_mark_on_the_earlier_row_alone_does_not_help),
+        cmocka_unit_test(a_mark_on_the_later_row_is_one_override_with_both_targets),
+        cmocka_unit_test(in_a_chain_of_overrides_the_last_wins_and_leaves_no_debris),
+        cmocka_unit_test(every_orphan_is_listed_and_no_pair_that_overlaps),
+        cmocka_unit_test(an_orphan_has_its_sentence_and_none_when_composed),
+        cmocka_unit_test(a_list_of_two_states_is_two_leaves_and_so_with_events),
+        cmocka_unit_test(lists_of_both_kinds_fire),
+        cmocka_unit_test(lists_match_what_single_names_match),
+        cmocka_unit_test(a_group_may_stay_and_may_stop),
+        cmocka_unit_test(an_effect_that_produces_a_foreign_event_is_refused),
+        cmocka_unit_test(an_empty_machine_is_refused),
+        cmocka_unit_test(a_fragment_without_a_name_cannot_run),
+        cmocka_unit_test(duplicates_across_two_fragments_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,7 @@ static unsigned holder_of(struct candidate *candidates)
     return found;
 }
 
-static void item_70_of_ten_candidates_one_has_it_and_keeps_it(void **unused)
+static void of_ten_candidates_one_has_it_and_keeps_it(void **unused)
 {
     struct nodes *n = nodes_open(CANDIDATES, (struct det_runtime_options){ 0 });
     struct candidate candidates[CANDIDATES] = { 0 };
@@ -70,7 +70,7 @@ static void item_70_of_ten_candidates_one_has_it_and_keeps_it(void **unused)
     nodes_close(n);
 }
 
-static void item_70_a_lease_that_lapses_is_taken_over_and_one_given_up_at_once(void **unused)
+static void a_lease_that_lapses_is_taken_over_and_one_given_up_at_once(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ .node = { .lease = DET_HOUR } });
     struct candidate candidates[CANDIDATES] = { 0 };
@@ -291,8 +291,8 @@ static void a_node_without_its_lease_fires_nothing_until_it_has_it_again(void **
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(item_70_of_ten_candidates_one_has_it_and_keeps_it),
-        cmocka_unit_test(item_70_a_lease_that_lapses_is_taken_over_and_one_given_up_at_once),
+        cmocka_unit_test(of_ten_candidates_one_has_it_and_keeps_it),
+        cmocka_unit_test(a_lease_that_lapses_is_taken_over_and_one_given_up_at_once),
         cmocka_unit_test(hole_19_a_holder_that_slept_does_not_believe_that_it_holds),
         cmocka_unit_test(hole_19_what_is_given_up_is_not_asked_for_again),
         cmocka_unit_test(a_renewal_that_comes_too_late_for_us_is_a_loss_and_a_gain),

@@ -9,7 +9,7 @@
 
 static const struct det_lock_options brief = { .span = 10 * DET_SECOND, .wait = 5 * DET_SECOND };
 
-static void item_68_a_heartbeat_renews_it_and_ends_with_it(void **unused)
+static void a_heartbeat_renews_it_and_ends_with_it(void **unused)
 {
     struct nodes *n = nodes_open(1, (struct det_runtime_options){ .node = { .lease = DET_HOUR } });
     struct det_lock_options options = { .span = 3 * DET_SECOND, .renewal = DET_SECOND };
@@ -65,7 +65,7 @@ static void count_lost(void *user)
     ++*(unsigned *)user;
 }
 
-static void item_68_fail_fast_ends_sends_and_reads_and_says_so_once(void **unused)
+static void fail_fast_ends_sends_and_reads_and_says_so_once(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
     unsigned lost = 0;
@@ -98,7 +98,7 @@ static void item_68_fail_fast_ends_sends_and_reads_and_says_so_once(void **unuse
     nodes_close(n);
 }
 
-static void item_68_continue_calls_back_once_and_goes_on_without_a_lock(void **unused)
+static void continue_calls_back_once_and_goes_on_without_a_lock(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ .lock = &det_lock_fast });
     unsigned lost = 0;
@@ -165,10 +165,10 @@ static void hole_21_a_store_that_fails_for_a_while_does_not_cost_the_lock(void *
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(item_68_a_heartbeat_renews_it_and_ends_with_it),
+        cmocka_unit_test(a_heartbeat_renews_it_and_ends_with_it),
         cmocka_unit_test(the_beats_of_a_heart_are_apart_by_more_and_less_than_the_renewal),
-        cmocka_unit_test(item_68_fail_fast_ends_sends_and_reads_and_says_so_once),
-        cmocka_unit_test(item_68_continue_calls_back_once_and_goes_on_without_a_lock),
+        cmocka_unit_test(fail_fast_ends_sends_and_reads_and_says_so_once),
+        cmocka_unit_test(continue_calls_back_once_and_goes_on_without_a_lock),
         cmocka_unit_test(hole_21_a_store_that_fails_for_a_while_does_not_cost_the_lock),
     };
 

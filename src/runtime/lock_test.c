@@ -9,7 +9,7 @@
 
 static const struct det_lock_options brief = { .span = 10 * DET_SECOND, .wait = 5 * DET_SECOND };
 
-static void item_63_a_free_lock_is_had_and_a_taken_one_says_by_whom_and_until_when(void **unused)
+static void a_free_lock_is_had_and_a_taken_one_says_by_whom_and_until_when(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
     struct det_lock *lock;
@@ -46,7 +46,7 @@ static void hole_8_two_of_one_node_are_two_owners(void **unused)
     nodes_close(n);
 }
 
-static void item_63_a_lock_that_has_lapsed_is_had_by_others(void **unused)
+static void a_lock_that_has_lapsed_is_had_by_others(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
     struct det_lock *lock, *next;
@@ -107,7 +107,7 @@ static void close_later(void *argument)
     det_lock_close(later->lock);
 }
 
-static void item_64_who_waits_has_it_as_soon_as_it_is_given_up(void **unused)
+static void who_waits_has_it_as_soon_as_it_is_given_up(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
     struct det_world *world = det_sim_world(n->sim);
@@ -128,7 +128,7 @@ static void item_64_who_waits_has_it_as_soon_as_it_is_given_up(void **unused)
     nodes_close(n);
 }
 
-static void item_64_who_waits_in_vain_is_told_by_whom(void **unused)
+static void who_waits_in_vain_is_told_by_whom(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
     struct det_lock *lock;
@@ -147,7 +147,7 @@ static void item_64_who_waits_in_vain_is_told_by_whom(void **unused)
     nodes_close(n);
 }
 
-static void item_69_under_a_lock_nobody_else_comes_in_between(void **unused)
+static void under_a_lock_nobody_else_comes_in_between(void **unused)
 {
     struct nodes *n = nodes_open(
         2, (struct det_runtime_options){ .lock = &(struct det_lock_options){ .wait = -1 } });
@@ -425,13 +425,13 @@ static void who_waits_for_a_lock_hears_that_the_runtime_closes(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(item_63_a_free_lock_is_had_and_a_taken_one_says_by_whom_and_until_when),
+        cmocka_unit_test(a_free_lock_is_had_and_a_taken_one_says_by_whom_and_until_when),
         cmocka_unit_test(hole_8_two_of_one_node_are_two_owners),
-        cmocka_unit_test(item_63_a_lock_that_has_lapsed_is_had_by_others),
+        cmocka_unit_test(a_lock_that_has_lapsed_is_had_by_others),
         cmocka_unit_test(a_lock_needs_an_instance_and_sane_options),
-        cmocka_unit_test(item_64_who_waits_has_it_as_soon_as_it_is_given_up),
-        cmocka_unit_test(item_64_who_waits_in_vain_is_told_by_whom),
-        cmocka_unit_test(item_69_under_a_lock_nobody_else_comes_in_between),
+        cmocka_unit_test(who_waits_has_it_as_soon_as_it_is_given_up),
+        cmocka_unit_test(who_waits_in_vain_is_told_by_whom),
+        cmocka_unit_test(under_a_lock_nobody_else_comes_in_between),
         cmocka_unit_test(who_sends_to_a_locked_instance_waits_as_long_as_its_options_say),
         cmocka_unit_test(a_lock_that_is_given_up_before_anybody_waits_for_it_costs_no_time),
         cmocka_unit_test(hole_9_a_zombie_cannot_write_under_an_old_fence),

@@ -74,7 +74,7 @@ static void in_crowd(enum det_locking locking, void (*run)(void *argument), uint
     det_machine_close(crowd.order);
 }
 
-static void item_67_one_at_a_time_has_the_lock(void **unused)
+static void one_at_a_time_has_the_lock(void **unused)
 {
     (void)unused;
     in_crowd(DET_LOCK_OPTIMISTIC, take_turns, UINT64_C(2) * THREADS * ROUNDS);
@@ -160,7 +160,7 @@ static void come_and_go(void *argument)
     det_mutex_close(world, candidate.mutex);
 }
 
-static void item_70_leaders_follow_each_other(void **unused)
+static void leaders_follow_each_other(void **unused)
 {
     (void)unused;
     in_crowd(DET_LOCK_OPTIMISTIC, come_and_go, 0);
@@ -299,10 +299,10 @@ static void a_runtime_is_not_gone_before_those_who_waited_for_its_locks(void **u
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(item_67_one_at_a_time_has_the_lock),
+        cmocka_unit_test(one_at_a_time_has_the_lock),
         cmocka_unit_test(plain_sends_come_between_locks_and_never_inside),
         cmocka_unit_test(where_the_runtime_locks_sends_follow_each_other),
-        cmocka_unit_test(item_70_leaders_follow_each_other),
+        cmocka_unit_test(leaders_follow_each_other),
         cmocka_unit_test(a_runtime_is_not_gone_before_those_who_waited_for_its_locks),
         cmocka_unit_test(without_memory_a_lock_is_refused_and_nothing_is_left),
     };

@@ -32,7 +32,7 @@ static void pay(struct nodes *n, unsigned i, const char *id)
     assert_int_equal(det_runtime_send(n->runtime[i], n->order, id, &event, NULL, &n->sent), 0);
 }
 
-static void item_46_a_timer_of_a_dead_node_is_fired_by_another_when_it_is_due(void **unused)
+static void a_timer_of_a_dead_node_is_fired_by_another_when_it_is_due(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
 
@@ -166,7 +166,7 @@ static void what_was_set_elsewhere_after_it_came_into_memory_goes_on_too(void **
 }
 
 /* N sweepers, M instances: each timer fires once. */
-static void item_47_of_many_nodes_exactly_one_fires_a_timer(void **unused)
+static void of_many_nodes_exactly_one_fires_a_timer(void **unused)
 {
     enum { COUNT = 5, INSTANCES = 40 };
     struct nodes *n = nodes_open(COUNT, (struct det_runtime_options){ 0 });
@@ -196,7 +196,7 @@ static void item_47_of_many_nodes_exactly_one_fires_a_timer(void **unused)
     nodes_close(n);
 }
 
-static void item_46_a_batch_has_a_limit_and_the_rest_follows_at_once(void **unused)
+static void a_batch_has_a_limit_and_the_rest_follows_at_once(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ .node = { .sweep_batch = 4 } });
     char id[8];
@@ -213,7 +213,7 @@ static void item_46_a_batch_has_a_limit_and_the_rest_follows_at_once(void **unus
     nodes_close(n);
 }
 
-static void item_48_a_store_that_fails_leaves_everything_as_it_is(void **unused)
+static void a_store_that_fails_leaves_everything_as_it_is(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
 
@@ -256,7 +256,7 @@ static void what_was_adopted_without_an_answer_goes_on_too(void **unused)
 }
 
 /* The owner comes back: what it believes to be its own is another one's, and was done. */
-static void item_49_what_was_taken_over_is_not_done_again_by_who_comes_back(void **unused)
+static void what_was_taken_over_is_not_done_again_by_who_comes_back(void **unused)
 {
     struct nodes *n = nodes_open(
         2, (struct det_runtime_options){
@@ -283,8 +283,7 @@ static void item_49_what_was_taken_over_is_not_done_again_by_who_comes_back(void
     nodes_close(n);
 }
 
-static void item_53_sweeps_are_an_interval_and_a_bit_apart_and_more_when_nothing_is_found(
-    void **unused)
+static void sweeps_are_an_interval_and_a_bit_apart_and_more_when_nothing_is_found(void **unused)
 {
     struct nodes *n = nodes_open(
         1, (struct det_runtime_options){
@@ -380,20 +379,19 @@ static void a_passive_runtime_is_no_node_and_leaves_its_timers_to_those_that_are
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(item_46_a_timer_of_a_dead_node_is_fired_by_another_when_it_is_due),
+        cmocka_unit_test(a_timer_of_a_dead_node_is_fired_by_another_when_it_is_due),
         cmocka_unit_test(an_overdue_timer_of_a_dead_node_is_fired_once_it_is_adopted),
         cmocka_unit_test(an_effect_of_a_dead_node_is_run_by_another),
         cmocka_unit_test(what_another_node_owns_is_left_to_it),
         cmocka_unit_test(a_timer_of_another_node_is_cleared_by_who_leaves_the_state),
         cmocka_unit_test(adopted_things_that_are_in_memory_already_go_on),
         cmocka_unit_test(what_was_set_elsewhere_after_it_came_into_memory_goes_on_too),
-        cmocka_unit_test(item_47_of_many_nodes_exactly_one_fires_a_timer),
-        cmocka_unit_test(item_46_a_batch_has_a_limit_and_the_rest_follows_at_once),
-        cmocka_unit_test(item_48_a_store_that_fails_leaves_everything_as_it_is),
+        cmocka_unit_test(of_many_nodes_exactly_one_fires_a_timer),
+        cmocka_unit_test(a_batch_has_a_limit_and_the_rest_follows_at_once),
+        cmocka_unit_test(a_store_that_fails_leaves_everything_as_it_is),
         cmocka_unit_test(what_was_adopted_without_an_answer_goes_on_too),
-        cmocka_unit_test(item_49_what_was_taken_over_is_not_done_again_by_who_comes_back),
-        cmocka_unit_test(
-            item_53_sweeps_are_an_interval_and_a_bit_apart_and_more_when_nothing_is_found),
+        cmocka_unit_test(what_was_taken_over_is_not_done_again_by_who_comes_back),
+        cmocka_unit_test(sweeps_are_an_interval_and_a_bit_apart_and_more_when_nothing_is_found),
         cmocka_unit_test(only_the_leader_sweeps),
         cmocka_unit_test(hole_19_a_leader_that_was_stopped_sweeps_no_more),
         cmocka_unit_test(what_a_closed_node_leaves_is_taken_over_at_the_next_sweep),

@@ -100,7 +100,7 @@ static void ids_are_compared_byte_by_byte_and_may_be_long(void **state)
     free(image);
 }
 
-static void behaviour_21_events_are_numbered_and_kept_in_order(void **state)
+static void events_are_numbered_and_kept_in_order(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -207,7 +207,7 @@ static int number_of(void *context, const struct det_store_event *row)
     return row->sequence == 5 ? 55 : 0;
 }
 
-static void behaviour_57_events_after_a_sequence_and_none_beyond_the_end(void **state)
+static void events_after_a_sequence_and_none_beyond_the_end(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -482,11 +482,11 @@ static const struct CMUnitTest commits[] = {
     CASE(what_was_never_started_is_not_found),
     CASE(a_second_of_the_same_id_exists_already),
     CASE(ids_are_compared_byte_by_byte_and_may_be_long),
-    CASE(behaviour_21_events_are_numbered_and_kept_in_order),
+    CASE(events_are_numbered_and_kept_in_order),
     CASE(an_event_is_given_back_with_all_it_carried),
     CASE(every_outcome_is_given_back),
     CASE(every_type_of_field_goes_there_and_back),
-    CASE(behaviour_57_events_after_a_sequence_and_none_beyond_the_end),
+    CASE(events_after_a_sequence_and_none_beyond_the_end),
     CASE(the_answer_of_a_visitor_ends_the_walk),
     CASE(a_stop_is_durable_with_its_reason),
     CASE(without_a_reason_or_data_they_stay_as_they_are),

@@ -419,7 +419,7 @@ static void assert_not_opened(struct box *box, int code, const char *const *word
     }
 }
 
-static void behaviour_62_every_table_and_column_that_is_missing_is_named(void **state)
+static void every_table_and_column_that_is_missing_is_named(void **state)
 {
     struct box *box = *state;
 
@@ -475,7 +475,7 @@ static const struct CMUnitTest damages[] = {
     CASE(a_rename_that_was_changed_is_found),
     CASE(rows_that_were_deleted_are_missed),
     CASE(damage_is_not_mended_by_looking),
-    CASE(behaviour_62_every_table_and_column_that_is_missing_is_named),
+    CASE(every_table_and_column_that_is_missing_is_named),
     CASE(tables_and_columns_of_others_are_left_alone),
     CASE(a_newer_schema_is_refused),
 };

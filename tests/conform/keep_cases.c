@@ -12,7 +12,7 @@ static void reload(struct box *box, struct subject *subject)
     subject_load(subject);
 }
 
-static void behaviour_54_an_instance_goes_on_over_three_sessions(void **state)
+static void an_instance_goes_on_over_three_sessions(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -251,7 +251,7 @@ static void a_reader_sees_what_is_written_meanwhile(void **state)
 }
 
 static const struct CMUnitTest keeps[] = {
-    CASE(behaviour_54_an_instance_goes_on_over_three_sessions),
+    CASE(an_instance_goes_on_over_three_sessions),
     CASE(everything_is_as_it_was),
     CASE(tokens_and_fences_outlive_the_opening),
     CASE(mistake_04_deadlines_are_restored_and_not_begun_again),

@@ -61,7 +61,7 @@ static void starts_free(const struct lender *lender)
     assert_int_equal(look(lender).token, 0);
 }
 
-static void behaviour_63_is_granted_when_it_is_free(const struct lender *lender)
+static void is_granted_when_it_is_free(const struct lender *lender)
 {
     struct det_store_lease lease;
     det_time before = box_now(lender->box);
@@ -76,8 +76,7 @@ static void behaviour_63_is_granted_when_it_is_free(const struct lender *lender)
 }
 
 /* The same owner too: a lock belongs to who opened it, and opening it again waits. */
-static void behaviour_63_is_busy_for_everybody_else_and_tells_who_has_it(
-    const struct lender *lender)
+static void is_busy_for_everybody_else_and_tells_who_has_it(const struct lender *lender)
 {
     static const char *const others[] = { "b", "a", "" };
     struct det_store_lease lease;
@@ -113,7 +112,7 @@ static void behaviours_63_and_70_can_be_had_by_another_when_it_has_lapsed(
     assert_string_equal(look(lender).owner, "b");
 }
 
-static void behaviour_65_can_be_released_once(const struct lender *lender)
+static void can_be_released_once(const struct lender *lender)
 {
     struct det_store_lease lease;
     uint64_t token = lender_grant(lender, "a", LONG);
@@ -141,7 +140,7 @@ static void is_not_released_by_another_token(const struct lender *lender)
     assert_string_equal(look(lender).owner, "a");
 }
 
-static void behaviour_65_renewing_moves_its_end(const struct lender *lender)
+static void renewing_moves_its_end(const struct lender *lender)
 {
     struct det_store_lease lease;
     uint64_t token = lender_grant(lender, "a", LONG);
@@ -155,7 +154,7 @@ static void behaviour_65_renewing_moves_its_end(const struct lender *lender)
     assert_true(lease.expires_at < end + LONG);
 }
 
-static void behaviour_65_cannot_be_renewed_once_released_or_lapsed(const struct lender *lender)
+static void cannot_be_renewed_once_released_or_lapsed(const struct lender *lender)
 {
     struct det_store_lease lease;
     uint64_t token = lender_grant(lender, "a", LONG);
@@ -170,7 +169,7 @@ static void behaviour_65_cannot_be_renewed_once_released_or_lapsed(const struct 
     assert_string_equal(look(lender).owner, "");
 }
 
-static void behaviour_65_hides_who_had_it_once_it_has_lapsed(const struct lender *lender)
+static void hides_who_had_it_once_it_has_lapsed(const struct lender *lender)
 {
     lender_grant(lender, "a", SHORT);
     lender_lapse(lender);
@@ -193,7 +192,7 @@ static void stays_free_when_a_lapsed_one_is_released(const struct lender *lender
     assert_int_equal(lender_grant(lender, "b", LONG), token + 1);
 }
 
-static void behaviour_70_renewals_keep_rivals_out(const struct lender *lender)
+static void renewals_keep_rivals_out(const struct lender *lender)
 {
     struct det_store_lease lease;
     uint64_t token = lender_grant(lender, "a", 10 * DET_SECOND);
@@ -210,7 +209,7 @@ static void behaviour_70_renewals_keep_rivals_out(const struct lender *lender)
     assert_true(!lender->box->sim || box_now(lender->box) > first_end);
 }
 
-static void behaviour_70_a_release_lets_the_next_one_in_at_once(const struct lender *lender)
+static void a_release_lets_the_next_one_in_at_once(const struct lender *lender)
 {
     struct det_store_lease lease;
     uint64_t token = lender_grant(lender, "a", LONG);
@@ -219,7 +218,7 @@ static void behaviour_70_a_release_lets_the_next_one_in_at_once(const struct len
     assert_int_equal(lender_grant(lender, "b", LONG), token + 1);
 }
 
-static void behaviour_70_of_ten_candidates_one_gets_it(const struct lender *lender)
+static void of_ten_candidates_one_gets_it(const struct lender *lender)
 {
     unsigned granted = 0;
 
@@ -303,18 +302,18 @@ static void over_a_lock(void **state, void (*test)(const struct lender *lender))
 
 #define EACH(X)                                                      \
     X(starts_free)                                                   \
-    X(behaviour_63_is_granted_when_it_is_free)                       \
-    X(behaviour_63_is_busy_for_everybody_else_and_tells_who_has_it)  \
+    X(is_granted_when_it_is_free)                                    \
+    X(is_busy_for_everybody_else_and_tells_who_has_it)               \
     X(behaviours_63_and_70_can_be_had_by_another_when_it_has_lapsed) \
-    X(behaviour_65_can_be_released_once)                             \
+    X(can_be_released_once)                                          \
     X(is_not_released_by_another_token)                              \
-    X(behaviour_65_renewing_moves_its_end)                           \
-    X(behaviour_65_cannot_be_renewed_once_released_or_lapsed)        \
-    X(behaviour_65_hides_who_had_it_once_it_has_lapsed)              \
+    X(renewing_moves_its_end)                                        \
+    X(cannot_be_renewed_once_released_or_lapsed)                     \
+    X(hides_who_had_it_once_it_has_lapsed)                           \
     X(stays_free_when_a_lapsed_one_is_released)                      \
-    X(behaviour_70_renewals_keep_rivals_out)                         \
-    X(behaviour_70_a_release_lets_the_next_one_in_at_once)           \
-    X(behaviour_70_of_ten_candidates_one_gets_it)                    \
+    X(renewals_keep_rivals_out)                                      \
+    X(a_release_lets_the_next_one_in_at_once)                        \
+    X(of_ten_candidates_one_gets_it)                                 \
     X(the_token_only_grows)                                          \
     X(of_an_earlier_opening_is_free_where_there_is_only_one)         \
     X(an_owner_may_have_a_long_name)

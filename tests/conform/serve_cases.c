@@ -187,7 +187,7 @@ static const char *const without_held[] = { "held", "kept", NULL };
 static const char *const without_late[] = { "is_late", "too_late", NULL };
 static const char *const without_label[] = { "print_label", "print_sign", NULL };
 
-static void behaviour_59_a_definition_without_a_state_that_is_in_use_is_refused(void **state)
+static void a_definition_without_a_state_that_is_in_use_is_refused(void **state)
 {
     struct box *box = *state;
 
@@ -314,7 +314,7 @@ static const struct CMUnitTest serves[] = {
     CASE(a_definition_that_has_more_is_served),
     CASE(mistake_16_names_count_and_not_their_numbers),
     CASE(hole_16_a_state_with_another_name_in_the_source_is_the_same),
-    CASE(behaviour_59_a_definition_without_a_state_that_is_in_use_is_refused),
+    CASE(a_definition_without_a_state_that_is_in_use_is_refused),
     CASE(a_definition_without_the_event_of_a_timer_is_refused),
     CASE(a_definition_without_an_effect_that_has_not_ended_is_refused),
     CASE(what_nobody_uses_may_be_missing),

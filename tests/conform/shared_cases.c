@@ -232,7 +232,7 @@ static int change_there(struct pair *pair, enum det_store_change_kind kind, bool
     return draft_commit(&draft);
 }
 
-static void behaviour_47_only_its_owner_takes_a_row(void **state)
+static void only_its_owner_takes_a_row(void **state)
 {
     struct pair pair;
 
@@ -306,7 +306,7 @@ static void leave(struct pair *pair)
         0);
 }
 
-static void behaviour_48_rows_of_a_node_that_is_gone_are_adopted_first_due_first(void **state)
+static void rows_of_a_node_that_is_gone_are_adopted_first_due_first(void **state)
 {
     struct pair pair;
 
@@ -326,7 +326,7 @@ static void behaviour_48_rows_of_a_node_that_is_gone_are_adopted_first_due_first
     pair_end(&pair);
 }
 
-static void behaviour_49_a_node_that_comes_back_takes_nothing_that_was_adopted(void **state)
+static void a_node_that_comes_back_takes_nothing_that_was_adopted(void **state)
 {
     struct pair pair;
     struct draft draft;
@@ -465,12 +465,12 @@ static const struct CMUnitTest shared[] = {
     CASE(whoever_is_behind_is_told_where_the_instance_stands),
     CASE(an_event_id_is_known_to_all),
     CASE(rows_belong_to_the_node_that_set_them),
-    CASE(behaviour_47_only_its_owner_takes_a_row),
+    CASE(only_its_owner_takes_a_row),
     CASE(anybody_may_clear_or_replace_a_timer),
     CASE(a_dead_effect_is_anybodys_and_belongs_to_who_revives_it),
     CASE(nothing_is_adopted_from_a_node_that_lives),
-    CASE(behaviour_48_rows_of_a_node_that_is_gone_are_adopted_first_due_first),
-    CASE(behaviour_49_a_node_that_comes_back_takes_nothing_that_was_adopted),
+    CASE(rows_of_a_node_that_is_gone_are_adopted_first_due_first),
+    CASE(a_node_that_comes_back_takes_nothing_that_was_adopted),
     CASE(a_lock_is_a_lock_for_all_nodes),
     CASE(nodes_are_counted_by_their_leases),
     CASE(rivals_never_write_at_the_same_place),

@@ -71,7 +71,7 @@ static void there_is_none_until_one_is_taken(void **state)
     assert_int_equal(box->store->ops->snapshot(box->store, subject->instance, &ret), 0);
 }
 
-static void behaviour_55_a_snapshot_is_the_head_as_it_was(void **state)
+static void a_snapshot_is_the_head_as_it_was(void **state)
 {
     struct box *box = *state;
     struct subject *subject = five(box);
@@ -124,7 +124,7 @@ static void an_instance_may_be_snapshot_at_its_start(void **state)
     free(image);
 }
 
-static void behaviour_55_a_second_snapshot_replaces_the_first(void **state)
+static void a_second_snapshot_replaces_the_first(void **state)
 {
     struct box *box = *state;
     struct subject *subject = five(box);
@@ -223,7 +223,7 @@ static void without_a_snapshot_nothing_is_deleted(void **state)
     free(after);
 }
 
-static void behaviour_58_what_is_up_to_the_sequence_goes_and_the_rest_stays(void **state)
+static void what_is_up_to_the_sequence_goes_and_the_rest_stays(void **state)
 {
     struct box *box = *state;
     struct subject *subject = five(box);
@@ -317,15 +317,15 @@ static void rows_that_have_not_ended_outlive_the_events_that_made_them(void **st
 
 static const struct CMUnitTest snapshots[] = {
     CASE(there_is_none_until_one_is_taken),
-    CASE(behaviour_55_a_snapshot_is_the_head_as_it_was),
+    CASE(a_snapshot_is_the_head_as_it_was),
     CASE(a_snapshot_is_taken_in_the_commit_of_an_event),
     CASE(an_instance_may_be_snapshot_at_its_start),
-    CASE(behaviour_55_a_second_snapshot_replaces_the_first),
+    CASE(a_second_snapshot_replaces_the_first),
     CASE(mistake_12_a_snapshot_is_never_torn_nor_older_than_the_last),
     CASE(mistake_12_a_stale_snapshot_is_not_the_first_one_either),
     CASE(a_damaged_snapshot_is_told_and_does_not_count),
     CASE(without_a_snapshot_nothing_is_deleted),
-    CASE(behaviour_58_what_is_up_to_the_sequence_goes_and_the_rest_stays),
+    CASE(what_is_up_to_the_sequence_goes_and_the_rest_stays),
     CASE(nothing_behind_the_snapshot_is_deleted),
     CASE(mistake_11_the_sequence_goes_on_when_all_events_are_gone),
     CASE(rows_that_have_not_ended_outlive_the_events_that_made_them),

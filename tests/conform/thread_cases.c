@@ -120,7 +120,7 @@ static void be_candidate(void *argument)
     worker->result = lender_ask(&lender, DET_LEASE_ACQUIRE, owner, 0, DET_HOUR, &lease);
 }
 
-static void behaviour_70_of_ten_candidates_at_once_one_gets_it(void **state)
+static void of_ten_candidates_at_once_one_gets_it(void **state)
 {
     struct box *box = *state;
     struct worker workers[10];
@@ -284,7 +284,7 @@ static void who_reads_the_log_meanwhile_misses_nothing_and_meets_nothing_twice(v
 static const struct CMUnitTest threads[] = {
     CASE(instances_are_written_from_many_threads_at_once),
     CASE(of_many_starts_of_one_id_one_succeeds),
-    CASE(behaviour_70_of_ten_candidates_at_once_one_gets_it),
+    CASE(of_ten_candidates_at_once_one_gets_it),
     CASE(others_may_look_while_many_write),
     CASE(who_reads_the_log_meanwhile_misses_nothing_and_meets_nothing_twice),
 };

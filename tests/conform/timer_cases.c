@@ -54,7 +54,7 @@ static void a_timer_is_given_back_as_it_was_set(void **state)
     free(image);
 }
 
-static void behaviour_41_setting_again_replaces_and_instances_are_independent(void **state)
+static void setting_again_replaces_and_instances_are_independent(void **state)
 {
     struct box *box = *state;
     struct subject *one = subject_start(box, "one"), *two = subject_start(box, "two");
@@ -75,7 +75,7 @@ static void behaviour_41_setting_again_replaces_and_instances_are_independent(vo
     free(image);
 }
 
-static void behaviour_42_clearing_takes_it_away_and_is_harmless_without_one(void **state)
+static void clearing_takes_it_away_and_is_harmless_without_one(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -97,7 +97,7 @@ static void behaviour_42_clearing_takes_it_away_and_is_harmless_without_one(void
     free(image);
 }
 
-static void behaviour_45_a_timer_is_taken_only_just_as_it_is(void **state)
+static void a_timer_is_taken_only_just_as_it_is(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -376,9 +376,9 @@ static void a_dead_timer_is_cleared_and_replaced_like_any(void **state)
 
 static const struct CMUnitTest timers[] = {
     CASE(a_timer_is_given_back_as_it_was_set),
-    CASE(behaviour_41_setting_again_replaces_and_instances_are_independent),
-    CASE(behaviour_42_clearing_takes_it_away_and_is_harmless_without_one),
-    CASE(behaviour_45_a_timer_is_taken_only_just_as_it_is),
+    CASE(setting_again_replaces_and_instances_are_independent),
+    CASE(clearing_takes_it_away_and_is_harmless_without_one),
+    CASE(a_timer_is_taken_only_just_as_it_is),
     CASE(behaviours_46_and_47_a_timer_is_taken_once_and_is_gone),
     CASE(a_timer_that_is_not_due_is_early_and_stays),
     CASE(a_timer_is_taken_when_its_time_has_come),

@@ -31,7 +31,7 @@ static void moves(struct fixture *f)
     assert_int_equal(all->rows[2].to, CANCELLED);
 }
 
-static void reference_21_a_valid_event_moves_the_state_and_is_stored_with_its_number(void **state)
+static void a_valid_event_moves_the_state_and_is_stored_with_its_number(void **state)
 {
     (void)state;
     in_fixture(moves);
@@ -54,7 +54,7 @@ static void invalid(struct fixture *f)
     assert_int_equal(counts(f).unhandled, 1);
 }
 
-static void reference_22_invalid_event_carries_state_and_event_and_changes_nothing(void **state)
+static void invalid_event_carries_state_and_event_and_changes_nothing(void **state)
 {
     (void)state;
     in_fixture(invalid);
@@ -77,7 +77,7 @@ static void stays(struct fixture *f)
     assert_string_equal(f->control.trace, "start");
 }
 
-static void reference_23_stay_keeps_the_state_and_is_not_in_the_history(void **state)
+static void stay_keeps_the_state_and_is_not_in_the_history(void **state)
 {
     (void)state;
     in_fixture(stays);
@@ -101,7 +101,7 @@ static void histories(struct fixture *f)
     assert_int_equal(order.previous, CHARGING);
 }
 
-static void reference_24_the_history_has_the_most_recent_state_first(void **state)
+static void the_history_has_the_most_recent_state_first(void **state)
 {
     (void)state;
     in_fixture(histories);
@@ -122,7 +122,7 @@ static void counted(struct fixture *f)
     assert_int_equal(after.last_transition_at, before.started_at + DET_MINUTE);
 }
 
-static void reference_25_one_move_counts_one_and_the_start_time_stands(void **state)
+static void one_move_counts_one_and_the_start_time_stands(void **state)
 {
     (void)state;
     in_fixture(counted);
@@ -140,7 +140,7 @@ static void ordered(struct fixture *f)
     assert_string_equal(f->control.trace, "start exit entry");
 }
 
-static void reference_26_exit_of_the_old_state_comes_before_entry_of_the_new(void **state)
+static void exit_of_the_old_state_comes_before_entry_of_the_new(void **state)
 {
     (void)state;
     in_fixture(ordered);
@@ -158,8 +158,7 @@ static void entered(struct fixture *f)
     assert_int_equal(send_kind(f, "o-2", PING), DET_ERR_NOT_FOUND);
 }
 
-static void reference_27_the_entry_hook_of_the_initial_state_runs_at_the_start_and_once(
-    void **state)
+static void the_entry_hook_of_the_initial_state_runs_at_the_start_and_once(void **state)
 {
     (void)state;
     in_fixture(entered);
@@ -182,7 +181,7 @@ static void stopped(struct fixture *f)
     assert_int_equal(events_after(f, "o-1", 0)->rows[0].event, UINT16_MAX);
 }
 
-static void reference_28_a_stop_is_for_ever_and_stopping_again_is_fine(void **state)
+static void a_stop_is_for_ever_and_stopping_again_is_fine(void **state)
 {
     (void)state;
     in_fixture(stopped);
@@ -200,7 +199,7 @@ static void halted(struct fixture *f)
     assert_string_equal(get(f, "o-1").reason, "done");
 }
 
-static void reference_29_a_stop_transition_stops_with_its_reason(void **state)
+static void a_stop_transition_stops_with_its_reason(void **state)
 {
     (void)state;
     in_fixture(halted);
@@ -225,7 +224,7 @@ static void separate(struct fixture *f)
     assert_int_equal(counts(f).instances, 200);
 }
 
-static void reference_30_instances_do_not_interfere(void **state)
+static void instances_do_not_interfere(void **state)
 {
     (void)state;
     in_fixture(separate);
@@ -257,7 +256,7 @@ static void hooked(struct fixture *f)
     assert_string_equal(f->control.move.instance, "o-1");
 }
 
-static void reference_32_a_hook_sees_event_and_target_and_its_failure_leaves_nothing(void **state)
+static void a_hook_sees_event_and_target_and_its_failure_leaves_nothing(void **state)
 {
     (void)state;
     in_fixture(hooked);
@@ -281,7 +280,7 @@ static void produced(struct fixture *f)
     assert_key(all->rows[0].cause, "order/o-1/1/0");
 }
 
-static void reference_33_an_effect_runs_after_the_send_and_its_product_comes_back(void **state)
+static void an_effect_runs_after_the_send_and_its_product_comes_back(void **state)
 {
     (void)state;
     in_fixture(produced);
@@ -299,7 +298,7 @@ static void outcomes(struct fixture *f)
     assert_int_equal(f->sent.outcome, DET_STOP);
 }
 
-static void reference_34_the_outcome_says_goto_stay_or_stop(void **state)
+static void the_outcome_says_goto_stay_or_stop(void **state)
 {
     (void)state;
     in_fixture(outcomes);
@@ -321,7 +320,7 @@ static void fires(struct fixture *f)
     assert_int_equal(counts(f).timeouts_fired, 1);
 }
 
-static void reference_35_a_timer_fires_after_its_time_and_moves_the_state(void **state)
+static void a_timer_fires_after_its_time_and_moves_the_state(void **state)
 {
     (void)state;
     in_fixture(fires);
@@ -339,7 +338,7 @@ static void cancels(struct fixture *f)
     assert_int_equal(counts(f).timeouts_fired, 0);
 }
 
-static void reference_36_leaving_the_state_cancels_its_timer(void **state)
+static void leaving_the_state_cancels_its_timer(void **state)
 {
     (void)state;
     in_fixture(cancels);
@@ -363,7 +362,7 @@ static void differ(struct fixture *f)
     assert_int_equal(get(f, "o-2").state, CANCELLED);
 }
 
-static void reference_37_different_states_fire_different_events(void **state)
+static void different_states_fire_different_events(void **state)
 {
     (void)state;
     in_fixture(differ);
@@ -379,7 +378,7 @@ static void preempts(struct fixture *f)
     assert_int_equal(events_after(f, "o-1", 0)->rows[0].event, CANCEL);
 }
 
-static void reference_38_an_ordinary_event_comes_before_the_timer(void **state)
+static void an_ordinary_event_comes_before_the_timer(void **state)
 {
     (void)state;
     in_fixture(preempts);
@@ -398,7 +397,7 @@ static void rejected(struct fixture *f)
     assert_string_equal(f->error.state, "CANCELLED");
 }
 
-static void reference_39_a_timeout_event_in_a_state_that_does_not_take_it_is_rejected(void **state)
+static void a_timeout_event_in_a_state_that_does_not_take_it_is_rejected(void **state)
 {
     (void)state;
     in_fixture(rejected);
@@ -407,25 +406,24 @@ static void reference_39_a_timeout_event_in_a_state_that_does_not_take_it_is_rej
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reference_21_a_valid_event_moves_the_state_and_is_stored_with_its_number),
-        cmocka_unit_test(reference_22_invalid_event_carries_state_and_event_and_changes_nothing),
-        cmocka_unit_test(reference_23_stay_keeps_the_state_and_is_not_in_the_history),
-        cmocka_unit_test(reference_24_the_history_has_the_most_recent_state_first),
-        cmocka_unit_test(reference_25_one_move_counts_one_and_the_start_time_stands),
-        cmocka_unit_test(reference_26_exit_of_the_old_state_comes_before_entry_of_the_new),
-        cmocka_unit_test(
-            reference_27_the_entry_hook_of_the_initial_state_runs_at_the_start_and_once),
-        cmocka_unit_test(reference_28_a_stop_is_for_ever_and_stopping_again_is_fine),
-        cmocka_unit_test(reference_29_a_stop_transition_stops_with_its_reason),
-        cmocka_unit_test(reference_30_instances_do_not_interfere),
-        cmocka_unit_test(reference_32_a_hook_sees_event_and_target_and_its_failure_leaves_nothing),
-        cmocka_unit_test(reference_33_an_effect_runs_after_the_send_and_its_product_comes_back),
-        cmocka_unit_test(reference_34_the_outcome_says_goto_stay_or_stop),
-        cmocka_unit_test(reference_35_a_timer_fires_after_its_time_and_moves_the_state),
-        cmocka_unit_test(reference_36_leaving_the_state_cancels_its_timer),
-        cmocka_unit_test(reference_37_different_states_fire_different_events),
-        cmocka_unit_test(reference_38_an_ordinary_event_comes_before_the_timer),
-        cmocka_unit_test(reference_39_a_timeout_event_in_a_state_that_does_not_take_it_is_rejected),
+        cmocka_unit_test(a_valid_event_moves_the_state_and_is_stored_with_its_number),
+        cmocka_unit_test(invalid_event_carries_state_and_event_and_changes_nothing),
+        cmocka_unit_test(stay_keeps_the_state_and_is_not_in_the_history),
+        cmocka_unit_test(the_history_has_the_most_recent_state_first),
+        cmocka_unit_test(one_move_counts_one_and_the_start_time_stands),
+        cmocka_unit_test(exit_of_the_old_state_comes_before_entry_of_the_new),
+        cmocka_unit_test(the_entry_hook_of_the_initial_state_runs_at_the_start_and_once),
+        cmocka_unit_test(a_stop_is_for_ever_and_stopping_again_is_fine),
+        cmocka_unit_test(a_stop_transition_stops_with_its_reason),
+        cmocka_unit_test(instances_do_not_interfere),
+        cmocka_unit_test(a_hook_sees_event_and_target_and_its_failure_leaves_nothing),
+        cmocka_unit_test(an_effect_runs_after_the_send_and_its_product_comes_back),
+        cmocka_unit_test(the_outcome_says_goto_stay_or_stop),
+        cmocka_unit_test(a_timer_fires_after_its_time_and_moves_the_state),
+        cmocka_unit_test(leaving_the_state_cancels_its_timer),
+        cmocka_unit_test(different_states_fire_different_events),
+        cmocka_unit_test(an_ordinary_event_comes_before_the_timer),
+        cmocka_unit_test(a_timeout_event_in_a_state_that_does_not_take_it_is_rejected),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
