@@ -198,18 +198,19 @@ class Stream:
         self.begin(Wire(address, token), target, token, last)
 
     @classmethod
-    def over(cls, wire, target):
-        """One that begins on a connection that is there already."""
+    def over(cls, wire, target, body=None):
+        """One that begins on a connection that is there already; a POST, if there is a body."""
         stream = cls.__new__(cls)
-        stream.begin(wire, target)
+        stream.begin(wire, target, body=body)
         return stream
 
-    def begin(self, wire, target, token=None, last=None):
+    def begin(self, wire, target, token=None, last=None, body=None):
         self.wire, self.rest = wire, b""
         headers = {"Accept": "text/event-stream", "Last-Event-ID": last}
         if token:
             headers["Authorization"] = f"Bearer {token}"
-        self.wire.send(request("GET", target, headers=headers))
+        method = "GET" if body is None else "POST"
+        self.wire.send(request(method, target, body, headers))
         self.head = self.wire.head()
         if self.head.status != 200:
             raise Wrong(f"no stream: {self.head}")

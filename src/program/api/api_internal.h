@@ -99,7 +99,7 @@ typedef void api_run_fn(struct api_call *call);
 api_run_fn api_get_machine, api_get_diagram, api_check_definition, api_get_trace,
     api_get_instance_diagram;
 /* instance_routes.c */
-api_run_fn api_get_instance, api_get_why, api_get_lock, api_get_history;
+api_run_fn api_get_running_effects, api_get_instance, api_get_why, api_get_lock, api_get_history;
 /* list_routes.c */
 api_run_fn api_list_instances, api_list_timers, api_list_effects, api_list_locks, api_list_log,
     api_list_jobs;
@@ -108,8 +108,11 @@ api_run_fn api_get_machines, api_get_store;
 /* instance_writes.c, batch.c */
 api_run_fn api_start, api_send, api_send_all, api_batch, api_cancel, api_retry;
 /* daemon_routes.c */
-api_run_fn api_get_status, api_get_overview, api_get_tasks, api_get_task, api_get_logs, api_order,
-    api_get_tree, api_get_slots, api_submit, api_change_job, api_readyz;
+api_run_fn api_get_status, api_get_overview, api_get_tasks, api_get_task, api_get_logs,
+    api_get_tree, api_get_slots, api_change_job, api_readyz, api_make_console_link, api_get_served,
+    api_get_lines, api_get_task_events, api_get_workers_summary;
+/* long_calls.c */
+api_run_fn api_order, api_submit, api_stop_all, api_drain_all, api_reload;
 /* Asks `up` by one of its verbs, and gives the parts of its answer to `answer`, on the http thread,
  * which writes the answer of the call. `arguments` NULL: for want of memory. */
 void api_ask(
@@ -127,8 +130,8 @@ void api_write_rates(struct api_call *call);
 api_run_fn api_get_rates;
 /* event_stream.c */
 api_run_fn api_get_events;
-/* The newest lines of a task, and those that come. */
-void api_follow_logs(struct api_call *call, uint64_t lines);
+/* log_stream.c: what a verb of `up` sends, as events of this name. */
+void api_follow(struct api_call *call, const char *verb, json_t *arguments_take, const char *event);
 /* worker_routes.c */
 api_run_fn api_list_workers, api_get_worker, api_get_worker_history, api_put_worker,
     api_delete_worker, api_order_worker;

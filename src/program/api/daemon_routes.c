@@ -195,14 +195,6 @@ static void answer_tree(struct api_call *call, json_t *parts)
     det_json_close(&call->json, '}');
 }
 
-static void answer_submitted(struct api_call *call, json_t *parts)
-{
-    json_t *submitted = json_array_get(parts, 0);
-
-    call->status = json_is_string(json_object_get(submitted, "state")) ? 200 : 201;
-    api_put_json(call, NULL, submitted);
-}
-
 void api_get_tasks(struct api_call *call)
 {
     api_ask(call, "tasks", json_object(), answer_items);
@@ -227,7 +219,12 @@ void api_get_slots(struct api_call *call)
 static void follow_logs(struct api_call *call, json_t *parts)
 {
     (void)parts;
-    api_follow_logs(call, call->own_number);
+    api_follow(
+        call, "logs",
+        json_pack(
+            "{s:[s], s:I, s:b}", "names", call->parameters[0], "lines",
+            (json_int_t)call->own_number, "follow", 1),
+        "line");
 }
 
 static void answer_none(struct api_call *call, json_t *parts)
@@ -270,7 +267,77 @@ void api_get_logs(struct api_call *call)
             take_logs);
 }
 
-/* Orders. Their bodies are small: a tree does no harm. */
+/* Lines of several tasks, and what happens to all of them. */
+
+/* "a,b" as an array. NULL: no memory. */
+static json_t *split_names(const char *names)
+{
+    json_t *all = json_array();
+
+    while (all && *names) {
+        size_t size = strcspn(names, ",");
+
+        if (size && json_array_append_new(all, json_stringn(names, size)) < 0) {
+            json_decref(all);
+            return NULL;
+        }
+        names += size + (names[size] == ',');
+    }
+    return all;
+}
+
+static void ask_or_follow(
+    struct api_call *call, const char *verb, json_t *arguments_take, bool follows,
+    const char *event)
+{
+    if (arguments_take && follows &&
+        json_object_set_new(arguments_take, "follow", json_true()) == 0)
+        api_follow(call, verb, arguments_take, event);
+    else
+        api_ask(call, verb, arguments_take, answer_items);
+}
+
+void api_get_lines(struct api_call *call)
+{
+    const char *names = api_query(call, "task");
+    uint64_t lines = 100;
+    bool follows = false;
+    json_t *arguments;
+
+    if (!api_query_number(call, "lines", 0, 10000, &lines) ||
+        !api_query_bool(call, "follow", &follows)) {
+        api_finish(call);
+        return;
+    }
+    if (names && !names[strspn(names, ",")]) {
+        api_fail(call, DET_ERR_INVALID, "'task' names tasks, with commas between them");
+        api_finish(call);
+        return;
+    }
+    arguments = json_pack("{s:I}", "lines", (json_int_t)lines);
+    if (names && json_object_set_new(arguments, "names", split_names(names)) < 0) {
+        json_decref(arguments);
+        arguments = NULL;
+    }
+    ask_or_follow(call, "logs", arguments, follows, "line");
+}
+
+void api_get_task_events(struct api_call *call)
+{
+    bool follows = false, is_new = false;
+    uint64_t after = 0;
+
+    if (!api_query_number(call, "after", 0, INT64_MAX, &after) ||
+        !api_query_bool(call, "new", &is_new) || !api_query_bool(call, "follow", &follows)) {
+        api_finish(call);
+        return;
+    }
+    ask_or_follow(
+        call, "events", json_pack("{s:I, s:b}", "after", (json_int_t)after, "new", is_new), follows,
+        "task");
+}
+
+/* Changes of jobs. Their bodies are small: a tree does no harm. */
 
 static json_t *read_tree(struct api_call *call)
 {
@@ -282,60 +349,6 @@ static json_t *read_tree(struct api_call *call)
     json_decref(body);
     api_fail(call, DET_ERR_MALFORMED, "the body is not a JSON object: %.120s", error.text);
     return NULL;
-}
-
-/* The same arguments as over the socket; the verb says which of them are wrong. */
-static void order(
-    struct api_call *call, const char *verb, const char *key, const char *value,
-    void (*answer)(struct api_call *call, json_t *parts))
-{
-    json_t *body = read_tree(call);
-
-    if (body && json_object_get(body, key)) {
-        api_fail(call, DET_ERR_UNKNOWN_FIELD, "'%s' stands in the path", key);
-        json_decref(body);
-        body = NULL;
-    }
-    if (!body) {
-        api_finish(call);
-        return;
-    }
-    if (json_object_set_new(body, key, json_string(value)) < 0) {
-        json_decref(body);
-        body = NULL;
-    }
-    api_ask(call, verb, body, answer);
-}
-
-void api_order(struct api_call *call)
-{
-    order(call, call->parameters[1], "name", call->parameters[0], answer_one);
-}
-
-/* The key stands in the header: a durable slot keeps it as the name of the job. */
-void api_submit(struct api_call *call)
-{
-    json_t *body = read_tree(call);
-    const char *key;
-    json_t *value;
-
-    json_object_foreach(body, key, value)
-    {
-        if (!api_is_listed(
-                "run name admission folder environment timeout_ns retries", det_view_text(key)))
-            api_fail(call, DET_ERR_UNKNOWN_FIELD, "a submission has no '%.60s'", key);
-    }
-    if (call->status) {
-        json_decref(body);
-        api_finish(call);
-        return;
-    }
-    if (json_object_set_new(body, "slot", json_string(call->parameters[0])) < 0 ||
-        (call->key && json_object_set_new(body, "key", json_string(call->key)) < 0)) {
-        json_decref(body);
-        body = NULL;
-    }
-    api_ask(call, "submit", body, answer_submitted);
 }
 
 void api_change_job(struct api_call *call)
@@ -375,6 +388,12 @@ void api_write_status(struct api_call *call, const char *key, json_t *parts)
         api_put_json(call, own[i], json_object_get(status, own[i]));
     det_json_text(json, "version", det_version());
     det_json_number(json, "machines", api_served_count(call->api));
+    api_put_json(call, "api", json_object_get(status, "api"));
+    api_put_json(call, "away", json_object_get(status, "away"));
+    if (json_object_get(status, "workers"))
+        api_put_json(call, "workers", json_object_get(status, "workers"));
+    else
+        det_json_text(json, "workers", NULL);
     det_json_open(json, "tasks", '{');
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         api_put_json(call, counts[i], json_object_get(status, counts[i]));
@@ -390,4 +409,30 @@ static void answer_status(struct api_call *call, json_t *parts)
 void api_get_status(struct api_call *call)
 {
     api_ask(call, "status", json_object(), answer_status);
+}
+
+void api_get_served(struct api_call *call)
+{
+    api_ask(call, "machines", json_object(), answer_one);
+}
+
+void api_get_workers_summary(struct api_call *call)
+{
+    api_ask(call, "workers-summary", json_object(), answer_one);
+}
+
+/* For who shares this machine and this user with us; others sign in by a token. */
+void api_make_console_link(struct api_call *call)
+{
+    if (!api_body(call, "")) {
+        api_finish(call);
+        return;
+    }
+    if (!http_request(call->exchange)->is_trusted) {
+        api_fail(
+            call, DET_ERR_REFUSED, "a link to the console is given over the unix socket alone");
+        api_finish(call);
+        return;
+    }
+    api_ask(call, "console", json_object(), answer_one);
 }

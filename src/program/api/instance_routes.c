@@ -6,7 +6,7 @@
 
 #include "api/api_internal.h"
 #include "base/memory.h"
-#include "daemon/daemon.h"
+#include "daemon/machines.h"
 #include "inspect/activity.h"
 #include "inspect/explain.h"
 #include "machine/history_replay.h"
@@ -266,6 +266,60 @@ void api_get_history(struct api_call *call)
         det_json_text(&call->json, "next", NULL);
     det_json_close(&call->json, '}');
     instance_close(&instance);
+    if (r < 0)
+        api_fail(call, r, "%s", det_error_text(r));
+}
+
+/* What the runtime knows of effects: also which of them runs, and since when. */
+
+struct running {
+    struct det_json_writer *json;
+    det_time now;
+};
+
+static int put_effect(void *context, const struct det_pending_effect *row)
+{
+    static const char *const states[] = { [DET_EFFECT_WAITING] = "waiting",
+                                          [DET_EFFECT_RUNNING] = "running",
+                                          [DET_EFFECT_DEAD] = "dead",
+                                          [DET_EFFECT_QUEUED] = "queued" };
+    const struct running *running = context;
+    struct det_json_writer *json = running->json;
+
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "key", row->key);
+    det_json_text(json, "state", states[row->state]);
+    det_json_number(json, "attempts", row->attempts);
+    if (row->began)
+        det_json_signed(json, "running_ns", running->now - row->began);
+    else
+        det_json_text(json, "running_ns", NULL);
+    det_json_close(json, '}');
+    return det_buffer_status(&json->text);
+}
+
+void api_get_running_effects(struct api_call *call)
+{
+    const struct up *up = call->api->up;
+    struct running running = { .json = &call->json };
+    struct det_json_writer *json = &call->json;
+    const struct det_machine *machine;
+    struct det_runtime_counts counts;
+    int r;
+
+    if (!api_served(call, call->parameters[0], &machine))
+        return;
+    running.now = up->machines->store->ops->now(up->machines->store);
+    det_runtime_counts(api_runtime(call->api), &counts);
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "kind", "effects");
+    det_json_number(json, "threads_used", counts.effects_running);
+    det_json_number(json, "threads_max", up->effects_max);
+    det_json_open(json, "effects", '[');
+    r = det_runtime_effects(
+        api_runtime(call->api), machine, call->parameters[1], put_effect, &running);
+    det_json_close(json, ']');
+    det_json_close(json, '}');
     if (r < 0)
         api_fail(call, r, "%s", det_error_text(r));
 }

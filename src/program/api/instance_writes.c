@@ -71,7 +71,26 @@ int api_read_event(
         record == det_empty_record() ? (void *)&none : instance_payload_in(machine, event), reterr);
 }
 
-void api_write_sent(
+static void write_steps(
+    struct det_json_writer *json, const struct det_machine *machine, const struct up_steps *steps)
+{
+    det_json_open(json, "steps", '[');
+    for (size_t i = 0; i < steps->count; i++) {
+        const struct up_step *step = &steps->items[i];
+
+        det_json_open(json, NULL, '{');
+        det_json_text(
+            json, "event", step->event == UINT16_MAX ? NULL : machine->events[step->event].name);
+        det_json_text(json, "from", machine->states[step->from].name);
+        det_json_text(json, "to", machine->states[step->to].name);
+        det_json_text(json, "outcome", det_row_outcome_name(step->outcome));
+        det_json_close(json, '}');
+    }
+    det_json_close(json, ']');
+}
+
+/* The members of an answer; the object stays open. */
+static void begin_sent(
     struct det_json_writer *json, const struct det_machine *machine, const char *id,
     const char *event, const struct det_sent *sent)
 {
@@ -85,6 +104,13 @@ void api_write_sent(
     det_json_number(json, "sequence", sent->sequence);
     det_json_number(json, "visit", sent->visit);
     det_json_bool(json, "duplicate", sent->is_duplicate);
+}
+
+void api_write_sent(
+    struct det_json_writer *json, const struct det_machine *machine, const char *id,
+    const char *event, const struct det_sent *sent)
+{
+    begin_sent(json, machine, id, event, sent);
     det_json_close(json, '}');
 }
 
@@ -166,6 +192,86 @@ static bool read_send(struct api_call *call, struct sending *sending)
     return r == 0;
 }
 
+/* On the pool. */
+
+/* A write that is waited for, with its span around it. */
+struct write {
+    struct api_call *call;
+    const struct det_machine *machine;
+    const char *id, *event; /* event NULL: none */
+    struct det_span *span;
+    struct det_send_options options;
+    struct det_error error;
+    struct det_sent sent;
+    struct up_steps *steps; /* NULL: nobody wants them */
+};
+
+/* False: the call has failed. */
+static bool want_steps(struct write *write)
+{
+    struct api_call *call = write->call;
+    bool wants = false;
+
+    if (!api_query_bool(call, "steps", &wants))
+        return false;
+    write->steps = wants ? det_arena_alloc(&call->arena, sizeof *write->steps) : NULL;
+    if (wants && !write->steps)
+        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+    else if (wants)
+        *write->steps = (struct up_steps){ .instance = write->id };
+    return !wants || write->steps;
+}
+
+static void begin_write(struct write *write, const char *verb)
+{
+    struct api_call *call = write->call;
+
+    write->options.event_id = call->key;
+    write->options.error = &write->error;
+    write->options.trace = api_begin_span(
+        call, &write->span,
+        &(struct det_episode_what){ verb, write->machine->name, write->id, write->event });
+    if (write->steps)
+        up_steps_begin(write->steps);
+}
+
+static void end_write(struct write *write, int r)
+{
+    struct api_call *call = write->call;
+
+    if (write->steps)
+        up_steps_end();
+    api_end_span(call, write->span, write->machine, r, &write->sent, &write->error);
+    if (r < 0) {
+        api_fail_with(call, r, &write->error);
+        return;
+    }
+    begin_sent(&call->json, write->machine, write->id, write->event, &write->sent);
+    if (write->steps)
+        write_steps(&call->json, write->machine, write->steps);
+    det_json_close(&call->json, '}');
+}
+
+/* A send whose steps are wanted. */
+static void send_and_wait(struct api_call *call)
+{
+    const struct sending *sending = call->own;
+    const struct det_send *send = &sending->send;
+    struct write write = { .call = call,
+                           .machine = send->machine,
+                           .id = call->parameters[1],
+                           .event = api_event_name(send),
+                           .options = { .expected = send->options.expected } };
+
+    if (!want_steps(&write))
+        return;
+    begin_write(&write, "send");
+    end_write(
+        &write, det_runtime_send(
+                    api_runtime(call->api), write.machine, write.id, sending->event, &write.options,
+                    &write.sent));
+}
+
 void api_send(struct api_call *call)
 {
     struct sending *sending = det_arena_alloc(&call->arena, sizeof *sending);
@@ -175,6 +281,11 @@ void api_send(struct api_call *call)
         api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
     if (!sending || !read_send(call, sending)) {
         api_finish(call);
+        return;
+    }
+    if (api_query(call, "steps")) {
+        call->own = sending;
+        api_defer(call, send_and_wait);
         return;
     }
     sending->call = call;
@@ -192,41 +303,6 @@ void api_send(struct api_call *call)
         api_fail(call, r, "%s", det_error_text(r));
         api_finish(call);
     }
-}
-
-/* On the pool. */
-
-/* A write that is waited for, with its span around it. */
-struct write {
-    struct api_call *call;
-    const struct det_machine *machine;
-    const char *id, *event; /* event NULL: none */
-    struct det_span *span;
-    struct det_send_options options;
-    struct det_error error;
-    struct det_sent sent;
-};
-
-static void begin_write(struct write *write, const char *verb)
-{
-    struct api_call *call = write->call;
-
-    write->options.event_id = call->key;
-    write->options.error = &write->error;
-    write->options.trace = api_begin_span(
-        call, &write->span,
-        &(struct det_episode_what){ verb, write->machine->name, write->id, write->event });
-}
-
-static void end_write(struct write *write, int r)
-{
-    struct api_call *call = write->call;
-
-    api_end_span(call, write->span, write->machine, r, &write->sent, &write->error);
-    if (r < 0)
-        api_fail_with(call, r, &write->error);
-    else
-        api_write_sent(&call->json, write->machine, write->id, write->event, &write->sent);
 }
 
 static int read_start(struct write *write, struct det_view data, void **ret)
@@ -254,7 +330,8 @@ void api_start(struct api_call *call)
     if (!members || !api_served(call, call->parameters[0], &write.machine))
         return;
     write.id = det_json_object_text(members, "id");
-    if (!api_body_is_right(call, members) || !api_body_object(call, members, "data", &data))
+    if (!api_body_is_right(call, members) || !api_body_object(call, members, "data", &data) ||
+        !want_steps(&write))
         return;
     r = read_start(&write, data, &value);
     if (r < 0) {
@@ -347,7 +424,7 @@ void api_cancel(struct api_call *call)
 
     if (!members || !api_served(call, call->parameters[0], &write.machine))
         return;
-    if (!api_body_text(call, members, "reason", DET_REASON_MAX, &reason))
+    if (!api_body_text(call, members, "reason", DET_REASON_MAX, &reason) || !want_steps(&write))
         return;
     begin_write(&write, "cancel");
     r = det_runtime_stop(

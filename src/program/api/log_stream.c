@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* log_stream.c - the lines of a task as it writes them, as Server-Sent Events. */
+/* log_stream.c - what a verb of `up` sends part by part, as Server-Sent Events: lines and events of
+ * tasks. */
 #include "api/api_internal.h"
 #include "api/stream_feed.h"
 #include "api/verb_stream.h"
@@ -9,6 +10,7 @@
 struct following {
     struct api_feed feed;  /* first */
     struct stream *stream; /* NULL: it has ended */
+    const char *event;
 };
 
 static struct following *following_of(struct api_feed *feed)
@@ -29,15 +31,15 @@ static void on_over(struct api_feed *feed)
     api_finish(feed->call);
 }
 
-static size_t on_line(void *user, const char *text, size_t size)
+static size_t on_part(void *user, const char *text, size_t size)
 {
     struct following *following = user;
 
-    (void)api_feed_tell(&following->feed, "line", text, size);
+    (void)api_feed_tell(&following->feed, following->event, text, size);
     return api_feed_waiting(&following->feed);
 }
 
-static void on_lines_end(void *user, const struct det_error *error)
+static void on_end(void *user, const struct det_error *error)
 {
     struct following *following = user;
 
@@ -48,23 +50,7 @@ static void on_lines_end(void *user, const struct det_error *error)
         api_feed_end(&following->feed);
 }
 
-static struct stream *open_lines(struct following *following, uint64_t lines)
-{
-    const struct api_call *call = following->feed.call;
-
-    return stream_open(&(struct stream_options){
-        .api = call->api,
-        .verb = "logs",
-        .arguments_take = json_pack(
-            "{s:[s], s:I, s:b}", "names", call->parameters[0], "lines", (json_int_t)lines, "follow",
-            1),
-        .on_part = on_line,
-        .on_end = on_lines_end,
-        .user = following,
-    });
-}
-
-void api_follow_logs(struct api_call *call, uint64_t lines)
+void api_follow(struct api_call *call, const char *verb, json_t *arguments_take, const char *event)
 {
     static const struct api_feed_ops ops = { on_drained, on_over };
     struct following *following = det_arena_alloc(&call->arena, sizeof *following);
@@ -72,10 +58,17 @@ void api_follow_logs(struct api_call *call, uint64_t lines)
     if (!following)
         api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
     if (!call->exchange || !following || !api_feed_begin(&following->feed, call, &ops)) {
+        json_decref(arguments_take);
         api_finish(call);
         return;
     }
-    following->stream = open_lines(following, lines);
+    following->event = event;
+    following->stream = stream_open(&(struct stream_options){ .api = call->api,
+                                                              .verb = verb,
+                                                              .arguments_take = arguments_take,
+                                                              .on_part = on_part,
+                                                              .on_end = on_end,
+                                                              .user = following });
     if (!following->stream)
         api_feed_drop(&following->feed, "there is no memory left");
 }

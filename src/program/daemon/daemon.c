@@ -241,6 +241,7 @@ static void close_parts(struct up *up)
     up_deadline_arm(up);
     up_store_limit(up, STORE_SPAN);
     up_reload_close(up);
+    up_waits_over(up);
     up_deadline_phase(up, "requests to the API wait for the store or for their readers");
     up->options->front->close(up);
     up_deadline_phase(up, "an action of a worker is still running");
@@ -256,7 +257,6 @@ static void close_parts(struct up *up)
     tokens_close(up->tokens);
     if (up->listener_lock)
         det_mutex_close(up->cli->world, up->listener_lock);
-    up_waits_over(up);
     socket_server_close(up->server);
     up_audit_close(up);
     det_tasks_close(up->tasks);

@@ -16,13 +16,7 @@
 #include "inspect/stored_instance.h"
 #include "store/row.h"
 
-#define STEPS_MAX 64 /* of one ask, with the deferred events that follow */
-
 enum ask_kind { ASK_START, ASK_SEND, ASK_CANCEL, ASK_RETRY, ASK_EFFECTS };
-
-struct step {
-    uint16_t event, from, to, outcome;
-};
 
 struct ask {
     struct det_job job;
@@ -33,25 +27,12 @@ struct ask {
     struct det_arena arena; /* of the texts */
     const char *instance, *text, *data, *event_id;
     uint64_t expected;
-    struct step steps[STEPS_MAX];
-    size_t step_count;
+    struct up_steps steps;
     json_t *effects; /* an array; NULL: not asked for, or no memory */
     int result;
     struct det_sent sent;
     struct det_error error;
 };
-
-/* The ask that this thread of the pool carries out. The runtime tells of a commit on the thread
- * that made it, so that its steps are those of the ask. */
-static _Thread_local struct ask *current;
-
-void up_ask_observe(const struct det_note *note)
-{
-    if (current && current->step_count < STEPS_MAX &&
-        strcmp(note->instance, current->instance) == 0)
-        current->steps[current->step_count++] =
-            (struct step){ note->event, note->from, note->to, note->outcome };
-}
 
 /* On the pool. */
 
@@ -148,7 +129,8 @@ static void run(void *argument)
     struct det_span span;
 
     options.trace = begin_span(ask, &span);
-    current = ask;
+    ask->steps.instance = ask->instance;
+    up_steps_begin(&ask->steps);
     switch (ask->kind) {
     case ASK_START:
         ask->result = run_start(ask, &options);
@@ -169,7 +151,7 @@ static void run(void *argument)
         ask->result = det_runtime_effects(runtime, ask->machine, ask->instance, add_effect, ask);
         break;
     }
-    current = NULL;
+    up_steps_end();
     if (options.trace)
         det_episode_answer(
             ask->machines->up->observe->tracer, &span, ask->machine, &ask->sent,
@@ -192,8 +174,8 @@ static json_t *steps_of(const struct ask *ask)
     const struct det_machine *machine = ask->machine;
     json_t *all = json_array();
 
-    for (size_t i = 0; i < ask->step_count; i++) {
-        const struct step *step = &ask->steps[i];
+    for (size_t i = 0; i < ask->steps.count; i++) {
+        const struct up_step *step = &ask->steps.items[i];
 
         json_array_append_new(
             all, json_pack(

@@ -110,7 +110,7 @@ static void observe(void *user, const struct det_note *note)
     const char *by = note->is_timeout ? ", by a timer" : note->cause ? ", by an effect" : "";
     const struct about about = { machine->name, note->instance, note->trace, false };
 
-    up_ask_observe(note);
+    up_steps_observe(note);
     machines->up->options->front->notice(machines->up);
     up_observe_note(machines->up->observe, note);
     switch ((enum det_outcome)note->outcome) {

@@ -66,7 +66,22 @@ void up_machines_say(struct up *up);
 const struct det_spec *up_machines_spec(const struct up_machines *machines, const char *name);
 struct det_machine *up_machines_find(struct up_machines *machines, const char *name);
 
-/* machine_requests.c: a step of the call that this thread carries out, if it does. */
-void up_ask_observe(const struct det_note *note);
+/* commit_steps.c: what a call that waits for its commit has done, with the deferred events that
+ * follow. The runtime reports a commit on the thread that made it, so the steps between begin and
+ * end are those of this thread's call. */
+#define UP_STEPS_MAX 64
+struct up_step {
+    uint16_t event, from, to, outcome;
+};
+struct up_steps {
+    const char *instance;
+    struct up_step items[UP_STEPS_MAX];
+    size_t count;
+};
+/* `steps` is zeroed but for `instance`, and stays until the end. */
+void up_steps_begin(struct up_steps *steps);
+void up_steps_end(void);
+/* A commit of this thread. */
+void up_steps_observe(const struct det_note *note);
 
 #endif

@@ -19,3 +19,4 @@ END
 #endif
 
 
+

@@ -22,3 +22,4 @@ END
 #endif
 
 
+

@@ -20,3 +20,4 @@ END
 #endif
 
 
+

@@ -17,3 +17,4 @@ END
 #endif
 
 
+

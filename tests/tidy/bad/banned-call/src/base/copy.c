@@ -8,3 +8,4 @@ static void copy(char *to, const char *from)
 }
 
 
+

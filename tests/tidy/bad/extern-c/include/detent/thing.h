@@ -5,3 +5,4 @@
 DET_API int det_thing(void);
 
 
+

@@ -76,3 +76,4 @@ static int long_one(int x)
 }
 
 
+

@@ -5,3 +5,4 @@
 #include "os/os.h"
 
 
+

@@ -8,3 +8,4 @@ static int first(int file)
 }
 
 
+

@@ -8,3 +8,4 @@ static int second(const char *a, const char *b)
 }
 
 
+

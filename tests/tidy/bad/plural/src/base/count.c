@@ -9,3 +9,4 @@ static void tell(unsigned count, unsigned all)
 }
 
 
+

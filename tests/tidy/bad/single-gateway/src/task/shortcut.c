@@ -14,3 +14,4 @@ int shortcut(const struct det_machine *machine, void *context)
 }
 
 
+

@@ -8,3 +8,4 @@ static void waits(void **state)
 }
 
 
+

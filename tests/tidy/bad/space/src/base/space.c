@@ -5,3 +5,4 @@
 int space; 
 
 
+

@@ -5,3 +5,4 @@
 #include <pthread.h>
 
 
+

@@ -5,3 +5,4 @@
 /* TODO: write it. */
 
 
+
