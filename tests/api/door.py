@@ -7,10 +7,12 @@
 """
 import os
 import sys
+import threading
+from pathlib import Path
 
 import shop
-from shop import SOCKET, Daemon, Stream, Wire, check, equal, project, token, wait_until
-from wire import request
+from shop import SOCKET, Daemon, Stream, Wire, check, equal, project, start, token, wait_until
+from wire import request, together
 
 TASKS = """version: 1
 http: {rate: unlimited}
@@ -21,6 +23,8 @@ tasks:
   other: {run: [sh, -c, 'echo two; exec sleep 600'], ready: started}
 """
 BATCH = "/v1/slots/batch/submissions"
+# A job that ends when somebody opens the gate.
+GATED = {"run": ["sh", "-c", "read line <gate"], "wait": True}
 
 
 def world():
@@ -108,8 +112,7 @@ def test_a_stop_of_all_that_waits_is_answered_when_all_has_stopped():
         if order == "drain":
             wait_until(lambda: daemon.wire().get("/v1/status").json["state"] == "draining",
                        "it drains")
-            with open("gate", "w", encoding="utf-8") as gate:
-                gate.write("go\n")
+            open_gate()
         answer = caller.answer()
         equal((answer.status, answer.json["kind"]), (200, "done"))
         daemon.end()
@@ -132,6 +135,76 @@ def test_who_goes_away_while_it_waits_leaves_nothing():
     equal(states(wire)["ticker"], "running")
     equal(wire.post("/v1/stop", {"wait": True}).status, 200)
     daemon.end()
+
+
+def open_gate():
+    with open("gate", "w", encoding="utf-8") as gate:
+        gate.write("go\n")
+
+
+def test_a_reload_cuts_off_nobody():
+    machines = TASKS + "store: sqlite:shop.db\nmachines: {counter: {effects: {}}}\n"
+    project(machines)
+    os.mkfifo("gate")
+    daemon = Daemon()
+    daemon.wait_for("ticker.*one")
+    wire = daemon.wire()
+    start(wire, "c-1")
+    lines = Stream(SOCKET, "/v1/lines?task=other&follow=true")
+    equal(lines.next().data["text"], "two")
+    log = Stream(SOCKET, "/v1/events?after=0")
+    equal(log.until("log").data["id"], "c-1")
+    job = Stream.over(Wire(SOCKET), BATCH, GATED)
+    equal(job.next().name, "submitted")
+    for number, text in ((2, machines.replace("effects: {}", "effects: {}, spec: other.fsm")),
+                         (3, machines.replace("rate: unlimited", "rate: 7")),
+                         (4, machines)):
+        Path("other.fsm").write_text(shop.COUNTER)
+        Path("detent.yaml").write_text(text)
+        # The caller of a reload is one of those who go on.
+        answer = wire.post("/v1/reload", {})
+        equal((answer.status, answer.json["is_right"], answer.json["is_applied"]),
+              (200, True, True))
+        check(answer.json["items"], answer.json)
+        start(wire, f"c-{number}")
+        equal(log.until("log").data["id"], f"c-{number}")
+        wire.post("/v1/tasks/other/restart", {"wait": True})
+        equal(lines.next().data["text"], "two")
+    open_gate()
+    equal(job.next().data["outcome"], "completed")
+    for each in (lines, log):
+        each.close()
+    daemon.stop()
+
+
+def test_what_comes_while_a_reload_is_on_its_way_is_answered_after_it():
+    project(TASKS + "store: sqlite:shop.db\nmachines: {counter: {effects: {}}}\n")
+    daemon = Daemon()
+    text = Path("detent.yaml").read_text()
+    start(daemon.wire(), "c-1")
+    stop_wanted, sent = threading.Event(), [0] * 4
+
+    def send(number):
+        wire = daemon.wire()
+        while not stop_wanted.is_set():
+            answer = shop.add(wire, "c-1", number, f"{number}-{sent[number]}")
+            check(answer.status == 200 and not answer.json["duplicate"], answer)
+            sent[number] += 1
+            equal(wire.get("/v1/machines/counter/instances/c-1").status, 200)
+
+    def reload():
+        wire = daemon.wire()
+        for rate in ("7", "unlimited") * 3:
+            Path("detent.yaml").write_text(text.replace("rate: unlimited", f"rate: {rate}") +
+                                           "# " + rate)
+            Path("counter.fsm").write_text(shop.COUNTER + f"// {rate}\n")
+            answer = wire.post("/v1/reload", {})
+            check(answer.json["is_applied"], answer)
+        stop_wanted.set()
+    together(5, lambda number: reload() if number == 4 else send(number))
+    equal(daemon.wire().get("/v1/machines/counter/instances/c-1").json["sequence"], sum(sent))
+    check(min(sent) > 0, sent)
+    daemon.stop()
 
 
 def test_lines_of_some_tasks_and_of_all():

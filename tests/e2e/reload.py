@@ -275,11 +275,14 @@ def test_the_http_api_goes_on_with_its_new_settings():
         equal(wire.getresponse().read(), b"ok\n")
         half = wire.sock
         # Nobody waits for who does not say what it wants.
-        half.sendall(b"GET /livez HTTP/1.1\r\nHost: loc")
+        half.sendall(b"GET /livez HTTP/1.1\r\nHost: shop.")
         begin = patience.now()
         equal(items(reload()), [("added", "http", "hosts", False)])
         check(patience.now() - begin < 4, "a request that is not whole has held it up")
-        equal(half.recv(1), b"")
+        # It is answered by the new settings.
+        half.sendall(b"example\r\n\r\n")
+        with half.makefile("rb") as rest:
+            equal(rest.readline(), b"HTTP/1.1 200 OK\r\n")
     equal(ask(port, "shop.example"), 200)
     # A link that was printed before is good afterwards.
     equal(ask(port, "localhost", "/v1/session", json.dumps({"code": code}).encode()), 200)

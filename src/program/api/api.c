@@ -210,8 +210,11 @@ unsigned api_admit(void *context, struct http_exchange *exchange, struct http_an
 
 /* When all of it is there. */
 
-static void run_call(struct api_call *call)
+static void run_call(void *argument)
 {
+    struct api_call *call = argument;
+
+    call->has_begun = true;
     switch (call->route->mode) {
     case API_INLINE:
         call->route->run(call);
@@ -282,7 +285,7 @@ static void handle_route(
     if (call->status)
         api_finish(call);
     else
-        run_call(call);
+        api_enter(call, run_call, call);
 }
 
 /* Most paths have nothing that could be wrong with them. */

@@ -92,6 +92,12 @@ struct api_reader {
 
 struct api_call {
     struct det_job job;
+    /* While the API is paused: what goes on with it then. */
+    struct det_list held_node;
+    void (*resume)(void *argument);
+    void *resume_argument;
+    bool is_inside;            /* it may use the machines and the store */
+    bool has_begun;            /* it was run */
     struct det_list lane_node; /* while it waits for a thread */
     struct det_list late_node; /* while somebody waits for it */
     det_time late_at;          /* monotonic */
@@ -135,8 +141,31 @@ struct api_call *api_call_open(
 void api_finish(struct api_call *call);
 /* Runs `run` in its lane and then finishes it. */
 void api_defer(struct api_call *call, void (*run)(struct api_call *call));
-/* It becomes a stream: nobody waits for its end. */
+/* It becomes a stream: nobody waits for its end, and it does not hold up a pause. */
 void api_call_streams(struct api_call *call);
+
+/* api_pause.c: on the http thread, but for the first two. */
+
+/* No call is run that may use the machines or the store, and those on their way are waited for;
+ * calls that wait for `up`, and streams, stay. What comes then waits for api_resume(), or is
+ * refused if all of it ends. On the loop of `up`, which is turned. */
+void api_pause(struct up *up, bool is_end);
+/* By the file that `up` has now; `has_new_http`: with a server of its own for new connections. An
+ * error: it is still paused. On the loop of `up`, which is turned. */
+DET_MUST_CHECK int api_resume(struct up *up, bool has_new_http, struct det_error *reterr);
+/* Runs it with the call, now or when it is resumed. */
+void api_enter(struct api_call *call, void (*run)(void *argument), void *argument);
+/* It only waits from here on: for `up`, or as a stream. */
+void api_rest(struct api_call *call);
+/* What was inside of the machines and the store, and is not any more. */
+void api_leave(struct api *api);
+/* Whether the call was held and has not begun: it is not held any more. */
+bool api_unhold(struct api_call *call);
+/* Those that are held fail: it stops. */
+void api_held_end(struct api *api);
+/* Servers of before a reload whose last connection has ended; all of them, if `is_end`. */
+void api_old_servers_close(struct api *api, bool is_end);
+size_t api_connections(const struct api *api);
 /* Whether all it does is look. */
 bool api_is_read(const struct api_route *route);
 /* Makes the answer an error; whatever was written before is forgotten. From whoever has it. */
@@ -212,6 +241,13 @@ struct api_feeds {
     bool is_over; /* it stops: nobody begins any more */
 };
 
+/*     serving --pause--> pausing --what was inside has left--> paused --resume--> serving
+ *                                                                \--closed */
+enum api_state { API_SERVING, API_PAUSING, API_PAUSED };
+
+/* Servers of before a reload, while they have connections. One more, and the first is closed. */
+#define API_OLD_SERVERS 8
+
 struct api {
     struct up *up;           /* its loop changes it: others have what they need below */
     struct config_http http; /* as the file was when it was opened, which stays as long */
@@ -220,6 +256,16 @@ struct api {
     struct det_world *world;
     struct det_loop *loop; /* runs on a thread of its own */
     struct http_server *server;
+    struct http_server *old_servers[API_OLD_SERVERS];
+    enum api_state state;
+    bool is_ending; /* it is paused for good */
+    size_t inside;  /* calls, and jobs of streams, that may use the machines and the store */
+    struct det_list held, held_jobs;
+    struct det_post quiet_post, resume_post;
+    bool is_quiet, is_resumed; /* of the loop of `up` */
+    bool has_new_http;
+    int resume_result;
+    struct det_error resume_error;
     struct api_lane lanes[API_LANE_COUNT];
     struct det_list late_calls; /* that are not answered, the oldest first */
     struct det_timer late;
@@ -258,6 +304,13 @@ struct api {
  * what is left of it, as after a reload. */
 DET_MUST_CHECK int api_prepare(struct up *up, struct det_error *reterr);
 
+/* A server as the file says, listening. On the http thread, or before there is one. */
+DET_MUST_CHECK int api_server_open(
+    struct api *api, struct http_server **ret, struct det_error *reterr);
+/* What it takes from the file and from the machines, when nobody reads it. */
+DET_MUST_CHECK int api_learn(struct api *api, struct det_error *reterr);
+/* Sockets of all addresses. On the loop of `up`. */
+DET_MUST_CHECK int api_bind(struct up *up, struct det_error *reterr);
 /* Listens from now on. Close it in either case. On the loop of `up`, as the others below. */
 DET_MUST_CHECK int api_open(struct up *up, struct det_error *reterr);
 /* No further request is taken, and what is asked is answered. Turns the loop of `up`. */

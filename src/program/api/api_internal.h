@@ -22,6 +22,11 @@ void api_guesses_end(struct api *api);
 bool api_keep_back(
     struct api *api, struct http_exchange *exchange, det_time wait, const char *text);
 
+/* api_server.c */
+void api_note_address(struct api *api);
+/* Which files of TLS are the ones that were read. */
+void api_take_stamps(struct api *api);
+
 /* What is known of a request since its headers have come: the note of its exchange. */
 struct api_note {
     const struct api_route *route; /* NULL: there is none */

@@ -8,7 +8,7 @@
  *                                                               | at most CLOSE_SPAN, and then
  *                                                               | written, at most WRITE_SPAN
  *
- * What outlives a reload is not here but in `up`: sockets, tokens and their codes, rates. */
+ * A reload pauses and resumes it: api_pause.c. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,19 +76,19 @@ static int bind_anywhere(struct up *up, struct det_error *reterr)
 }
 
 /* Sockets stay open while the API does not listen: who comes then waits for the next one. */
-static int listen_copy(struct api *api, int listening, struct det_error *reterr)
+static int listen_copy(struct http_server *server, int listening, struct det_error *reterr)
 {
     int descriptor = fcntl(listening, F_DUPFD_CLOEXEC, 0), r;
 
     if (descriptor < 0)
         return det_error_set(reterr, DET_ERR_IO, "there is no descriptor left");
-    r = http_listen_given(api->server, descriptor, NULL, reterr);
+    r = http_listen_given(server, descriptor, NULL, reterr);
     if (r < 0)
         close(descriptor);
     return r;
 }
 
-static int bind_all(struct up *up, struct det_error *reterr)
+int api_bind(struct up *up, struct det_error *reterr)
 {
     const struct config_http *config = &up->file.config.http;
     int r = 0;
@@ -101,14 +101,14 @@ static int bind_all(struct up *up, struct det_error *reterr)
     return r < 0 ? r : serve_local_bind(&up->local, config->socket, reterr);
 }
 
-static int listen_all(struct api *api, struct det_error *reterr)
+static int listen_all(const struct api *api, struct http_server *server, struct det_error *reterr)
 {
     const struct up *up = api->up;
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < up->sockets.count; i++)
-        r = listen_copy(api, up->sockets.items[i].descriptor, reterr);
-    return r < 0 || !api->http.socket ? r : listen_copy(api, up->local.descriptor, reterr);
+        r = listen_copy(server, up->sockets.items[i].descriptor, reterr);
+    return r < 0 || !api->http.socket ? r : listen_copy(server, up->local.descriptor, reterr);
 }
 
 /* Once: codes that were printed are good for as long as `up` runs. */
@@ -134,18 +134,19 @@ int api_prepare(struct up *up, struct det_error *reterr)
 {
     int r;
 
-    r = bind_all(up, reterr);
+    r = api_bind(up, reterr);
     if (r == 0)
         r = http_tls_try(up->output.outer->allocator, &up->file.config.http.tls, reterr);
     return r < 0 ? r : open_tokens(up, reterr);
 }
 
 /* One that listens everywhere is reached here, too. */
-static void note_address(struct api *api)
+void api_note_address(struct api *api)
 {
     const char *scheme = api->http.tls.certificate ? "https" : "http";
     const char *address;
 
+    api->shown = NULL;
     for (size_t i = 0; (address = http_listener_address(api->server, i)); i++) {
         const char *port = strrchr(address, ':');
 
@@ -174,10 +175,11 @@ static void look_whether_over(void *argument)
     det_assert(r == 0);
     if (api->calls)
         api->write_by = now + WRITE_SPAN;
-    is_over = !api->calls && (now >= api->write_by || !http_server_connections(api->server));
+    is_over = !api->calls && (now >= api->write_by || !api_connections(api));
     if (!is_over && now < api->close_by)
         return;
     det_loop_timer_cancel(api->loop, &api->patience);
+    api_old_servers_close(api, true);
     http_server_close(api->server);
     api->server = NULL;
     det_loop_post(api->up->loop, &api->closed_post);
@@ -199,11 +201,12 @@ static const struct http_header headers[] = {
     { "referrer-policy", "no-referrer" },
 };
 
-static int open_parts(struct api *api, struct det_error *reterr)
+int api_server_open(struct api *api, struct http_server **ret, struct det_error *reterr)
 {
     const struct config_http *config = &api->http;
     struct http_options options = {
         .allocator = api->allocator,
+        .loop = api->loop,
         .limits = config->limits,
         .tls = config->tls.certificate ? &config->tls : NULL,
         .headers = headers,
@@ -216,13 +219,34 @@ static int open_parts(struct api *api, struct det_error *reterr)
     int r;
 
     up_descriptors_clamp(&api->up->file.config, &options.limits);
+    r = http_server_open(&options, ret, reterr);
+    return r < 0 ? r : listen_all(api, *ret, reterr);
+}
+
+int api_learn(struct api *api, struct det_error *reterr)
+{
+    struct up *up = api->up;
+    bool has_store = up->machines || up->store || up->shared;
+
+    api->http = up->file.config.http;
+    api->address = has_store ? up_store_address(up) : NULL;
+    api->url = api->address ? store_url_shown(&up->file.arena, api->address) : NULL;
+    api->guard.hosts = api->http.hosts;
+    api->guard.rate = api->http.rate == CONFIG_UNLIMITED ? 0 : api->http.rate;
+    if (has_store && !api->url)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    return 0;
+}
+
+static int open_parts(struct api *api, struct det_error *reterr)
+{
+    int r;
+
     r = open_tokens(api->up, reterr);
     if (r < 0)
         return r;
     api->tokens = api->up->tokens;
-    api->guard = (struct guard){ .hosts = config->hosts,
-                                 .tokens = api->tokens,
-                                 .rate = config->rate == CONFIG_UNLIMITED ? 0 : config->rate };
+    api->guard.tokens = api->tokens;
     r = guard_init(&api->guard, api->allocator, api->world, GUARD_BUCKETS);
     if (r == 0)
         r = det_mutex_open(api->world, &api->lock);
@@ -237,16 +261,12 @@ static int open_parts(struct api *api, struct det_error *reterr)
         r = api_deltas_open(api, reterr);
     if (r == 0)
         r = api_counts_open(api, reterr);
-    if (r < 0)
-        return r;
-    options.loop = api->loop;
-    r = http_server_open(&options, &api->server, reterr);
     if (r == 0)
-        r = bind_all(api->up, reterr);
+        r = api_bind(api->up, reterr);
     if (r == 0)
-        r = listen_all(api, reterr);
+        r = api_server_open(api, &api->server, reterr);
     if (r == 0)
-        note_address(api);
+        api_note_address(api);
     if (r == 0 && (api_rates_open(api) < 0 || reserve_timer(api) < 0))
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0)
@@ -255,7 +275,7 @@ static int open_parts(struct api *api, struct det_error *reterr)
     return r;
 }
 
-static void take_stamps(const struct http_tls *tls, struct api_stamp stamps[API_TLS_FILES])
+static void read_stamps(const struct http_tls *tls, struct api_stamp stamps[API_TLS_FILES])
 {
     const char *const paths[API_TLS_FILES] = { tls->certificate, tls->key, tls->clients };
     struct stat status;
@@ -272,13 +292,18 @@ static void take_stamps(const struct http_tls *tls, struct api_stamp stamps[API_
     }
 }
 
+void api_take_stamps(struct api *api)
+{
+    read_stamps(&api->http.tls, api->stamps);
+}
+
 bool api_has_new_files(const struct up *up)
 {
     struct api_stamp stamps[API_TLS_FILES];
 
     if (!up->api)
         return false;
-    take_stamps(&up->api->http.tls, stamps);
+    read_stamps(&up->api->http.tls, stamps);
     return memcmp(stamps, up->api->stamps, sizeof stamps) != 0;
 }
 
@@ -310,7 +335,7 @@ void api_renew(struct up *up)
     if (!api || !api->server || api->is_renewing || !api->http.tls.certificate)
         return;
     api->is_renewing = true;
-    take_stamps(&api->http.tls, api->stamps);
+    read_stamps(&api->http.tls, api->stamps);
     api->renew_post = (struct det_post){ .run = renew, .argument = api };
     det_loop_post(api->loop, &api->renew_post);
 }
@@ -334,18 +359,13 @@ int api_open(struct up *up, struct det_error *reterr)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     up->api = api;
     api->up = up;
-    api->http = up->file.config.http;
-    take_stamps(&api->http.tls, api->stamps);
     api->allocator = up->output.outer->allocator;
     api->world = up->output.outer->world;
     api_calls_open(api);
-    if (up->machines || up->store || up->shared) {
-        api->address = up_store_address(up);
-        api->url = api->address ? store_url_shown(&up->file.arena, api->address) : NULL;
-        if (!api->url)
-            return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    }
-    r = open_parts(api, reterr);
+    r = api_learn(api, reterr);
+    api_take_stamps(api);
+    if (r == 0)
+        r = open_parts(api, reterr);
     if (r == 0)
         set_listener(up, api);
     return r;
@@ -358,8 +378,11 @@ static void begin_close(void *argument)
     api->close_by = det_loop_now(api->loop) + CLOSE_SPAN;
     api->write_by = det_loop_now(api->loop) + WRITE_SPAN;
     api_guesses_end(api);
+    api_held_end(api);
     api_events_end(api);
     http_server_drain(api->server);
+    for (size_t i = 0; i < API_OLD_SERVERS && api->old_servers[i]; i++)
+        http_server_drain(api->old_servers[i]);
     look_whether_over(api);
 }
 
@@ -389,12 +412,14 @@ void api_close(struct up *up)
         det_loop_stop(api->loop);
     }
     api_lanes_close(api); /* Who wants one now is dropped. */
+    api_held_end(api);
     /* What the runtime and `up` have is given back, and ours. */
     while (api->calls || api->streams) {
         (void)det_loop_turn(up->loop, 0);
         (void)det_loop_turn(api->loop, det_loop_now(api->loop) + 10 * DET_MILLISECOND);
     }
     api_readers_close(api);
+    api_old_servers_close(api, true);
     http_server_close(api->server);
     api->server = NULL;
 }
@@ -448,6 +473,8 @@ void api_say(struct up *up)
 const struct up_front api_front = {
     .prepare = api_prepare,
     .open = api_open,
+    .pause = api_pause,
+    .resume = api_resume,
     .close = api_close,
     .free = api_free,
     .renew = api_renew,

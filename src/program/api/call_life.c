@@ -85,6 +85,7 @@ static void close_call(struct api_call *call)
 
     api->calls--;
     det_list_remove(&call->late_node);
+    api_rest(call);
     atomic_fetch_sub(&api->decoded, call->decoded);
     det_json_writer_deinit(&call->json);
     det_json_writer_deinit(&call->aside);
@@ -103,7 +104,7 @@ static void leave(struct api_call *call)
 {
     call->exchange = NULL;
     det_list_remove(&call->late_node);
-    if (api_lane_leave(call))
+    if (api_unhold(call) || api_lane_leave(call))
         api_finish(call);
 }
 
@@ -169,12 +170,15 @@ void api_calls_open(struct api *api)
 {
     det_list_init(&api->late_calls);
     det_list_init(&api->guesses);
+    det_list_init(&api->held);
+    det_list_init(&api->held_jobs);
     api->late = (struct det_timer){ .run = on_late, .argument = api };
 }
 
 void api_call_streams(struct api_call *call)
 {
     det_list_remove(&call->late_node);
+    api_rest(call);
 }
 
 struct api_call *api_call_open(
@@ -192,6 +196,7 @@ struct api_call *api_call_open(
     }
     api->calls++;
     det_list_init(&call->lane_node);
+    det_list_init(&call->held_node);
     det_list_init(&call->late_node);
     call->api = api;
     call->route = route;
@@ -281,6 +286,11 @@ void api_defer(struct api_call *call, void (*run)(struct api_call *call))
 {
     /* Who has asked `up` first may have lost its client meanwhile, and lanes ask for it. */
     if (!call->exchange && api_is_read(call->route)) {
+        api_finish(call);
+        return;
+    }
+    if (call->api->is_ending && call->api->state == API_SERVING) {
+        api_fail(call, DET_ERR_CLOSED, CLI_SHUTDOWN);
         api_finish(call);
         return;
     }

@@ -90,7 +90,7 @@ static void free_errand(struct errand *errand, const struct det_allocator *alloc
     DET_DELETE(allocator, errand);
 }
 
-static void finish_errand(void *argument)
+static void answer_errand(void *argument)
 {
     struct errand *errand = argument;
     struct api_call *call = errand->asker;
@@ -105,6 +105,14 @@ static void finish_errand(void *argument)
     if (has_failed || !errand->takes_call)
         api_finish(call);
     free_errand(errand, allocator);
+}
+
+/* What writes the answer may look at the machines. */
+static void finish_errand(void *argument)
+{
+    struct errand *errand = argument;
+
+    api_enter(errand->asker, answer_errand, errand);
 }
 
 /* `arguments` may be NULL for want of memory. */
@@ -133,6 +141,7 @@ static void run(
         api_finish(call);
         return;
     }
+    api_rest(call);
     errand->post = (struct det_post){ .run = run_errand, .argument = errand };
     det_loop_post(api->up->loop, &errand->post);
 }

@@ -35,7 +35,7 @@ struct follower {
     bool is_catching; /* its page is on its way */
     bool is_gone;
     /* The page. */
-    struct det_job job;
+    struct api_lane_job job;
     struct det_json_writer text;
     struct det_document_position position;
     uint64_t last;
@@ -50,7 +50,7 @@ struct api_deltas {
     size_t count;
     struct det_timer poll;
     /* Where they end. */
-    struct det_job job;
+    struct api_lane_job job;
     struct det_document_position position;
     int result;
     uint64_t head;
@@ -181,9 +181,8 @@ static void feed(struct follower *follower)
     follower->query.after = follower->cursor;
     follower->query.limit = PAGE_ROWS;
     det_buffer_clear(&follower->text.text);
-    follower->job = (struct det_job){
-        .run = read_page, .done = finish_page, .argument = follower, .loop = deltas->api->loop
-    };
+    follower->job =
+        (struct api_lane_job){ .run = read_page, .done = finish_page, .argument = follower };
     api_lane_submit(deltas->api, API_READS, &follower->job);
 }
 
@@ -289,9 +288,8 @@ static void look(struct api_deltas *deltas)
         return;
     deltas->is_looking = true;
     deltas->looks++;
-    deltas->job = (struct det_job){
-        .run = read_position, .done = finish_position, .argument = deltas, .loop = deltas->api->loop
-    };
+    deltas->job =
+        (struct api_lane_job){ .run = read_position, .done = finish_position, .argument = deltas };
     api_lane_submit(deltas->api, API_TAIL, &deltas->job);
 }
 

@@ -94,12 +94,50 @@ void api_lanes_close(struct api *api)
     }
 }
 
-void api_lane_submit(struct api *api, enum api_lane_name name, struct det_job *job)
+static void submit_job(struct api_lane *lane, struct det_job *job)
 {
-    if (api->lanes[name].pool)
-        det_pool_submit(api->lanes[name].pool, job);
+    if (lane->pool)
+        det_pool_submit(lane->pool, job);
     else
         det_job_drop(job);
+}
+
+static void run_lane_job(void *argument)
+{
+    struct api_lane_job *job = argument;
+
+    job->run(job->argument);
+}
+
+static void end_lane_job(void *argument)
+{
+    struct api_lane_job *job = argument;
+    struct api *api = job->api;
+
+    job->is_dropped = job->job.is_dropped;
+    job->done(job->argument); /* Its memory may be gone. */
+    api_leave(api);
+}
+
+void api_lane_resume(struct api *api, struct api_lane_job *job)
+{
+    job->job = (struct det_job){
+        .run = run_lane_job, .done = end_lane_job, .argument = job, .loop = api->loop
+    };
+    api->inside++;
+    submit_job(&api->lanes[job->lane], &job->job);
+}
+
+void api_lane_submit(struct api *api, enum api_lane_name name, struct api_lane_job *job)
+{
+    job->api = api;
+    job->lane = name;
+    job->is_dropped = false;
+    det_list_init(&job->node);
+    if (api->state == API_SERVING)
+        api_lane_resume(api, job);
+    else
+        det_list_append(&api->held_jobs, &job->node);
 }
 
 static void run_next(struct api_lane *lane)
@@ -135,7 +173,7 @@ bool api_lane_add(struct api_call *call)
 
     if (!lane->pool || lane->running < handed_max(lane)) {
         lane->running++;
-        api_lane_submit(call->api, (enum api_lane_name)(lane - call->api->lanes), &call->job);
+        submit_job(lane, &call->job);
         return true;
     }
     if (!has_room(lane, call->api->http.waiting_max))

@@ -33,10 +33,25 @@ struct api_lane {
 };
 
 DET_MUST_CHECK int api_lanes_open(struct api *api);
+/* A job that is nobody's call. Zero it first. */
+struct api_lane_job {
+    void (*run)(void *argument);  /* on a thread of the lane */
+    void (*done)(void *argument); /* on the http thread */
+    void *argument;
+    bool is_dropped; /* for `done`: it stops, and `run` did not run */
+    /* Ours. */
+    struct api *api;
+    enum api_lane_name lane;
+    struct det_job job;
+    struct det_list node; /* while the API is paused */
+};
+
 /* What has not begun is dropped, what has begun is waited for. When the http thread has ended. */
 void api_lanes_close(struct api *api);
-/* On the http thread, as the others: a job that is nobody's call. */
-void api_lane_submit(struct api *api, enum api_lane_name name, struct det_job *job);
+/* On the http thread, as the others. While the API is paused it waits; see api_pause(). */
+void api_lane_submit(struct api *api, enum api_lane_name name, struct api_lane_job *job);
+/* One that has waited. */
+void api_lane_resume(struct api *api, struct api_lane_job *job);
 /* A call, whose job is filled in, in the lane of its route; false: too many wait. */
 bool api_lane_add(struct api_call *call);
 /* Its job is done: the next one begins. */

@@ -133,8 +133,7 @@ static void run(void *argument)
 
 void api_page_read(struct api_page *page, void (*done)(void *argument))
 {
-    page->job =
-        (struct det_job){ .run = run, .done = done, .argument = page, .loop = page->api->loop };
+    page->job = (struct api_lane_job){ .run = run, .done = done, .argument = page };
     det_list_init(&page->rows);
     api_lane_submit(page->api, page->subscriber ? API_READS : API_TAIL, &page->job);
 }

@@ -17,7 +17,7 @@ struct api_row {
 };
 
 struct api_page {
-    struct det_job job;
+    struct api_lane_job job;
     struct api *api;
     struct det_store_log_query query; /* its texts stay */
     size_t bytes;                     /* it ends before a row that would make it longer */

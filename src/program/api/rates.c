@@ -25,7 +25,7 @@ static void read_totals(const struct api *api, uint64_t totals[UP_RATES])
 {
     struct det_runtime_counts counts = { 0 };
 
-    if (api->up->machines)
+    if (api->state == API_SERVING && api->up->machines)
         det_runtime_counts(api_runtime(api), &counts);
     totals[0] = counts.transitions;
     totals[1] = counts.unhandled;
@@ -50,6 +50,7 @@ static void on_sample(void *argument)
     rates->next = (rates->next + 1) % UP_RATE_STEPS;
     rates->taken += rates->taken < UP_RATE_STEPS;
     rates->sampled_at = det_world_now(api->world, DET_CLOCK_WALL);
+    api_old_servers_close(api, false);
     (void)!det_loop_timer_set(api->loop, &api->rates_timer, det_loop_now(api->loop) + RATE_STEP);
 }
 

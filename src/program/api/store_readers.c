@@ -66,6 +66,8 @@ static int open_reader(const struct api *api, struct api_reader *reader)
 
     if (reader->is_open)
         return CLI_OK;
+    if (!api->address)
+        return CLI_NOT_FOUND;
     close_reader(reader);
     code = cli_store_open_at(&reader->cli, api->address, &reader->store);
     reader->is_open = code == CLI_OK;

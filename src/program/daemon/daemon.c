@@ -241,17 +241,18 @@ static void close_parts(struct up *up)
     up_deadline_arm(up);
     up_store_limit(up, STORE_SPAN);
     up_reload_close(up);
-    up_waits_over(up);
-    up_deadline_phase(up, "requests to the API wait for the store or for their readers");
-    up->options->front->close(up);
+    up_deadline_phase(up, "requests to the API wait for the store");
+    up->options->front->pause(up, true);
     up_deadline_phase(up, "an action of a worker is still running");
     up_workers_close(up);
     up_deadline_phase(up, "durable slots and machines wait for the store, or an effect runs");
     up_durable_close(up);
     up_machines_close(up);
     up_workers_close_store(up);
+    up_waits_over(up);
     up_deadline_phase(
         up, "a client, the collector of spans or the reader of the output does not read");
+    up->options->front->close(up);
     up->options->front->free(up);
     serve_local_close(&up->local);
     tokens_close(up->tokens);

@@ -81,6 +81,13 @@ struct up_front {
     /* Binds the addresses, reads certificate and tokens: whatever can refuse a start. */
     int (*prepare)(struct up *up, struct det_error *reterr);
     int (*open)(struct up *up, struct det_error *reterr);
+    /* Nothing of it uses the machines or the store from here on, until resume(). Connections,
+     * streams and calls that wait for the daemon stay; `is_end`: nothing new is taken. Turns the
+     * loop. */
+    void (*pause)(struct up *up, bool is_end);
+    /* It goes on by the file that is in place now; `has_new_http`: its section `http` is another
+     * one. An error: it is still paused. Turns the loop. */
+    int (*resume)(struct up *up, bool has_new_http, struct det_error *reterr);
     /* Takes no further request and answers those it has. Turns the loop. */
     void (*close)(struct up *up);
     void (*free)(struct up *up);

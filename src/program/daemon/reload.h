@@ -13,10 +13,11 @@
  *     reload_apply.c  doing it
  *     reload_run.c    SIGHUP and the verb: the plan is made, told and carried out
  *
- * Tasks, groups and slots are changed one by one. What the machines and the HTTP API are made of
- * cannot be changed while they run: the API, and with it the machines where they are different, are
- * closed and opened again, on the sockets that stay open meanwhile; effects of machines that are
- * closed are cut off and tried again.
+ * Tasks, groups and slots are changed one by one. What machines are made of cannot be changed while
+ * they run: where they are different they are closed and opened again, and their effects are cut
+ * off and tried again. The HTTP API is paused meanwhile: connections, streams and calls that wait
+ * outlive a reload, and new requests wait for its end. Connections of before it end as they were
+ * set up, each behind the answer that is on its way.
  *
  * Invariants
  *   1. Nothing is done before all of the file is right, all that it names can be loaded, and
@@ -46,11 +47,12 @@ struct reload {
     struct up next; /* what is chosen of the new file, and where it is: nothing of it runs */
     struct reload_item *first, **end;
     size_t count;
-    bool reopens_api, reopens_machines; /* the latter with the former */
-    bool may_ask_store;                 /* it has answered a moment ago, or is a file */
-    bool asks_store;                    /* it would have to, and may not */
-    bool is_applied;                    /* the new file is in the place of the old one */
-    struct cli cli;                     /* whose talk is kept below */
+    bool pauses_api, reopens_machines; /* the latter with the former */
+    bool has_new_http;
+    bool may_ask_store; /* it has answered a moment ago, or is a file */
+    bool asks_store;    /* it would have to, and may not */
+    bool is_applied;    /* the new file is in the place of the old one */
+    struct cli cli;     /* whose talk is kept below */
     char *text;
     size_t text_size;
 };

@@ -3,7 +3,7 @@
 
 /* reload_apply.c - reads the file again, and carries out the plan.
  *
- *     close the API, machines rest --> the new file --> open both ----> tasks, groups, slots, log
+ *     pause the API, machines rest --> the new file --> open, resume --> tasks, groups, slots, log
  *                                                           | cannot be opened
  *                  the old file, machines go on, the API <--+
  *
@@ -149,7 +149,7 @@ static void carry_standing(struct reload *reload)
     new->traces = old->traces;
     new->defaults = old->defaults;
     new->limits = old->limits;
-    if (!reload->reopens_api)
+    if (!reload->pauses_api)
         new->http = old->http;
     if (reload->reopens_machines)
         return;
@@ -214,7 +214,7 @@ static void keep_standing(struct reload *reload)
     reload->up->standing = reload->first;
 }
 
-/* Machines and the API. */
+/* Machines, while the API is paused. */
 
 static int open_core(struct reload *reload, struct det_error *reterr)
 {
@@ -225,7 +225,7 @@ static int open_core(struct reload *reload, struct det_error *reterr)
         r = up_machines_open(up, reterr);
     if (r == 0 && up_store_watch(up) < 0)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    return r < 0 ? r : up->options->front->open(up, reterr);
+    return r < 0 ? r : up->options->front->resume(up, reload->has_new_http, reterr);
 }
 
 /* As it was before. An error: there is nothing left that could go on. */
@@ -235,17 +235,15 @@ static int restore_core(struct reload *reload, struct up_machines *resting)
     struct det_error error = { 0 };
     int r = 0;
 
-    up->options->front->close(up);
     if (reload->reopens_machines)
         up_machines_close(up);
-    up->options->front->free(up);
     exchange(reload);
     if (resting)
         r = up_machines_wake(resting, &error);
     if (r == 0 && up_store_watch(up) < 0)
         r = det_error_set(&error, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0)
-        r = up->options->front->open(up, &error);
+        r = up->options->front->resume(up, reload->has_new_http, &error);
     if (r < 0)
         up_note_failure(up, UP_NAME, "reload: %s; it cannot go on like this", error.text);
     return r;
@@ -260,11 +258,10 @@ static int replace_core(struct reload *reload, struct det_error *reterr)
     /* It has just answered; should it go away now, nobody waits for it for long. */
     if (reload->reopens_machines)
         up_store_limit(up, STORE_SPAN);
-    up->options->front->close(up);
+    up->options->front->pause(up, false);
     if (reload->reopens_machines)
         resting = up_machines_rest(up);
     up_store_limit(up, DET_NEVER);
-    up->options->front->free(up);
     exchange(reload);
     r = open_core(reload, reterr);
     if (r == 0)
@@ -379,7 +376,7 @@ static int apply(struct reload *reload, struct det_error *reterr)
     if (!retired)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     carry_standing(reload);
-    if (reload->reopens_api)
+    if (reload->pauses_api)
         r = replace_core(reload, reterr);
     else
         exchange(reload);
@@ -387,7 +384,7 @@ static int apply(struct reload *reload, struct det_error *reterr)
         DET_DELETE(allocator, retired);
         return r;
     }
-    if (!reload->reopens_api)
+    if (!reload->pauses_api)
         up->options->front->renew(up);
     reload->is_applied = true;
     r = change_rest(reload, reterr);

@@ -262,9 +262,10 @@ static int compare_http(struct reload *reload)
         if (i == 0)
             before = reload->count;
     }
-    reload->reopens_api = reload->reopens_api || reload->count > before;
+    reload->has_new_http = reload->count > before;
+    reload->pauses_api = reload->pauses_api || reload->has_new_http;
     /* The files that it names may be others, and nobody is cut off for that. */
-    if (code == CLI_OK && !reload->reopens_api &&
+    if (code == CLI_OK && !reload->pauses_api &&
         reload->up->options->front->has_new_files(reload->up))
         code =
             put(reload, &(struct reload_item){
@@ -424,7 +425,7 @@ static int compare_machines(struct reload *reload)
                                                .name = old->machines[i].name,
                                                .needs_restart = !can_reopen });
     }
-    reload->reopens_api = reload->reopens_machines;
+    reload->pauses_api = reload->reopens_machines;
     return code;
 }
 
