@@ -43,7 +43,7 @@ def allows(scopes, wanted):
 def ask(wire, method, target, **headers):
     """Asks for something that is not there, or whose body is wrong: nothing comes of it."""
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    body = "{}" if method in ("POST", "PUT") else None
+    body = '{"nonsense": 1}' if method in ("POST", "PUT") else None
     return wire.ask(method, target, body, headers)
 
 
