@@ -7,12 +7,14 @@
  *
  *     open --the verb has answered---------------> finished
  *       \--its client went away: cancelled-------> finished */
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/api_internal.h"
 #include "api/stream_feed.h"
 #include "api/verb_stream.h"
+
+#define FLAGS 2 /* of a body */
 
 struct waiting {
     struct api_feed feed; /* first; of a submission that waits */
@@ -145,23 +147,25 @@ static bool put(json_t *arguments, const char *key, json_t *value_take)
 }
 
 /* Members of the body that are booleans. */
-static bool read_flags(struct api_call *call, const char *keys, json_t *arguments)
+static bool read_flags(struct api_call *call, const char *const *keys, json_t *arguments)
 {
-    struct det_json_object *members = api_body(call, keys);
-    bool is_right = members != NULL;
+    struct det_json_object *members;
+    bool has_room = true;
+    char all[32] = "";
 
-    for (size_t i = 0; is_right && i < members->count; i++) {
-        char key[16];
-        size_t size = det_json_unescape(members->items[i].key, key, sizeof key - 1);
-
-        key[size < sizeof key ? size : sizeof key - 1] = '\0';
-        is_right = put(arguments, key, json_boolean(det_json_object_bool(members, key)));
+    for (size_t i = 0; i < FLAGS && keys[i]; i++)
+        (void)snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? " " : "", keys[i]);
+    members = api_body(call, all);
+    for (size_t i = 0; members && has_room && i < FLAGS && keys[i]; i++) {
+        if (det_json_object_find(members, keys[i]))
+            has_room =
+                put(arguments, keys[i], json_boolean(det_json_object_bool(members, keys[i])));
     }
-    return is_right && api_body_is_right(call, members);
+    return members && has_room && api_body_is_right(call, members);
 }
 
 static void ask_with_flags(
-    struct api_call *call, const char *verb, const char *name, const char *keys)
+    struct api_call *call, const char *verb, const char *name, const char *const keys[FLAGS])
 {
     json_t *arguments = json_object();
 
@@ -180,22 +184,24 @@ void api_order(struct api_call *call)
 {
     bool is_stop = strcmp(call->parameters[1], "stop") == 0;
 
-    ask_with_flags(call, call->parameters[1], call->parameters[0], is_stop ? "wait purge" : "wait");
+    ask_with_flags(
+        call, call->parameters[1], call->parameters[0],
+        (const char *const[FLAGS]){ "wait", is_stop ? "purge" : NULL });
 }
 
 void api_stop_all(struct api_call *call)
 {
-    ask_with_flags(call, "stop", NULL, "wait");
+    ask_with_flags(call, "stop", NULL, (const char *const[FLAGS]){ "wait" });
 }
 
 void api_drain_all(struct api_call *call)
 {
-    ask_with_flags(call, "drain", NULL, "wait");
+    ask_with_flags(call, "drain", NULL, (const char *const[FLAGS]){ "wait" });
 }
 
 void api_reload(struct api_call *call)
 {
-    ask_with_flags(call, "reload", NULL, "plan");
+    ask_with_flags(call, "reload", NULL, (const char *const[FLAGS]){ "plan" });
 }
 
 /* A small tree does no harm. */
