@@ -30,6 +30,7 @@ void det_json_writer_clear(struct det_json_writer *json)
 {
     det_buffer_clear(&json->text);
     json->needs_comma = false;
+    json->depth = 0;
 }
 
 /* What needs no escape, which is nearly all there is, is copied as a whole. */
@@ -61,11 +62,24 @@ void det_json_quote(struct det_buffer *buffer, struct det_view text)
         det_output_quoted(&output, text);
 }
 
+static void begin_line(struct det_json_writer *json)
+{
+    if (json->indent)
+        det_buffer_format(&json->text, "\n%*s", (int)(json->indent * json->depth), "");
+}
+
 static void write_comma(struct det_json_writer *json)
 {
     if (json->needs_comma)
         det_buffer_append_char(&json->text, ',');
     json->needs_comma = true;
+    if (json->depth)
+        begin_line(json);
+}
+
+static void write_colon(struct det_json_writer *json)
+{
+    det_buffer_append_text(&json->text, json->indent ? ": " : ":");
 }
 
 static void write_key(struct det_json_writer *json, const char *key)
@@ -74,7 +88,7 @@ static void write_key(struct det_json_writer *json, const char *key)
     if (!key)
         return;
     det_json_quote(&json->text, det_view_text(key));
-    det_buffer_append_char(&json->text, ':');
+    write_colon(json);
 }
 
 void det_json_open(struct det_json_writer *json, const char *key, char bracket)
@@ -83,11 +97,16 @@ void det_json_open(struct det_json_writer *json, const char *key, char bracket)
     write_key(json, key);
     det_buffer_append_char(&json->text, bracket);
     json->needs_comma = false;
+    json->depth++;
 }
 
 void det_json_close(struct det_json_writer *json, char bracket)
 {
     det_assert(bracket == '}' || bracket == ']');
+    if (json->depth)
+        json->depth--;
+    if (json->needs_comma)
+        begin_line(json);
     det_buffer_append_char(&json->text, bracket);
     json->needs_comma = true;
 }
@@ -241,7 +260,7 @@ static void copy_key(struct det_json_writer *json, const struct det_json_value *
     if (!value->key.data)
         return;
     det_json_quote(&json->text, value->key);
-    det_buffer_append_char(&json->text, ':');
+    write_colon(json);
 }
 
 /* A scalar, or the bracket that opens the others. */
@@ -249,6 +268,7 @@ static void copy_head(struct det_json_writer *json, const struct det_json_value 
 {
     bool is_open = value->kind == DET_JSON_OBJECT || value->kind == DET_JSON_ARRAY;
 
+    json->depth += is_open;
     if (value->kind == DET_JSON_STRING)
         det_json_quote(&json->text, value->text);
     else

@@ -27,6 +27,8 @@ struct det_json_value;
 struct det_json_writer {
     struct det_buffer text;
     bool needs_comma;
+    unsigned indent; /* spaces for each level, every value on a line of its own; 0: one line */
+    unsigned depth;
 };
 
 void det_json_writer_init(struct det_json_writer *json, const struct det_allocator *allocator);

@@ -81,6 +81,13 @@ static void every_member_stands_in_its_place(void **state)
         "\"pay\":{\"cents\":18446744073709551615,\"card\":\"{redacted}\"},"
         "\"cents\":18446744073709551615,\"card\":\"4242\"}");
     det_json_writer_clear(&json);
+    json.indent = 2;
+    det_json_copy(&json, NULL, value);
+    assert_string_equal(
+        det_buffer_text(&json.text),
+        "{\n  \"x\": [\n    1.10,\n    {},\n    [],\n    \"ab\\u202e\"\n  ],\n  \"y\": {\n"
+        "    \"z\": null\n  }\n}");
+    det_json_writer_clear(&json);
     det_json_copy(&json, NULL, det_json_get(det_json_get(value, "y"), "z"));
     assert_string_equal(det_buffer_text(&json.text), "null");
     det_json_writer_deinit(&json);

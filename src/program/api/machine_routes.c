@@ -22,12 +22,6 @@ static struct det_spec *spec_of(const struct api_call *call, const char *name)
     return machine->spec;
 }
 
-static void put_json(struct api_call *call, const char *key, json_t *value_take)
-{
-    api_put_json(call, key, value_take);
-    json_decref(value_take);
-}
-
 /* Findings. */
 
 static const char *severity_name(enum det_severity severity)
@@ -43,23 +37,35 @@ static const char *severity_name(enum det_severity severity)
     return "error";
 }
 
-static json_t *findings_json(const struct det_spec *spec)
+static void put_findings(struct det_json_writer *json, const struct det_spec *spec)
 {
-    const struct det_diagnostics *found = det_spec_diagnostics(spec);
-    json_t *list = json_array();
+    const struct det_diagnostics *findings = det_spec_diagnostics(spec);
 
-    for (size_t i = 0; i < found->count; i++) {
-        const struct det_diagnostic *item = &found->items[i];
+    det_json_open(json, "findings", '[');
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct det_diagnostic *item = &findings->items[i];
 
-        json_array_append_new(
-            list,
-            json_pack(
-                "{s:I, s:I, s:s, s:s, s:o, s:o}", "line", (json_int_t)item->place.line, "column",
-                (json_int_t)item->place.column, "severity", severity_name(item->severity), "rule",
-                det_rule_id(item->rule), "text", cli_json_text(item->text), "hint",
-                item->hint ? cli_json_text(item->hint) : json_null()));
+        det_json_open(json, NULL, '{');
+        det_json_number(json, "line", item->place.line);
+        det_json_number(json, "column", item->place.column);
+        det_json_text(json, "severity", severity_name(item->severity));
+        det_json_text(json, "rule", det_rule_id(item->rule));
+        det_json_text(json, "text", item->text);
+        det_json_text(json, "hint", item->hint);
+        det_json_close(json, '}');
     }
-    return list;
+    det_json_close(json, ']');
+}
+
+static void put_definition(
+    struct det_json_writer *json, const char *key, struct det_spec *spec,
+    const struct det_spec *served)
+{
+    det_json_open(json, key, '{');
+    gen_json(json, spec);
+    det_json_bool(json, "served", served != NULL);
+    put_findings(json, served ? served : spec);
+    det_json_close(json, '}');
 }
 
 /* The findings are those of the file, where it is served: what the store keeps is written anew, and
@@ -71,18 +77,12 @@ void api_get_machine(struct api_call *call)
     const struct det_spec *served;
     struct det_machine *machine;
     struct det_spec *stored;
-    json_t *object;
 
     if (!api_reader_take(call) || !api_reader_machine(call, name, &machine))
         return;
     stored = spec_of(call, name);
     served = machines ? up_machines_spec(machines, name) : NULL;
-    object = gen_json(stored, call->api->allocator);
-    if (object) {
-        json_object_set_new(object, "served", json_boolean(served != NULL));
-        json_object_set_new(object, "findings", findings_json(served ? served : stored));
-    }
-    put_json(call, NULL, object);
+    put_definition(&call->json, NULL, stored, served);
 }
 
 /* Drawings. */
@@ -297,19 +297,13 @@ void api_check_definition(struct api_call *call)
     machine = det_spec_machine(spec);
     det_json_open(&call->json, NULL, '{');
     if (machine) {
-        json_t *object = gen_json(spec, call->api->allocator);
-
-        if (object) {
-            json_object_set_new(object, "served", json_false());
-            json_object_set_new(object, "findings", findings_json(spec));
-        }
-        put_json(call, "machine", object);
+        put_definition(&call->json, "machine", spec, NULL);
         write_dot(call, machine);
     } else {
         det_json_text(&call->json, "machine", NULL);
         det_json_text(&call->json, "dot", NULL);
     }
-    put_json(call, "findings", findings_json(spec));
+    put_findings(&call->json, spec);
     det_json_close(&call->json, '}');
     det_spec_close(spec);
 }

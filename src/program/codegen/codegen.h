@@ -67,8 +67,8 @@ struct det_buffer *gen_add(struct gen *gen, const char *stem, size_t size, const
  * the stubs that it lacks, which are printed or appended. Returns an exit code. */
 DET_MUST_CHECK int gen_write(struct gen *gen);
 
-/* json_model.c: the definition as data; NULL when there is no memory. */
-json_t *gen_json(struct det_spec *spec, const struct det_allocator *allocator);
+/* json_model.c: the definition as members of the object that is open. */
+void gen_json(struct det_json_writer *json, struct det_spec *spec);
 
 /* promela.c: the definition as a step for the model checker Spin. */
 void gen_promela(struct det_buffer *buffer, struct det_spec *spec);

@@ -14,6 +14,7 @@
 #include "os/os.h"
 #include "terminal/input.h"
 #include "terminal/report.h"
+#include "json/writer.h"
 
 #define FILES_MAX  64
 #define SOURCE_MAX 16777216
@@ -73,15 +74,12 @@ static size_t count_missing(const struct gen *gen)
     return missing;
 }
 
-/* The stubs that are missing, and their names if wanted. */
-static void put_missing(struct gen *gen, struct det_buffer *text, json_t *names)
+/* The stubs that are missing. */
+static void put_missing(struct gen *gen, struct det_buffer *text)
 {
     for (size_t i = 0; i < gen->stub_count; i++) {
-        if (gen->stubs[i].is_there)
-            continue;
-        gen_stub_put(text, gen->spec, &gen->stubs[i]);
-        if (names)
-            json_array_append_new(names, json_string(gen->stubs[i].name));
+        if (!gen->stubs[i].is_there)
+            gen_stub_put(text, gen->spec, &gen->stubs[i]);
     }
 }
 
@@ -94,7 +92,7 @@ static int append_missing(struct gen *gen, const char *path, const struct cli_te
     det_buffer_append(&text, source->data, source->size);
     if (source->size && source->data[source->size - 1] != '\n')
         det_buffer_append_char(&text, '\n');
-    put_missing(gen, &text, NULL);
+    put_missing(gen, &text);
     code = det_buffer_status(&text) < 0
                ? cli_no_memory(gen->cli)
                : cli_file_write(gen->cli, path, det_buffer_text(&text), text.size);
@@ -104,27 +102,37 @@ static int append_missing(struct gen *gen, const char *path, const struct cli_te
     return code;
 }
 
+static void print_missing_json(struct gen *gen, const char *path, const struct det_buffer *text)
+{
+    struct det_json_writer json;
+
+    cli_json_begin(gen->cli, &json, "file");
+    det_json_text(&json, "file", path);
+    det_json_text(&json, "state", "kept");
+    det_json_open(&json, "missing", '[');
+    for (size_t i = 0; i < gen->stub_count; i++) {
+        if (!gen->stubs[i].is_there)
+            det_json_text(&json, NULL, gen->stubs[i].name);
+    }
+    det_json_close(&json, ']');
+    det_json_text(&json, "stubs", det_buffer_text(text));
+    cli_json_end(gen->cli, &json);
+}
+
 static int print_missing(struct gen *gen, const char *path)
 {
     struct cli *cli = gen->cli;
-    json_t *names = json_array();
     struct det_buffer text;
     int code = CLI_OK;
 
     det_buffer_init(&text, cli->allocator);
-    put_missing(gen, &text, names);
-    if (det_buffer_status(&text) < 0 || !names) {
-        json_decref(names);
+    put_missing(gen, &text);
+    if (det_buffer_status(&text) < 0)
         code = cli_no_memory(cli);
-    } else if (cli->is_json) {
-        cli_json(
-            cli, json_pack(
-                     "{s:s, s:o, s:s, s:o, s:s}", "type", "file", "file", cli_json_text(path),
-                     "state", "kept", "missing", names, "stubs", det_buffer_text(&text)));
-    } else {
-        json_decref(names);
+    else if (cli->is_json)
+        print_missing_json(gen, path, &text);
+    else
         cli_write(cli, det_buffer_text(&text), text.size);
-    }
     det_buffer_deinit(&text);
     return code;
 }

@@ -9,294 +9,300 @@
 #include "testing/case.h"
 #include "testing/trace_file.h"
 #include "testing/transition_index.h"
+#include "json/writer.h"
 
-static json_t *text_or_null(const char *text)
+static void put_timeout(
+    struct det_json_writer *json, const char *key, const struct det_machine *machine,
+    const struct det_timeout *timeout)
 {
-    return text ? json_string(text) : json_null();
+    if (!timeout || !timeout->after) {
+        det_json_null(json, key);
+        return;
+    }
+    det_json_open(json, key, '{');
+    det_json_signed(json, "after_ms", timeout->after / DET_MILLISECOND);
+    det_json_text(json, "event", machine->events[timeout->event].name);
+    det_json_text(json, "fill", timeout->fill ? timeout->fill->name : NULL);
+    det_json_close(json, '}');
 }
 
-/* jansson refuses NULL quietly, and the whole is then NULL: one test at the end is enough. */
-static json_t *names_of_events(
-    const struct det_machine *machine, const uint16_t *ids, unsigned count)
+static void put_states(
+    struct det_json_writer *json, const struct det_machine *machine, const struct det_spec *spec)
 {
-    json_t *names = json_array();
-
-    for (unsigned i = 0; i < count; i++)
-        json_array_append_new(names, json_string(machine->events[ids[i]].name));
-    return names;
-}
-
-static json_t *timeout_json(const struct det_machine *machine, const struct det_timeout *timeout)
-{
-    if (!timeout || !timeout->after)
-        return json_null();
-    return json_pack(
-        "{s:I, s:s, s:o}", "after_ms", (json_int_t)(timeout->after / DET_MILLISECOND), "event",
-        machine->events[timeout->event].name, "fill",
-        text_or_null(timeout->fill ? timeout->fill->name : NULL));
-}
-
-static json_t *states_json(const struct det_machine *machine, const struct det_spec *spec)
-{
-    json_t *list = json_array();
-
+    det_json_open(json, "states", '[');
     for (unsigned i = 0; i < machine->state_count; i++) {
         const struct det_state_def *def = &machine->states[i];
 
-        json_array_append_new(
-            list,
-            json_pack(
-                "{s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o}", "name", def->name, "c_name",
-                text_or_null(det_spec_state_c_name(spec, i)), "initial",
-                (def->flags & DET_STATE_INITIAL) != 0, "final", (def->flags & DET_STATE_FINAL) != 0,
-                "health", text_or_null(det_state_health_name(def->flags)), "entry",
-                text_or_null(def->entry ? def->entry->name : NULL), "exit",
-                text_or_null(def->exit ? def->exit->name : NULL), "timeout",
-                timeout_json(machine, &def->timeout)));
+        det_json_open(json, NULL, '{');
+        det_json_text(json, "name", def->name);
+        det_json_text(json, "c_name", det_spec_state_c_name(spec, i));
+        det_json_bool(json, "initial", def->flags & DET_STATE_INITIAL);
+        det_json_bool(json, "final", def->flags & DET_STATE_FINAL);
+        det_json_text(json, "health", det_state_health_name(def->flags));
+        det_json_text(json, "entry", def->entry ? def->entry->name : NULL);
+        det_json_text(json, "exit", def->exit ? def->exit->name : NULL);
+        put_timeout(json, "timeout", machine, &def->timeout);
+        det_json_close(json, '}');
     }
-    return list;
+    det_json_close(json, ']');
 }
 
-static json_t *events_json(const struct det_machine *machine, const struct det_spec *spec)
+static void put_events(
+    struct det_json_writer *json, const struct det_machine *machine, const struct det_spec *spec)
 {
     static const char *const policies[] = { "error", "ignore", "defer", "dead_letter" };
-    json_t *list = json_array();
 
+    det_json_open(json, "events", '[');
     for (unsigned i = 0; i < machine->event_count; i++) {
         const struct det_event_def *def = &machine->events[i];
         const struct det_record *payload = det_record_of(def->payload);
 
-        json_array_append_new(
-            list, json_pack(
-                      "{s:s, s:o, s:b, s:s, s:o}", "name", def->name, "c_name",
-                      text_or_null(det_spec_event_c_name(spec, i)), "internal", def->is_internal,
-                      "unhandled", policies[def->unhandled], "payload",
-                      text_or_null(payload ? payload->name : NULL)));
+        det_json_open(json, NULL, '{');
+        det_json_text(json, "name", def->name);
+        det_json_text(json, "c_name", det_spec_event_c_name(spec, i));
+        det_json_bool(json, "internal", def->is_internal);
+        det_json_text(json, "unhandled", policies[def->unhandled]);
+        det_json_text(json, "payload", payload ? payload->name : NULL);
+        det_json_close(json, '}');
     }
-    return list;
+    det_json_close(json, ']');
 }
 
-static json_t *effects_json(const struct det_machine *machine)
+static void put_effects(struct det_json_writer *json, const struct det_machine *machine)
 {
-    json_t *list = json_array();
-
-    for (unsigned i = 0; i < machine->effect_count; i++)
-        json_array_append_new(
-            list,
-            json_pack(
-                "{s:s, s:o}", "name", machine->effects[i].name, "produces",
-                names_of_events(
-                    machine, machine->effects[i].produces, machine->effects[i].produces_count)));
-    return list;
+    det_json_open(json, "effects", '[');
+    for (unsigned i = 0; i < machine->effect_count; i++) {
+        det_json_open(json, NULL, '{');
+        det_json_text(json, "name", machine->effects[i].name);
+        det_json_open(json, "produces", '[');
+        for (unsigned k = 0; k < machine->effects[i].produces_count; k++)
+            det_json_text(json, NULL, machine->events[machine->effects[i].produces[k]].name);
+        det_json_close(json, ']');
+        det_json_close(json, '}');
+    }
+    det_json_close(json, ']');
 }
 
-static json_t *timers_json(const struct det_machine *machine)
+static void put_timers(struct det_json_writer *json, const struct det_machine *machine)
 {
-    json_t *list = json_array();
-
-    for (unsigned i = 0; i < machine->timer_count; i++)
-        json_array_append_new(
-            list, json_pack(
-                      "{s:s, s:o}", "name", machine->timers[i].name, "timeout",
-                      timeout_json(machine, &machine->timers[i].timeout)));
-    return list;
+    det_json_open(json, "timers", '[');
+    for (unsigned i = 0; i < machine->timer_count; i++) {
+        det_json_open(json, NULL, '{');
+        det_json_text(json, "name", machine->timers[i].name);
+        put_timeout(json, "timeout", machine, &machine->timers[i].timeout);
+        det_json_close(json, '}');
+    }
+    det_json_close(json, ']');
 }
 
-static json_t *functions_json(const struct det_machine *machine, enum case_function function)
+static void put_functions(
+    struct det_json_writer *json, const char *key, const struct det_machine *machine,
+    enum case_function function)
 {
-    json_t *list = json_array();
     const char *name;
 
+    det_json_open(json, key, '[');
     for (size_t i = 0; (name = case_function_name(machine, function, i)); i++)
-        json_array_append_new(list, json_string(name));
-    return list;
+        det_json_text(json, NULL, name);
+    det_json_close(json, ']');
 }
 
-static json_t *groups_json(const struct det_machine *machine, bool is_of_events)
+static void put_groups(
+    struct det_json_writer *json, const struct det_machine *machine, bool is_of_events)
 {
     const struct det_group_def *groups = is_of_events ? machine->event_groups : machine->groups;
     unsigned count = is_of_events ? machine->event_group_count : machine->group_count;
-    json_t *list = json_array();
 
+    det_json_open(json, is_of_events ? "event_groups" : "groups", '[');
     for (unsigned i = 0; i < count; i++) {
-        json_t *members = json_array();
-
+        det_json_open(json, NULL, '{');
+        det_json_text(json, "name", groups[i].name);
+        det_json_open(json, "members", '[');
         for (unsigned k = 0; k < groups[i].member_count; k++)
-            json_array_append_new(
-                members, json_string(
-                             is_of_events ? machine->events[groups[i].members[k]].name
-                                          : machine->states[groups[i].members[k]].name));
-        json_array_append_new(
-            list, json_pack("{s:s, s:o}", "name", groups[i].name, "members", members));
+            det_json_text(
+                json, NULL,
+                is_of_events ? machine->events[groups[i].members[k]].name
+                             : machine->states[groups[i].members[k]].name);
+        det_json_close(json, ']');
+        det_json_close(json, '}');
     }
-    return list;
+    det_json_close(json, ']');
 }
 
-static json_t *keeps_json(const struct det_transition_more *more)
+static void put_text(struct det_json_writer *json, const char *key, const char *text)
 {
-    json_t *list = json_array();
-
-    for (unsigned i = 0; i < more->keep_count; i++)
-        json_array_append_new(list, json_string(more->keeps[i].name));
-    return list;
+    if (text)
+        det_json_text(json, key, text);
 }
 
-static json_t *things_json(
-    const struct det_machine *machine, const uint16_t *ids, unsigned count, bool is_of_timers)
+static void put_effect_names(
+    struct det_json_writer *json, const struct det_machine *machine,
+    const struct det_transition_more *more)
 {
-    json_t *list = json_array();
+    if (!more->effect_count)
+        return;
+    det_json_open(json, "do", '[');
+    for (unsigned i = 0; i < more->effect_count; i++)
+        det_json_text(json, NULL, machine->effects[more->effects[i]].name);
+    det_json_close(json, ']');
+}
 
+static void put_timer_names(
+    struct det_json_writer *json, const char *key, const struct det_machine *machine,
+    const uint16_t *ids, unsigned count)
+{
+    if (!count)
+        return;
+    det_json_open(json, key, '[');
     for (unsigned i = 0; i < count; i++)
-        json_array_append_new(
-            list, json_string(
-                      is_of_timers ? machine->timers[ids[i]].name : machine->effects[ids[i]].name));
-    return list;
+        det_json_text(json, NULL, machine->timers[ids[i]].name);
+    det_json_close(json, ']');
 }
 
-static void add_more(
-    json_t *object, const struct det_machine *machine, const struct det_transition_more *more)
+static void put_keeps(struct det_json_writer *json, const struct det_transition_more *more)
 {
-    if (more->guard)
-        json_object_set_new(object, "if", json_string(more->guard->name));
-    if (more->hook)
-        json_object_set_new(object, "call", json_string(more->hook->name));
-    if (more->update)
-        json_object_set_new(object, "set", json_string(more->update->name));
-    if (more->keep_count)
-        json_object_set_new(object, "keep", keeps_json(more));
-    if (more->effect_count)
-        json_object_set_new(
-            object, "do", things_json(machine, more->effects, more->effect_count, false));
-    if (more->arm_count)
-        json_object_set_new(object, "arm", things_json(machine, more->arms, more->arm_count, true));
-    if (more->disarm_count)
-        json_object_set_new(
-            object, "disarm", things_json(machine, more->disarms, more->disarm_count, true));
-    if (more->within)
-        json_object_set_new(object, "within", timeout_json(machine, more->within));
-    if (more->reason)
-        json_object_set_new(object, "reason", json_string(more->reason));
+    if (!more->keep_count)
+        return;
+    det_json_open(json, "keep", '[');
+    for (unsigned i = 0; i < more->keep_count; i++)
+        det_json_text(json, NULL, more->keeps[i].name);
+    det_json_close(json, ']');
 }
 
-static json_t *transition_json(
-    const struct det_machine *machine, const struct cli_way *way, const struct det_spec *spec)
+static void put_more(
+    struct det_json_writer *json, const struct det_machine *machine,
+    const struct det_transition_more *more)
+{
+    put_text(json, "if", more->guard ? more->guard->name : NULL);
+    put_text(json, "call", more->hook ? more->hook->name : NULL);
+    put_text(json, "set", more->update ? more->update->name : NULL);
+    put_keeps(json, more);
+    put_effect_names(json, machine, more);
+    put_timer_names(json, "arm", machine, more->arms, more->arm_count);
+    put_timer_names(json, "disarm", machine, more->disarms, more->disarm_count);
+    if (more->within)
+        put_timeout(json, "within", machine, more->within);
+    put_text(json, "reason", more->reason);
+}
+
+static void put_transition(
+    struct det_json_writer *json, const struct det_machine *machine, const struct cli_way *way,
+    const struct det_spec *spec)
 {
     const struct det_transition *transition = way->transition;
     struct det_place place = det_spec_row_place(spec, transition->row);
-    json_t *object = json_pack(
-        "{s:s, s:s, s:s, s:s, s:o, s:I}", "from", machine->states[way->state].name, "event",
-        machine->events[way->event].name, "outcome", det_row_outcome_name(transition->outcome),
-        "to", machine->states[transition->to].name, "file",
-        place.file ? cli_json_text(place.file) : json_null(), "line", (json_int_t)place.line);
 
-    if (object && way->is_else)
-        json_object_set_new(object, "else", json_true());
-    if (object && transition->more)
-        add_more(object, machine, transition->more);
-    return object;
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "from", machine->states[way->state].name);
+    det_json_text(json, "event", machine->events[way->event].name);
+    det_json_text(json, "outcome", det_row_outcome_name(transition->outcome));
+    det_json_text(json, "to", machine->states[transition->to].name);
+    det_json_text(json, "file", place.file);
+    det_json_number(json, "line", place.line);
+    if (way->is_else)
+        det_json_bool(json, "else", true);
+    if (transition->more)
+        put_more(json, machine, transition->more);
+    det_json_close(json, '}');
 }
 
-static json_t *transitions_json(
-    const struct det_machine *machine, const struct det_spec *spec, const size_t *order)
+static void put_transitions(
+    struct det_json_writer *json, const struct det_machine *machine, const struct det_spec *spec,
+    const size_t *order)
 {
-    json_t *list = json_array();
-
+    det_json_open(json, "transitions", '[');
     for (size_t i = 0; i < cli_ways_count(machine); i++) {
         struct cli_way way = cli_way_at(machine, order[i]);
 
         if (way.transition->outcome != DET_UNHANDLED)
-            json_array_append_new(list, transition_json(machine, &way, spec));
+            put_transition(json, machine, &way, spec);
     }
-    return list;
+    det_json_close(json, ']');
 }
 
-static json_t *values_json(const struct det_enum *enumeration)
+static void put_values(struct det_json_writer *json, const struct det_enum *enumeration)
 {
-    json_t *list = json_array();
-
+    det_json_text(json, "of", enumeration->name);
+    det_json_open(json, "values", '[');
     for (size_t i = 0; i < enumeration->value_count; i++)
-        json_array_append_new(list, json_string(enumeration->values[i].name));
-    return list;
+        det_json_text(json, NULL, enumeration->values[i].name);
+    det_json_close(json, ']');
 }
 
-static json_t *field_json(const struct det_field *field)
+static void put_field(struct det_json_writer *json, const struct det_field *field)
 {
     static const char *const kinds[] = { "u",   "i",     "f64",    "bool",  "time",
                                          "str", "bytes", "one_of", "nested" };
     const struct det_record *record = det_record_of(field->record);
     const struct det_enum *enumeration = det_enum_of(field->enumeration);
-    json_t *object;
 
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "name", field->name);
     if (field->kind == DET_KIND_UNSIGNED || field->kind == DET_KIND_SIGNED)
-        object = json_pack(
-            "{s:s, s:o}", "name", field->name, "type",
-            json_sprintf("%s%u", kinds[field->kind], field->size * 8));
+        det_json_format(json, "type", "%s%u", kinds[field->kind], field->size * 8);
     else
-        object = json_pack("{s:s, s:s}", "name", field->name, "type", kinds[field->kind]);
-    if (!object)
-        return NULL;
+        det_json_text(json, "type", kinds[field->kind]);
     if (field->capacity)
-        json_object_set_new(object, "capacity", json_integer(field->capacity));
-    if (record)
-        json_object_set_new(object, "of", json_string(record->name));
-    if (enumeration) {
-        json_object_set_new(object, "of", json_string(enumeration->name));
-        json_object_set_new(object, "values", values_json(enumeration));
-    }
+        det_json_number(json, "capacity", field->capacity);
+    put_text(json, "of", record ? record->name : NULL);
+    if (enumeration)
+        put_values(json, enumeration);
     if (field->flags & DET_FIELD_SENSITIVE)
-        json_object_set_new(object, "sensitive", json_true());
+        det_json_bool(json, "sensitive", true);
     if (field->flags & DET_FIELD_OPTIONAL)
-        json_object_set_new(object, "optional", json_true());
+        det_json_bool(json, "optional", true);
     if (field->flags & DET_FIELD_ARRAY)
-        json_object_set_new(object, "most", json_integer(field->count_max));
+        det_json_number(json, "most", field->count_max);
     if (field->since > 1)
-        json_object_set_new(object, "since", json_integer(field->since));
-    return object;
+        det_json_number(json, "since", field->since);
+    det_json_close(json, '}');
 }
 
-static json_t *records_json(const struct det_spec *spec)
+static void put_records(struct det_json_writer *json, const struct det_spec *spec)
 {
-    json_t *list = json_array();
     const struct det_record *record;
 
+    det_json_open(json, "records", '[');
     for (size_t i = 0; (record = det_spec_record(spec, i)); i++) {
-        json_t *fields = json_array();
-
+        det_json_open(json, NULL, '{');
+        det_json_text(json, "name", record->name);
+        det_json_number(json, "version", record->version);
+        det_json_open(json, "fields", '[');
         for (size_t k = 0; k < record->field_count; k++)
-            json_array_append_new(fields, field_json(&record->fields[k]));
-        json_array_append_new(
-            list, json_pack(
-                      "{s:s, s:I, s:o}", "name", record->name, "version",
-                      (json_int_t)record->version, "fields", fields));
+            put_field(json, &record->fields[k]);
+        det_json_close(json, ']');
+        det_json_close(json, '}');
     }
-    return list;
+    det_json_close(json, ']');
 }
 
-static json_t *machine_json(struct det_spec *spec, const size_t *order)
+void gen_json(struct det_json_writer *json, struct det_spec *spec)
 {
     const struct det_machine *machine = det_spec_machine(spec);
     const struct det_record *data = det_record_of(machine->data);
+    size_t *order = cli_ways_in_order(machine, json->text.allocator);
 
-    return json_pack(
-        "{s:s, s:s, s:I, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o}",
-        "type", "machine", "name", machine->name, "version", (json_int_t)machine->version, "prefix",
-        text_or_null(det_spec_prefix(spec)), "initial", machine->states[machine->initial].name,
-        "data", text_or_null(data ? data->name : NULL), "states", states_json(machine, spec),
-        "events", events_json(machine, spec), "effects", effects_json(machine), "timers",
-        timers_json(machine), "guards", functions_json(machine, CASE_GUARD), "hooks",
-        functions_json(machine, CASE_HOOK), "updates", functions_json(machine, CASE_UPDATE),
-        "fills", functions_json(machine, CASE_FILL), "groups", groups_json(machine, false),
-        "event_groups", groups_json(machine, true), "transitions",
-        transitions_json(machine, spec, order), "records", records_json(spec));
-}
-
-json_t *gen_json(struct det_spec *spec, const struct det_allocator *allocator)
-{
-    const struct det_machine *machine = det_spec_machine(spec);
-    size_t *order = cli_ways_in_order(machine, allocator);
-    json_t *object = order ? machine_json(spec, order) : NULL;
-
-    cli_ways_free(machine, allocator, order);
-    return object;
+    if (!order) {
+        json->text.error = DET_ERR_NO_MEMORY;
+        return;
+    }
+    det_json_text(json, "type", "machine");
+    det_json_text(json, "name", machine->name);
+    det_json_number(json, "version", machine->version);
+    det_json_text(json, "prefix", det_spec_prefix(spec));
+    det_json_text(json, "initial", machine->states[machine->initial].name);
+    det_json_text(json, "data", data ? data->name : NULL);
+    put_states(json, machine, spec);
+    put_events(json, machine, spec);
+    put_effects(json, machine);
+    put_timers(json, machine);
+    put_functions(json, "guards", machine, CASE_GUARD);
+    put_functions(json, "hooks", machine, CASE_HOOK);
+    put_functions(json, "updates", machine, CASE_UPDATE);
+    put_functions(json, "fills", machine, CASE_FILL);
+    put_groups(json, machine, false);
+    put_groups(json, machine, true);
+    put_transitions(json, machine, spec, order);
+    put_records(json, spec);
+    cli_ways_free(machine, json->text.allocator, order);
 }

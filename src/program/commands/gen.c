@@ -11,6 +11,7 @@
 #include "terminal/args.h"
 #include "terminal/input.h"
 #include "terminal/report.h"
+#include "json/writer.h"
 
 enum { OPTION_OUTPUT, OPTION_FORCE, OPTION_APPEND };
 
@@ -52,29 +53,38 @@ static int generate_c(struct gen *gen, struct det_spec *spec)
     return gen_write(gen);
 }
 
+static int write_json(struct gen *gen, struct det_spec *spec, const struct det_buffer *text)
+{
+    const char *name = det_spec_machine(spec)->name;
+    struct det_buffer *buffer;
+
+    if (det_buffer_status(text) < 0)
+        return cli_no_memory(gen->cli);
+    if (!gen->folder) {
+        cli_write(gen->cli, det_buffer_text(text), text->size);
+        cli_write(gen->cli, "\n", 1);
+        return CLI_OK;
+    }
+    buffer = gen_add(gen, name, strlen(name), ".json");
+    if (buffer) {
+        det_buffer_append(buffer, det_buffer_text(text), text->size);
+        det_buffer_append_char(buffer, '\n');
+    }
+    return gen_write(gen);
+}
+
 static int generate_json(struct gen *gen, struct det_spec *spec)
 {
-    json_t *object = gen_json(spec, gen->cli->allocator);
-    char *text = object ? json_dumps(object, gen->cli->is_json ? 0 : JSON_INDENT(2)) : NULL;
-    int code = CLI_OK;
+    struct det_json_writer json;
+    int code;
 
-    json_decref(object);
-    if (!text)
-        return cli_no_memory(gen->cli);
-    if (gen->folder) {
-        const char *name = det_spec_machine(spec)->name;
-        struct det_buffer *buffer = gen_add(gen, name, strlen(name), ".json");
-
-        if (buffer) {
-            det_buffer_append_text(buffer, text);
-            det_buffer_append_char(buffer, '\n');
-        }
-        code = gen_write(gen);
-    } else {
-        cli_write(gen->cli, text, strlen(text));
-        cli_write(gen->cli, "\n", 1);
-    }
-    free(text);
+    det_json_writer_init(&json, gen->cli->allocator);
+    json.indent = gen->cli->is_json ? 0 : 2;
+    det_json_open(&json, NULL, '{');
+    gen_json(&json, spec);
+    det_json_close(&json, '}');
+    code = write_json(gen, spec, &json.text);
+    det_json_writer_deinit(&json);
     return code;
 }
 

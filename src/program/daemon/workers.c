@@ -30,12 +30,14 @@
 
 static void print_object(struct up *up, const struct det_worker_event *event)
 {
-    json_t *object = json_pack(
-        "{s:s, s:o, s:s}", "kind", "worker_event", "at", up_json_time(event->wall), "level",
-        det_log_level_name(worker_event_level(event->kind)));
+    struct det_json_writer json;
 
-    worker_event_members(object, event);
-    cli_json(up->cli, object);
+    cli_json_begin(up->cli, &json, NULL);
+    det_json_text(&json, "kind", "worker_event");
+    det_json_time(&json, "at", event->wall);
+    det_json_text(&json, "level", det_log_level_name(worker_event_level(event->kind)));
+    worker_event_members(&json, event);
+    cli_json_end(up->cli, &json);
 }
 
 static void print_note(struct up *up, const struct det_worker_event *event)

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "inspect/document_read.h"
+#include "json/writer.h"
 
 /* Of a value for people; JSON lines have all of it. */
 #define VALUE_MAX 80

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "observe/quote.h"
 
 #define LEVEL_TRACE DET_LOG_DEBUG
 #define LEVEL_DEBUG DET_LOG_DEBUG
@@ -40,7 +39,7 @@ void worker_event_pair(struct det_buffer *buffer, const char *key, const char *v
     if (is_word(value))
         det_buffer_append_text(buffer, value);
     else
-        det_buffer_quote(buffer, det_view_text(value));
+        det_json_quote(buffer, det_view_text(value));
 }
 
 static void add_span(struct det_buffer *buffer, const char *key, det_time span)
@@ -67,31 +66,31 @@ void worker_event_text(struct det_buffer *buffer, const struct det_worker_event 
     add_span(buffer, "took", event->took);
 }
 
-static void set_text(json_t *object, const char *key, const char *value)
+static void put_text(struct det_json_writer *json, const char *key, const char *value)
 {
-    if (object && value && *value)
-        (void)json_object_set_new(object, key, cli_json_text(value));
+    if (value && *value)
+        det_json_text(json, key, value);
 }
 
-void worker_event_members(json_t *object, const struct det_worker_event *event)
+void worker_event_members(struct det_json_writer *json, const struct det_worker_event *event)
 {
     const struct det_worker_identity *identity = event->identity;
 
-    set_text(object, "event", det_worker_event_name(event->kind));
-    set_text(object, "worker", identity ? identity->path : NULL);
-    set_text(object, "id", identity ? identity->id : NULL);
-    set_text(object, "from", event->from);
-    set_text(object, "to", event->to);
-    set_text(object, "action", event->action);
-    set_text(object, "reason", event->reason);
-    set_text(object, "error", event->code < 0 ? det_error_name(event->code) : NULL);
-    if (object && event->number > 0)
-        (void)json_object_set_new(object, "number", json_integer((json_int_t)event->number));
-    if (object && event->took > 0)
-        (void)json_object_set_new(object, "took_ns", json_integer((json_int_t)event->took));
+    put_text(json, "event", det_worker_event_name(event->kind));
+    put_text(json, "worker", identity ? identity->path : NULL);
+    put_text(json, "id", identity ? identity->id : NULL);
+    put_text(json, "from", event->from);
+    put_text(json, "to", event->to);
+    put_text(json, "action", event->action);
+    put_text(json, "reason", event->reason);
+    put_text(json, "error", event->code < 0 ? det_error_name(event->code) : NULL);
+    if (event->number > 0)
+        det_json_number(json, "number", event->number);
+    if (event->took > 0)
+        det_json_signed(json, "took_ns", event->took);
 }
 
-static void det_json_text(struct det_log_line *line, const char *key, const char *value)
+static void log_text(struct det_log_line *line, const char *key, const char *value)
 {
     det_log_line_text(line, key, value && *value ? value : NULL);
 }
@@ -100,13 +99,13 @@ void worker_event_line(struct det_log_line *line, const struct det_worker_event 
 {
     const struct det_worker_identity *identity = event->identity;
 
-    det_json_text(line, "worker", identity ? identity->path : NULL);
-    det_json_text(line, "id", identity ? identity->id : NULL);
-    det_json_text(line, "from", event->from);
-    det_json_text(line, "to", event->to);
-    det_json_text(line, "action", event->action);
-    det_json_text(line, "reason", event->reason);
-    det_json_text(line, "error", event->code < 0 ? det_error_name(event->code) : NULL);
+    log_text(line, "worker", identity ? identity->path : NULL);
+    log_text(line, "id", identity ? identity->id : NULL);
+    log_text(line, "from", event->from);
+    log_text(line, "to", event->to);
+    log_text(line, "action", event->action);
+    log_text(line, "reason", event->reason);
+    log_text(line, "error", event->code < 0 ? det_error_name(event->code) : NULL);
     if (event->number > 0)
         det_log_line_number(line, "number", (int64_t)event->number);
     if (event->took > 0)

@@ -49,18 +49,19 @@ static void an_object_has_the_same(void **state)
                                       .code = DET_ERR_IO,
                                       .number = 2,
                                       .took = 5 };
-    json_t *object = json_object();
+    struct det_json_writer json;
 
     (void)state;
-    worker_event_members(object, &event);
-    assert_int_equal(json_object_size(object), 8);
-    assert_string_equal(json_string_value(json_object_get(object, "event")), "action_failed");
-    assert_string_equal(json_string_value(json_object_get(object, "id")), "plant/press");
-    assert_string_equal(json_string_value(json_object_get(object, "error")), "IO");
-    assert_int_equal(json_integer_value(json_object_get(object, "took_ns")), 5);
-    json_decref(object);
-    /* Without memory there is none. */
-    worker_event_members(NULL, &event);
+    det_json_writer_init(&json, NULL);
+    det_json_open(&json, NULL, '{');
+    worker_event_members(&json, &event);
+    det_json_close(&json, '}');
+    assert_string_equal(
+        det_buffer_text(&json.text),
+        "{\"event\":\"action_failed\",\"worker\":\"plant(application)/press(link)\","
+        "\"id\":\"plant/press\",\"action\":\"connect\",\"reason\":\"refused\","
+        "\"error\":\"IO\",\"number\":2,\"took_ns\":5}");
+    det_json_writer_deinit(&json);
 }
 
 static void levels_are_those_of_a_log(void **state)

@@ -4,13 +4,13 @@
 /* relay_calls.c - login, pull and push: what is sent, and what the answers mean. Answers are strict
  * JSON: what is there has its type, nothing is there twice; members that we do not know are left to
  * those who do. */
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "kinds/relay_http.h"
 #include "kinds/relay_token.h"
-#include "observe/quote.h"
+#include "json/reader.h"
+#include "json/writer.h"
 
 #define LOGIN_PATH "/v2/instance/login"
 #define PULL_PATH  "/v2/instance/pull"
@@ -18,23 +18,28 @@
 
 #define NO_CONTENT 204
 
-/* NULL: it is not JSON. */
-static json_t *read_answer(const struct relay *relay)
+/* NULL: it is not JSON. Only DET_ERR_NO_MEMORY is an error. */
+static int read_answer(
+    const struct relay *relay, struct det_arena *arena, const struct det_json_value **ret)
 {
-    return json_loadb(
-        det_buffer_text(&relay->answer), relay->answer.size, JSON_REJECT_DUPLICATES, NULL);
+    struct det_view text = det_view_of(det_buffer_text(&relay->answer), relay->answer.size);
+    int r;
+
+    *ret = NULL;
+    r = det_json_read(arena, text, ret, NULL);
+    return r == DET_ERR_NO_MEMORY ? r : 0;
 }
 
 /* The text of a member, at most `max` bytes of it; NULL: it is of another type, or too long, or not
  * there though it must be. */
-static const char *text_of(const json_t *object, const char *name, bool is_needed, size_t max)
+static const char *text_of(
+    const struct det_json_value *object, const char *name, bool is_needed, size_t max)
 {
-    const json_t *member = json_object_get(object, name);
+    const struct det_json_value *member = det_json_get(object, name);
 
     if (!member)
         return is_needed ? NULL : "";
-    return json_is_string(member) && json_string_length(member) <= max ? json_string_value(member)
-                                                                       : NULL;
+    return member->text.size <= max ? det_json_value_text(member) : NULL;
 }
 
 int relay_login(
@@ -42,8 +47,9 @@ int relay_login(
     struct relay_instance *ret, struct relay_failure *failure)
 {
     char authorization[8 + RELAY_HASH_TEXT] = "Bearer ";
+    const struct det_json_value *answer;
     const char *uuid, *name;
-    json_t *answer;
+    struct det_arena arena;
     int r;
 
     det_buffer_clear(&relay->request);
@@ -55,10 +61,13 @@ int relay_login(
     explicit_bzero(authorization, sizeof authorization);
     if (r < 0)
         return r;
-    answer = read_answer(relay);
+    det_arena_init(&arena, relay->allocator);
+    r = read_answer(relay, &arena, &answer);
     uuid = text_of(answer, "uuid", true, RELAY_UUID_MAX);
     name = text_of(answer, "name", false, RELAY_NAME_MAX);
-    if (!uuid || !*uuid || !name)
+    if (r < 0)
+        r = relay_misunderstood(relay, r, "login", "there is no memory left", failure);
+    else if (!uuid || !*uuid || !name)
         r = relay_misunderstood(
             relay, DET_ERR_MALFORMED, "login", "the answer has no uuid and name", failure);
     else if (!relay->offered[0])
@@ -70,12 +79,13 @@ int relay_login(
         memcpy(relay->uuid, ret->uuid, sizeof relay->uuid);
         snprintf(ret->name, sizeof ret->name, "%s", name);
     }
-    json_decref(answer);
+    det_arena_deinit(&arena);
     return r;
 }
 
 /* False: it is useless. */
-static bool take_message(struct relay *relay, const json_t *item, struct det_list *messages)
+static bool take_message(
+    struct relay *relay, const struct det_json_value *item, struct det_list *messages)
 {
     struct det_message text = {
         .instance = text_of(item, "instance", false, DET_MESSAGE_KEY_MAX),
@@ -97,9 +107,8 @@ int relay_pull(
     struct relay_pulled *ret, struct relay_failure *failure)
 {
     struct relay_pulled pulled = { 0 };
-    const json_t *list, *item;
-    json_t *answer;
-    size_t i;
+    const struct det_json_value *answer = NULL, *list;
+    struct det_arena arena;
     int r;
 
     det_buffer_clear(&relay->request);
@@ -108,56 +117,60 @@ int relay_pull(
     if (r < 0)
         return r;
     pulled.bytes = relay->answer.size;
-    answer = relay->status == NO_CONTENT ? NULL : read_answer(relay);
-    list = json_object_get(answer, "messages");
-    if (relay->status != NO_CONTENT && !json_is_array(list))
+    det_arena_init(&arena, relay->allocator);
+    if (relay->status != NO_CONTENT)
+        r = read_answer(relay, &arena, &answer);
+    list = det_json_get(answer, "messages");
+    if (r < 0)
+        r = relay_misunderstood(relay, r, "pull", "there is no memory left", failure);
+    else if (relay->status != NO_CONTENT && !det_json_is(list, DET_JSON_ARRAY))
         r = relay_misunderstood(
             relay, DET_ERR_MALFORMED, "pull", "the answer has no messages", failure);
-    json_array_foreach(list, i, item)
-    {
+    DET_JSON_EACH (item, r == 0 ? list : NULL) {
         pulled.count++;
         pulled.useless += !take_message(relay, item, messages);
     }
-    json_decref(answer);
+    det_arena_deinit(&arena);
     if (r == 0)
         *ret = pulled;
     return r;
 }
 
-static void write_member(struct det_buffer *buffer, const char *name, const char *text)
-{
-    det_buffer_append_text(buffer, name);
-    det_buffer_quote(buffer, det_view_text(text));
-}
-
 static void write_messages(
-    struct det_buffer *buffer, const char *uuid, struct channel_message *const *list,
+    struct det_json_writer *json, const char *uuid, struct channel_message *const *list,
     uint32_t count)
 {
-    det_buffer_append_text(buffer, "{\"messages\":[");
+    det_json_open(json, NULL, '{');
+    det_json_open(json, "messages", '[');
     for (uint32_t i = 0; i < count; i++) {
         const struct det_message *text = &list[i]->text;
 
-        write_member(
-            buffer,
-            i ? ",{\"instance\":" : "{\"instance\":", *text->instance ? text->instance : uuid);
-        write_member(buffer, ",\"content\":", text->content);
-        write_member(buffer, ",\"email\":", text->email);
+        det_json_open(json, NULL, '{');
+        det_json_text(json, "instance", *text->instance ? text->instance : uuid);
+        det_json_text(json, "content", text->content);
+        det_json_text(json, "email", text->email);
         if (*text->trace_id)
-            write_member(buffer, ",\"traceId\":", text->trace_id);
-        det_buffer_append_char(buffer, '}');
+            det_json_text(json, "traceId", text->trace_id);
+        det_json_close(json, '}');
     }
-    det_buffer_append_text(buffer, "]}");
+    det_json_close(json, ']');
+    det_json_close(json, '}');
 }
 
 int relay_push(
     struct relay *relay, const struct relay_call *call, struct channel_message *const *list,
     uint32_t count, size_t *ret_bytes, struct relay_failure *failure)
 {
+    struct det_json_writer json;
     int r;
 
+    det_json_writer_init(&json, relay->allocator);
+    write_messages(&json, relay->uuid, list, count);
     det_buffer_clear(&relay->request);
-    write_messages(&relay->request, relay->uuid, list, count);
+    det_buffer_append(&relay->request, det_buffer_text(&json.text), json.text.size);
+    if (det_buffer_status(&json.text) < 0)
+        relay->request.error = det_buffer_status(&json.text);
+    det_json_writer_deinit(&json);
     r = relay_exchange(
         relay, call, &(struct relay_request){ "push", PUSH_PATH, true, NULL }, failure);
     if (r == 0)

@@ -2,13 +2,13 @@
  * Copyright the detent authors */
 
 /* relay_mock_answer.c - what the mock relay says, what it remembers, and how it fails. */
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "kinds/relay_mock_internal.h"
-#include "observe/quote.h"
+#include "json/reader.h"
+#include "json/writer.h"
 
 struct reply {
     int status;
@@ -70,63 +70,58 @@ static bool is_known(struct relay_mock *mock, const char *head, struct reply *re
     return false;
 }
 
-static void write_message(struct det_buffer *body, const struct det_message *text)
+static void write_message(struct det_json_writer *json, const struct det_message *text)
 {
-    det_buffer_append_text(body, "{\"instance\":");
-    det_buffer_quote(body, det_view_text(text->instance));
-    det_buffer_append_text(body, ",\"content\":");
-    det_buffer_quote(body, det_view_text(text->content));
-    det_buffer_append_text(body, ",\"email\":");
-    det_buffer_quote(body, det_view_text(text->email));
-    if (*text->trace_id) {
-        det_buffer_append_text(body, ",\"traceId\":");
-        det_buffer_quote(body, det_view_text(text->trace_id));
-    }
-    det_buffer_append_char(body, '}');
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "instance", text->instance);
+    det_json_text(json, "content", text->content);
+    det_json_text(json, "email", text->email);
+    if (*text->trace_id)
+        det_json_text(json, "traceId", text->trace_id);
+    det_json_close(json, '}');
 }
 
 static void answer_pull(struct relay_mock *mock, struct reply *reply)
 {
+    struct det_json_writer json = { .text = reply->body };
     uint32_t count = 0;
 
     reply->status = 204;
     if (det_list_is_empty(&mock->to_pull))
         return;
     reply->status = 200;
-    det_buffer_append_text(&reply->body, "{\"messages\":[");
+    det_json_open(&json, NULL, '{');
+    det_json_open(&json, "messages", '[');
     for (struct det_list *node;
          (!mock->most || count < mock->most) && (node = det_list_take(&mock->to_pull)); count++) {
         struct channel_message *message = DET_CONTAINER(node, struct channel_message, node);
 
-        if (count)
-            det_buffer_append_char(&reply->body, ',');
-        write_message(&reply->body, &message->text);
+        write_message(&json, &message->text);
         channel_message_close(message);
         mock->counts[RELAY_MOCK_PULLED]++;
     }
-    det_buffer_append_text(&reply->body, "]}");
+    det_json_close(&json, ']');
+    det_json_close(&json, '}');
+    reply->body = json.text;
 }
 
-static const char *text_of(const json_t *item, const char *name)
+static const char *text_of(const struct det_json_value *item, const char *name)
 {
-    const char *text = json_string_value(json_object_get(item, name));
+    const char *text = det_json_get_text(item, name);
 
     return text ? text : "";
 }
 
 /* The status. */
-static int take_messages(struct relay_mock *mock, const json_t *list)
+static int take_messages(struct relay_mock *mock, const struct det_json_value *list)
 {
-    const json_t *item;
-    size_t i;
-
-    if (!json_is_array(list))
+    if (!det_json_is(list, DET_JSON_ARRAY))
         return 400;
-    json_array_foreach(
-        list, i,
-        item) if (mock->poison && strstr(text_of(item, "content"), mock->poison)) return 422;
-    json_array_foreach(list, i, item)
-    {
+    DET_JSON_EACH (item, list) {
+        if (mock->poison && strstr(text_of(item, "content"), mock->poison))
+            return 422;
+    }
+    DET_JSON_EACH (item, list) {
         struct det_message text = { text_of(item, "instance"), text_of(item, "content"),
                                     text_of(item, "email"), text_of(item, "traceId") };
         struct channel_message *message;
@@ -142,10 +137,14 @@ static int take_messages(struct relay_mock *mock, const json_t *list)
 static void answer_push(
     struct relay_mock *mock, const struct relay_mock_request *request, struct reply *reply)
 {
-    json_t *body = json_loadb(request->body, request->body_size, JSON_REJECT_DUPLICATES, NULL);
+    const struct det_json_value *body = NULL;
+    struct det_arena arena;
+    int r;
 
-    reply->status = take_messages(mock, json_object_get(body, "messages"));
-    json_decref(body);
+    det_arena_init(&arena, NULL);
+    r = det_json_read(&arena, det_view_of(request->body, request->body_size), &body, NULL);
+    reply->status = r < 0 ? 400 : take_messages(mock, det_json_get(body, "messages"));
+    det_arena_deinit(&arena);
 }
 
 static void act_on_call(

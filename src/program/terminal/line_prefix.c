@@ -12,6 +12,7 @@
 #include "base/escape.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "json/writer.h"
 
 #define RESET "\033[0m"
 #define FAINT "\033[2m"
@@ -155,17 +156,34 @@ static void print_note(struct prefix *prefix, const char *name, det_time at, con
     finish_line(prefix, &buffer);
 }
 
-static void json_line(struct prefix *prefix, const struct det_line *line, det_time at)
+static void print_line_json(struct prefix *prefix, const struct det_line *line, det_time at)
 {
+    struct det_json_writer json;
     char time[TIME_SIZE];
-    json_t *object = json_pack(
-        "{s:s, s:s, s:o, s:s, s:o, s:b}", "kind", "line", "at", time_text(at, time), "name",
-        cli_json_text(line->name), "stream", line->stream == DET_STREAM_ERROR ? "error" : "output",
-        "text", cli_json_text_n(line->text, line->size), "cut", line->is_cut);
 
-    if (object && line->dropped)
-        json_object_set_new(object, "dropped", json_integer((json_int_t)line->dropped));
-    cli_json(prefix->cli, object);
+    cli_json_begin(prefix->cli, &json, NULL);
+    det_json_text(&json, "kind", "line");
+    det_json_text(&json, "at", time_text(at, time));
+    det_json_text(&json, "name", line->name);
+    det_json_text(&json, "stream", line->stream == DET_STREAM_ERROR ? "error" : "output");
+    det_json_bytes(&json, "text", line->text, line->size);
+    det_json_bool(&json, "cut", line->is_cut);
+    if (line->dropped)
+        det_json_number(&json, "dropped", line->dropped);
+    cli_json_end(prefix->cli, &json);
+}
+
+static void print_note_json(struct prefix *prefix, const char *name, det_time at, const char *text)
+{
+    struct det_json_writer json;
+    char time[TIME_SIZE];
+
+    cli_json_begin(prefix->cli, &json, NULL);
+    det_json_text(&json, "kind", "note");
+    det_json_text(&json, "at", time_text(at, time));
+    det_json_text(&json, "name", name);
+    det_json_text(&json, "text", text);
+    cli_json_end(prefix->cli, &json);
 }
 
 void prefix_line(struct prefix *prefix, const struct det_line *line, det_time at)
@@ -173,7 +191,7 @@ void prefix_line(struct prefix *prefix, const struct det_line *line, det_time at
     struct det_buffer buffer;
 
     if (prefix->cli->is_json) {
-        json_line(prefix, line, at);
+        print_line_json(prefix, line, at);
         return;
     }
     if (line->dropped)
@@ -194,7 +212,7 @@ void prefix_line(struct prefix *prefix, const struct det_line *line, det_time at
 
 void prefix_note(struct prefix *prefix, const char *name, det_time at, const char *format, ...)
 {
-    char *text = NULL, time[TIME_SIZE];
+    char *text = NULL;
     va_list arguments;
     int size;
 
@@ -206,10 +224,7 @@ void prefix_note(struct prefix *prefix, const char *name, det_time at, const cha
         return;
     }
     if (prefix->cli->is_json)
-        cli_json(
-            prefix->cli, json_pack(
-                             "{s:s, s:s, s:o, s:o}", "kind", "note", "at", time_text(at, time),
-                             "name", cli_json_text(name), "text", cli_json_text(text)));
+        print_note_json(prefix, name, at, text);
     else
         print_note(prefix, name, at, text);
     free(text);

@@ -210,13 +210,12 @@ static void lines_are_objects_in_json(void **state)
     prefix_note(&prefix, "w", AT, "started");
     prefix_flush(&prefix);
     expect_output(
-        &caught,
-        "{\"kind\": \"line\", \"at\": \"2026-01-31T10:00:00.250Z\", \"name\": \"w\", \"stream\": "
-        "\"output\", \"text\": \"\\u001B[31mx\", \"cut\": false}\n"
-        "{\"kind\": \"line\", \"at\": \"2026-01-31T10:00:00.250Z\", \"name\": \"w\", \"stream\": "
-        "\"error\", \"text\": \"a\\\\x00\\\\xff\", \"cut\": true, \"dropped\": 5}\n"
-        "{\"kind\": \"note\", \"at\": \"2026-01-31T10:00:00.250Z\", \"name\": \"w\", \"text\": "
-        "\"started\"}\n");
+        &caught, "{\"kind\":\"line\",\"at\":\"2026-01-31T10:00:00.250Z\",\"name\":\"w\",\"stream\":"
+                 "\"output\",\"text\":\"\\u001b[31mx\",\"cut\":false}\n"
+                 "{\"kind\":\"line\",\"at\":\"2026-01-31T10:00:00.250Z\",\"name\":\"w\",\"stream\":"
+                 "\"error\",\"text\":\"a\\\\x00\\\\xff\",\"cut\":true,\"dropped\":5}\n"
+                 "{\"kind\":\"note\",\"at\":\"2026-01-31T10:00:00.250Z\",\"name\":\"w\",\"text\":"
+                 "\"started\"}\n");
 }
 
 static int print_some(struct det_test_memory *memory, void *argument)

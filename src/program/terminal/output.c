@@ -329,6 +329,20 @@ void cli_print_line(struct cli *cli, struct det_json_writer *json)
         cli_write(cli, det_buffer_text(&json->text), json->text.size);
         cli_write(cli, "\n", 1);
     }
-    det_buffer_clear(&json->text);
-    json->needs_comma = false;
+    det_json_writer_clear(json);
+}
+
+void cli_json_begin(struct cli *cli, struct det_json_writer *json, const char *type)
+{
+    det_json_writer_init(json, cli->allocator);
+    det_json_open(json, NULL, '{');
+    if (type)
+        det_json_text(json, "type", type);
+}
+
+void cli_json_end(struct cli *cli, struct det_json_writer *json)
+{
+    det_json_close(json, '}');
+    cli_print_line(cli, json);
+    det_json_writer_deinit(json);
 }

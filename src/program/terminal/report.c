@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "terminal/input.h"
+#include "json/writer.h"
 
 /* Of a long source line this much is shown before the place, and in all, unless the terminal is
  * narrower. */
@@ -193,40 +194,50 @@ static void print_remark(struct cli *cli, const struct cli_remark *remark)
     print_lines(cli, "= right:", remark->example);
 }
 
-static json_t *json_place(const struct det_place *place)
+static void put_place(struct det_json_writer *json, const char *key, const struct det_place *place)
 {
-    if (!place->line && !place->file)
-        return json_null();
-    return json_pack(
-        "{s:o, s:I, s:I, s:I}", "file", place->file ? cli_json_text(place->file) : json_null(),
-        "line", (json_int_t)place->line, "column", (json_int_t)place->column, "width",
-        (json_int_t)place->width);
+    if (!place->line && !place->file) {
+        det_json_null(json, key);
+        return;
+    }
+    det_json_open(json, key, '{');
+    det_json_text(json, "file", place->file);
+    det_json_number(json, "line", place->line);
+    det_json_number(json, "column", place->column);
+    det_json_number(json, "width", place->width);
+    det_json_close(json, '}');
 }
 
 static void print_json(struct cli *cli, const struct det_diagnostic *finding)
 {
-    cli_json(
-        cli, json_pack(
-                 "{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "type", "finding", "severity",
-                 cli_severity_name(finding->severity), "rule", det_rule_id(finding->rule), "place",
-                 json_place(&finding->place), "other",
-                 finding->other.line ? json_place(&finding->other) : json_null(), "text",
-                 cli_json_text(finding->text), "hint",
-                 finding->hint ? cli_json_text(finding->hint) : json_null()));
+    struct det_json_writer json;
+
+    cli_json_begin(cli, &json, "finding");
+    det_json_text(&json, "severity", cli_severity_name(finding->severity));
+    det_json_text(&json, "rule", det_rule_id(finding->rule));
+    put_place(&json, "place", &finding->place);
+    put_place(&json, "other", finding->other.line ? &finding->other : &(struct det_place){ 0 });
+    det_json_text(&json, "text", finding->text);
+    det_json_text(&json, "hint", finding->hint);
+    cli_json_end(cli, &json);
 }
 
 void cli_report_remark(struct cli *cli, const struct cli_remark *remark)
 {
+    struct det_json_writer json;
+
     if (!cli->is_json) {
         print_remark(cli, remark);
         return;
     }
-    cli_json(
-        cli, json_pack(
-                 "{s:s, s:s, s:s, s:o, s:o, s:s, s:s}", "type", "remark", "severity",
-                 cli_severity_name(remark->severity), "rule", remark->rule, "place",
-                 json_place(&remark->place), "text", cli_json_text(remark->text), "why",
-                 remark->why, "right", remark->example));
+    cli_json_begin(cli, &json, "remark");
+    det_json_text(&json, "severity", cli_severity_name(remark->severity));
+    det_json_text(&json, "rule", remark->rule);
+    put_place(&json, "place", &remark->place);
+    det_json_text(&json, "text", remark->text);
+    det_json_text(&json, "why", remark->why);
+    det_json_text(&json, "right", remark->example);
+    cli_json_end(cli, &json);
 }
 
 void cli_report(struct cli *cli, const char *path, const struct det_diagnostic *finding)
@@ -297,6 +308,18 @@ static void print_problem(struct cli *cli, const struct cli_problem *problem, co
     cli->has_failed = cli->has_failed || !line;
 }
 
+static void print_problem_json(struct cli *cli, const struct cli_problem *problem, const char *text)
+{
+    struct det_json_writer json;
+
+    cli_json_begin(cli, &json, "problem");
+    det_json_text(&json, "file", problem->path);
+    det_json_number(&json, "line", problem->line);
+    det_json_number(&json, "column", problem->column);
+    det_json_text(&json, "text", text);
+    cli_json_end(cli, &json);
+}
+
 void cli_report_problem(struct cli *cli, const struct cli_problem *problem, const char *format, ...)
 {
     char text[DET_ERROR_TEXT_MAX];
@@ -306,38 +329,38 @@ void cli_report_problem(struct cli *cli, const struct cli_problem *problem, cons
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (cli->is_json)
-        cli_json(
-            cli, json_pack(
-                     "{s:s, s:o, s:I, s:I, s:o}", "type", "problem", "file",
-                     cli_json_text(problem->path), "line", (json_int_t)problem->line, "column",
-                     (json_int_t)problem->column, "text", cli_json_text(text)));
+        print_problem_json(cli, problem, text);
     else
         print_problem(cli, problem, text);
 }
 
 void cli_report_file(struct cli *cli, const char *path, const char *state, bool is_talk)
 {
-    if (cli->is_json)
-        cli_json(
-            cli,
-            json_pack(
-                "{s:s, s:o, s:s}", "type", "file", "file", cli_json_text(path), "state", state));
-    else if (is_talk)
+    struct det_json_writer json;
+
+    if (cli->is_json) {
+        cli_json_begin(cli, &json, "file");
+        det_json_text(&json, "file", path);
+        det_json_text(&json, "state", state);
+        cli_json_end(cli, &json);
+    } else if (is_talk) {
         cli_say(cli, "%s: %s\n", path, state);
-    else
+    } else {
         cli_print(cli, "%s\n", path);
+    }
 }
 
 int cli_report_text(struct cli *cli, const char *path, const char *data, size_t size)
 {
     bool is_output = !path || strcmp(path, "-") == 0;
+    struct det_json_writer json;
     int code;
 
     if (is_output && cli->is_json) {
-        cli_json(
-            cli, json_pack(
-                     "{s:s, s:s, s:o}", "type", "text", "command", cli->command, "text",
-                     cli_json_text(data)));
+        cli_json_begin(cli, &json, "text");
+        det_json_text(&json, "command", cli->command);
+        det_json_text(&json, "text", data);
+        cli_json_end(cli, &json);
         return CLI_OK;
     }
     code = cli_write_to(cli, path, data, size);

@@ -93,6 +93,10 @@ json_t *cli_json_text(const char *text);
 json_t *cli_json_text_n(const char *text, size_t size);
 /* Prints the text of a JSON writer as a line on `out`, and empties the writer. */
 void cli_print_line(struct cli *cli, struct det_json_writer *json);
+/* An object with the member "type" (NULL: without) to be printed as a line: cli_json_end() closes,
+ * prints and frees it. */
+void cli_json_begin(struct cli *cli, struct det_json_writer *json, const char *type);
+void cli_json_end(struct cli *cli, struct det_json_writer *json);
 
 /* Paragraphs to `out`, their lines broken between words so that they fit the terminal, or 80
  * columns where there is none. Each line is indented by `indent`, but the first, in which `used`

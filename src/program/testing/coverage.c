@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "terminal/input.h"
 #include "testing/transition_index.h"
+#include "json/writer.h"
 
 /* Lines about what was missed; a machine may have half a million. */
 #define SHOWN_MAX 50
@@ -128,44 +129,58 @@ static void print_text(
         cli_print(cli, "  and %zu more; --json lists them all\n", missed - SHOWN_MAX);
 }
 
-static json_t *json_missed(
-    const struct det_machine *machine, size_t number, const struct det_spec *spec)
+static void put_missed(
+    struct det_json_writer *json, const struct det_machine *machine, size_t number,
+    const struct det_spec *spec)
 {
     struct cli_way way = cli_way_at(machine, number);
     struct det_place place = det_spec_row_place(spec, way.transition->row);
-    const char *condition = condition_of(&way);
 
-    return json_pack(
-        "{s:s, s:s, s:o, s:s, s:o, s:I, s:I}", "from", machine->states[way.state].name, "event",
-        machine->events[way.event].name, "if", condition ? json_string(condition) : json_null(),
-        "to", machine->states[way.transition->to].name, "file",
-        place.file ? cli_json_text(place.file) : json_null(), "line", (json_int_t)place.line,
-        "column", (json_int_t)place.column);
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "from", machine->states[way.state].name);
+    det_json_text(json, "event", machine->events[way.event].name);
+    det_json_text(json, "if", condition_of(&way));
+    det_json_text(json, "to", machine->states[way.transition->to].name);
+    det_json_text(json, "file", place.file);
+    det_json_number(json, "line", place.line);
+    det_json_number(json, "column", place.column);
+    det_json_close(json, '}');
+}
+
+static void put_all_missed(
+    struct det_json_writer *json, const struct cli_coverage *coverage, const struct det_spec *spec)
+{
+    const struct det_machine *machine = coverage->machine;
+
+    det_json_open(json, "missed_states", '[');
+    for (size_t i = 0; i < machine->state_count; i++) {
+        if (!coverage->states[i])
+            det_json_text(json, NULL, machine->states[i].name);
+    }
+    det_json_close(json, ']');
+    det_json_open(json, "missed_transitions", '[');
+    for (size_t i = 0; i < cli_ways_count(machine); i++) {
+        if (is_missed(coverage, coverage->order[i]))
+            put_missed(json, machine, coverage->order[i], spec);
+    }
+    det_json_close(json, ']');
 }
 
 static void print_json(
     struct cli *cli, const struct cli_coverage *coverage, const struct det_spec *spec)
 {
-    const struct det_machine *machine = coverage->machine;
     struct cli_coverage_counts counts = cli_coverage_count(coverage);
-    json_t *states = json_array(), *transitions = json_array();
+    struct det_json_writer json;
 
-    for (size_t i = 0; i < machine->state_count; i++) {
-        if (!coverage->states[i])
-            json_array_append_new(states, json_string(machine->states[i].name));
-    }
-    for (size_t i = 0; i < cli_ways_count(machine); i++) {
-        if (is_missed(coverage, coverage->order[i]))
-            json_array_append_new(transitions, json_missed(machine, coverage->order[i], spec));
-    }
-    cli_json(
-        cli, json_pack(
-                 "{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:o, s:o}", "type", "coverage", "machine",
-                 machine->name, "file", cli_json_text(det_spec_file(spec, 0)), "states",
-                 (json_int_t)counts.states, "states_visited", (json_int_t)counts.states_visited,
-                 "transitions", (json_int_t)counts.transitions, "transitions_taken",
-                 (json_int_t)counts.transitions_taken, "missed_states", states,
-                 "missed_transitions", transitions));
+    cli_json_begin(cli, &json, "coverage");
+    det_json_text(&json, "machine", coverage->machine->name);
+    det_json_text(&json, "file", det_spec_file(spec, 0));
+    det_json_number(&json, "states", counts.states);
+    det_json_number(&json, "states_visited", counts.states_visited);
+    det_json_number(&json, "transitions", counts.transitions);
+    det_json_number(&json, "transitions_taken", counts.transitions_taken);
+    put_all_missed(&json, coverage, spec);
+    cli_json_end(cli, &json);
 }
 
 void cli_coverage_print(

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "inspect/document_print.h"
 #include "inspect/worker_event.h"
+#include "json/writer.h"
 
 static const struct look {
     const char *name, *wire;
@@ -60,13 +61,13 @@ static void print_event(
 static void print_event_object(
     struct scenario_log *log, const struct det_worker_event *event, const struct look *look)
 {
-    char at[DET_TIME_TEXT];
-    json_t *object;
+    struct det_json_writer json;
 
-    det_format_time(event->wall, at, sizeof at);
-    object = json_pack("{s:s, s:s, s:s}", "type", "event", "at", at, "level", look->wire);
-    worker_event_members(object, event);
-    cli_json(log->cli, object);
+    cli_json_begin(log->cli, &json, "event");
+    det_json_time(&json, "at", event->wall);
+    det_json_text(&json, "level", look->wire);
+    worker_event_members(&json, event);
+    cli_json_end(log->cli, &json);
 }
 
 void scenario_log_event(struct scenario_log *log, const struct det_worker_event *event)
@@ -88,14 +89,14 @@ void scenario_log_event(struct scenario_log *log, const struct det_worker_event 
 
 void scenario_log_note(struct scenario_log *log, const struct det_scenario_note *note)
 {
-    char at[DET_TIME_TEXT];
+    struct det_json_writer json;
 
     if (log->cli->is_json) {
-        det_format_time(note->wall, at, sizeof at);
-        cli_json(
-            log->cli, json_pack(
-                          "{s:s, s:s, s:s, s:o}", "type", "note", "at", at, "event", note->name,
-                          "text", cli_json_text(note->text)));
+        cli_json_begin(log->cli, &json, "note");
+        det_json_time(&json, "at", note->wall);
+        det_json_text(&json, "event", note->name);
+        det_json_text(&json, "text", note->text);
+        cli_json_end(log->cli, &json);
     } else {
         print_head(log->cli, note->wall, &looks[DET_SCENARIO_INFO], note->name);
         cli_print(log->cli, " %s\n", note->text);
@@ -117,17 +118,19 @@ void scenario_log_end(struct scenario_log *log, struct det_scenario_run *run)
 {
     det_time took = det_world_now(run->world, DET_CLOCK_MONOTONIC) - log->began;
     struct det_workers_summary summary;
+    struct det_json_writer json;
     char text[DET_DURATION_TEXT];
 
     det_workers_summary(run->workers, &summary);
     if (log->cli->is_json) {
-        cli_json(
-            log->cli,
-            json_pack(
-                "{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "type", "summary", "scenario",
-                run->scenario->name, "took_ms", (json_int_t)(took / DET_MILLISECOND), "ticks",
-                (json_int_t)summary.ticks, "events", (json_int_t)log->events, "errors",
-                (json_int_t)log->failures, "workers_left", (json_int_t)summary.workers));
+        cli_json_begin(log->cli, &json, "summary");
+        det_json_text(&json, "scenario", run->scenario->name);
+        det_json_signed(&json, "took_ms", took / DET_MILLISECOND);
+        det_json_number(&json, "ticks", summary.ticks);
+        det_json_number(&json, "events", log->events);
+        det_json_number(&json, "errors", log->failures);
+        det_json_number(&json, "workers_left", summary.workers);
+        cli_json_end(log->cli, &json);
         return;
     }
     det_format_duration(took / DET_MILLISECOND * DET_MILLISECOND, text, sizeof text);

@@ -80,11 +80,11 @@ static void an_object_has_the_same(void **state)
         &log, &(struct det_scenario_note){ .wall = 0, .name = "counts", .text = "pushed=2" });
     expect_output(
         &caught,
-        "{\"type\": \"event\", \"at\": \"1970-01-01T01:01:01.25Z\", \"level\": \"info\", "
-        "\"event\": \"state_transition\", \"worker\": \"plant(application)/a(link)\", \"id\": "
-        "\"plant/a\", \"from\": \"stopped\", \"to\": \"up\", \"reason\": \"it is \\\"wanted\\\"\", "
-        "\"number\": 1500}\n"
-        "{\"type\": \"note\", \"at\": \"1970-01-01T00:00:00Z\", \"event\": \"counts\", \"text\": "
+        "{\"type\":\"event\",\"at\":\"1970-01-01T01:01:01.25Z\",\"level\":\"info\","
+        "\"event\":\"state_transition\",\"worker\":\"plant(application)/a(link)\",\"id\":"
+        "\"plant/a\",\"from\":\"stopped\",\"to\":\"up\",\"reason\":\"it is \\\"wanted\\\"\","
+        "\"number\":1500}\n"
+        "{\"type\":\"note\",\"at\":\"1970-01-01T00:00:00Z\",\"event\":\"counts\",\"text\":"
         "\"pushed=2\"}\n");
 }
 

@@ -4,40 +4,48 @@
 /* trace_file.c - writes and reads traces. */
 #include "testing/trace_file.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/text.h"
 #include "store/row.h"
 #include "terminal/input.h"
+#include "json/reader.h"
+#include "json/writer.h"
 
 /* A payload is shown up to this size; what is longer is cut by the drawing anyway. */
 #define DETAIL_MAX 512
 
-static void add_line(struct cli_trace_writer *writer, json_t *object_take)
+/* An object at the end of the lines, which the writer borrows until end_line(). */
+static void begin_line(
+    struct cli_trace_writer *writer, struct det_json_writer *json, const char *type)
 {
-    char *text = object_take ? json_dumps(object_take, JSON_ENSURE_ASCII) : NULL;
+    *json = (struct det_json_writer){ .text = writer->lines };
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "type", type);
+}
 
-    json_decref(object_take);
-    if (!text) {
-        writer->lines.error = DET_ERR_NO_MEMORY;
-        return;
-    }
-    det_buffer_append_text(&writer->lines, text);
-    det_buffer_append_char(&writer->lines, '\n');
-    free(text);
+static void end_line(struct cli_trace_writer *writer, struct det_json_writer *json)
+{
+    det_json_close(json, '}');
+    det_buffer_append_char(&json->text, '\n');
+    writer->lines = json->text;
 }
 
 void cli_trace_run(
     struct cli_trace_writer *writer, const struct det_machine *machine, const char *run)
 {
-    if (writer->is_wanted)
-        add_line(
-            writer, json_pack(
-                        "{s:s, s:i, s:s, s:I, s:o, s:s}", "type", "run", "version", 1, "machine",
-                        machine->name, "machine_version", (json_int_t)machine->version, "run",
-                        cli_json_text(run), "initial", machine->states[machine->initial].name));
+    struct det_json_writer json;
+
+    if (!writer->is_wanted)
+        return;
+    begin_line(writer, &json, "run");
+    det_json_number(&json, "version", 1);
+    det_json_text(&json, "machine", machine->name);
+    det_json_number(&json, "machine_version", machine->version);
+    det_json_text(&json, "run", run);
+    det_json_text(&json, "initial", machine->states[machine->initial].name);
+    end_line(writer, &json);
 }
 
 /* The payload for eyes, or NULL. A cut one ends in dots. */
@@ -61,25 +69,25 @@ static const char *detail_of(const struct det_note *note, char *target)
 void cli_trace_step(struct cli_trace_writer *writer, const struct det_note *note)
 {
     const struct det_machine *machine = note->machine;
-    char at[DET_TIME_TEXT], detail[DETAIL_MAX];
+    struct det_json_writer json;
+    char detail[DETAIL_MAX];
     const char *shown;
-    json_t *step;
 
     /* A stop by hand has no event; one that was put aside is no step yet. */
     if (!writer->is_wanted || note->event == UINT16_MAX || note->outcome > DET_STOP)
         return;
     shown = detail_of(note, detail);
-    step = json_pack(
-        "{s:s, s:I, s:s, s:s, s:s, s:s, s:b, s:s}", "type", "step", "sequence",
-        (json_int_t)note->sequence, "from", machine->states[note->from].name, "event",
-        machine->events[note->event].name, "to", machine->states[note->to].name, "outcome",
-        det_row_outcome_name(note->outcome), "timeout", note->is_timeout, "at",
-        det_format_time(note->at, at, sizeof at));
-    if (step && shown && json_object_set_new(step, "detail", cli_json_text(shown)) < 0) {
-        json_decref(step);
-        step = NULL;
-    }
-    add_line(writer, step);
+    begin_line(writer, &json, "step");
+    det_json_number(&json, "sequence", note->sequence);
+    det_json_text(&json, "from", machine->states[note->from].name);
+    det_json_text(&json, "event", machine->events[note->event].name);
+    det_json_text(&json, "to", machine->states[note->to].name);
+    det_json_text(&json, "outcome", det_row_outcome_name(note->outcome));
+    det_json_bool(&json, "timeout", note->is_timeout);
+    det_json_time(&json, "at", note->at);
+    if (shown)
+        det_json_text(&json, "detail", shown);
+    end_line(writer, &json);
 }
 
 int cli_trace_save(struct cli *cli, const struct cli_trace_writer *writer, const char *path)
@@ -118,10 +126,10 @@ static int fail_at(struct reader *reader, int code, const char *problem, const c
 
 /* A member that names a thing of the machine. */
 static int find_name(
-    struct reader *reader, const json_t *object, const char *member,
+    struct reader *reader, const struct det_json_value *object, const char *member,
     int (*find)(const struct det_machine *machine, const char *name), uint16_t *ret)
 {
-    const char *name = json_string_value(json_object_get(object, member));
+    const char *name = det_json_get_text(object, member);
     int id;
 
     if (!name)
@@ -135,10 +143,11 @@ static int find_name(
 
 /* `name_key` and `state_key` are the members with its name and its first state. */
 static int read_run(
-    struct reader *reader, const json_t *object, const char *name_key, const char *state_key)
+    struct reader *reader, const struct det_json_value *object, const char *name_key,
+    const char *state_key)
 {
-    const char *name = json_string_value(json_object_get(object, name_key));
-    const char *machine = json_string_value(json_object_get(object, "machine"));
+    const char *name = det_json_get_text(object, name_key);
+    const char *machine = det_json_get_text(object, "machine");
     char *copy;
     int r;
 
@@ -182,9 +191,10 @@ static struct det_trace_step *add_step(struct reader *reader)
     return &reader->steps[trace->step_count++];
 }
 
-static int read_names(struct reader *reader, const json_t *object, struct det_trace_step *step)
+static int read_names(
+    struct reader *reader, const struct det_json_value *object, struct det_trace_step *step)
 {
-    const char *outcome = json_string_value(json_object_get(object, "outcome"));
+    const char *outcome = det_json_get_text(object, "outcome");
     int found = outcome ? det_row_outcome_find(outcome) : -1;
     int r;
 
@@ -200,10 +210,9 @@ static int read_names(struct reader *reader, const json_t *object, struct det_tr
     return r;
 }
 
-static int read_step(struct reader *reader, const json_t *object)
+static int read_step(struct reader *reader, const struct det_json_value *object, const char *detail)
 {
-    const char *at = json_string_value(json_object_get(object, "at"));
-    const char *detail = json_string_value(json_object_get(object, "detail"));
+    const char *at = det_json_get_text(object, "at");
     struct det_trace_step *step;
     int r;
 
@@ -217,8 +226,8 @@ static int read_step(struct reader *reader, const json_t *object)
         return r;
     if (!at || det_parse_time(det_view_text(at), &step->at) < 0)
         return fail_at(reader, DET_ERR_MALFORMED, "'at' is a time like 2026-01-31T10:00:00Z", "");
-    step->sequence = (uint64_t)json_integer_value(json_object_get(object, "sequence"));
-    step->is_timeout = json_is_true(json_object_get(object, "timeout"));
+    step->sequence = det_json_get_number(object, "sequence");
+    step->is_timeout = det_json_get_bool(object, "timeout");
     reader->trace->trace.current = step->to;
     if (!detail)
         return 0;
@@ -228,19 +237,19 @@ static int read_step(struct reader *reader, const json_t *object)
 
 /* Whether the event of a history is a step: a stop by hand has no event, and what was deferred or
  * given up led nowhere. */
-static bool is_step(const json_t *object)
+static bool is_step(const struct det_json_value *object)
 {
-    const char *outcome = json_string_value(json_object_get(object, "outcome"));
+    const char *outcome = det_json_get_text(object, "outcome");
     int found = outcome ? det_row_outcome_find(outcome) : -1;
 
-    return json_is_string(json_object_get(object, "event")) &&
+    return det_json_get_text(object, "event") &&
            (found == DET_GOTO || found == DET_STAY || found == DET_STOP);
 }
 
-static int read_history_event(struct reader *reader, json_t *object)
+static int read_history_event(struct reader *reader, const struct det_json_value *object)
 {
-    const json_t *payload = json_object_get(object, "payload");
-    char *text;
+    const struct det_json_value *payload = det_json_get(object, "payload");
+    struct det_json_writer json;
     int r = 0;
 
     if (!is_step(object))
@@ -250,23 +259,27 @@ static int read_history_event(struct reader *reader, json_t *object)
         r = read_run(reader, object, "id", "from");
     if (r < 0)
         return r;
-    text = payload ? json_dumps(payload, JSON_COMPACT) : NULL;
-    if (text && json_object_set_new(object, "detail", json_string(text)) < 0)
+    det_json_writer_init(&json, reader->trace->arena.allocator);
+    if (payload)
+        det_json_copy(&json, NULL, payload);
+    if (det_buffer_status(&json.text) < 0)
         r = fail_at(reader, DET_ERR_NO_MEMORY, "no memory", "");
-    free(text);
-    return r < 0 ? r : read_step(reader, object);
+    else
+        r = read_step(reader, object, payload ? det_buffer_text(&json.text) : NULL);
+    det_json_writer_deinit(&json);
+    return r;
 }
 
-static int read_object(struct reader *reader, json_t *object)
+static int read_object(struct reader *reader, const struct det_json_value *object)
 {
-    const char *type = json_string_value(json_object_get(object, "type"));
+    const char *type = det_json_get_text(object, "type");
 
     if (!type)
         return 0;
     if (strcmp(type, "run") == 0)
         return read_run(reader, object, "run", "initial");
     if (strcmp(type, "step") == 0)
-        return read_step(reader, object);
+        return read_step(reader, object, det_json_get_text(object, "detail"));
     if (strcmp(type, "start") == 0)
         return read_run(reader, object, "id", "state");
     return strcmp(type, "event") == 0 ? read_history_event(reader, object) : 0;
@@ -282,19 +295,24 @@ static bool is_blank(const char *text, size_t size)
 
 static int read_line(struct reader *reader, const char *text, size_t size)
 {
-    json_error_t problem;
-    json_t *object;
+    const struct det_json_value *object = NULL;
+    struct det_error problem = { 0 };
+    struct det_arena arena;
     int r;
 
     if (size > CLI_TRACE_LINE_MAX)
         return fail_at(reader, DET_ERR_LIMIT, "longer than 1 MiB", "");
     if (is_blank(text, size))
         return 0;
-    object = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
-    if (!object)
-        return fail_at(reader, DET_ERR_MALFORMED, "not a JSON object", problem.text);
-    r = read_object(reader, object);
-    json_decref(object);
+    det_arena_init(&arena, reader->trace->arena.allocator);
+    r = det_json_read(&arena, det_view_of(text, size), &object, &problem);
+    if (r == 0 && object->kind == DET_JSON_OBJECT)
+        r = read_object(reader, object);
+    else if (r == DET_ERR_NO_MEMORY)
+        r = fail_at(reader, r, "no memory", "");
+    else
+        r = fail_at(reader, DET_ERR_MALFORMED, "not a JSON object", problem.text);
+    det_arena_deinit(&arena);
     return r;
 }
 
