@@ -36,6 +36,7 @@ RULES = {
     "extern-c": "a public header with functions has DET_BEGIN and DET_END",
     "tab": "no tab",
     "space": "no space at the end of a line, a newline at the end of the file",
+    "plain-words": "documentation names the thing: no phrase of RIDDLES",
     "todo": "no note of work left",
     "banner": "no banner art",
     "machine-path": "no path of somebody's machine",
@@ -71,6 +72,15 @@ PLURAL = re.compile(
 MANY = re.compile(
     r"\b[A-Z]+_[A-Z_]*(?:MAX|DEADLINE|PENDING)\b|\b(?:about|at most|more than|up to|1 to)\b|== 1 \?"
 )
+# Phrases that make a reader guess who or what is meant. The remedy is the noun: holder, readers,
+# desired state, published, after, manually created.
+RIDDLES = re.compile(
+    r"\b(who (?:comes|has|reads|runs|waits|asks|follows|sends|wants)|"
+    r"what is (?:told|put|due|below|above|wanted|asked)|(?:is|are|was|were) told|any more|"
+    r"behind (?:it|them|all)|shall be|by hand)\b",
+    re.I,
+)
+GENERATED = {Path("docs/performance.md")}
 HEAD = "/* SPDX-License-Identifier: MIT\n * Copyright the detent authors */\n\n/* "
 CODE = {".c", ".h", ".def", ".fsm"}
 WIDE = {".def", ".md", ".json", ".txt", ".js", ".yaml"}
@@ -165,6 +175,8 @@ class Check:
             self.check_text(path, text)
             if path.suffix in CODE:
                 self.check_code(path, text)
+            if path.suffix == ".md" and path not in GENERATED:
+                self.check_words(path, text)
             # A snippet that must not compile starts with the message it expects instead.
             if path.suffix in {".c", ".h"} and not text.startswith((HEAD, "/* expect: ")):
                 self.report("spdx", path, 1, RULES["spdx"])
@@ -199,6 +211,13 @@ class Check:
                     self.report("word", path, number, "a word of the list")
             if len(line) > LINE_MAX and path.suffix not in WIDE:
                 self.report("line-length", path, number, f"{len(line)} columns")
+
+    def check_words(self, path, text):
+        """Prose only: the words of programs in code and in output are theirs."""
+        prose = re.sub(r"^```.*?^```$|`[^`\n]*`", blank, text, flags=re.M | re.S)
+        for number, line in enumerate(prose.splitlines(), 1):
+            for match in RIDDLES.finditer(line):
+                self.report("plain-words", path, number, match.group())
 
     def check_code(self, path, text):
         """What holds for C and for spec files."""
