@@ -233,7 +233,7 @@ def machine():
     return {
         "processor": f"{processor()}, {os.cpu_count()} processors",
         "memory": f"{memory / 2**20:.0f} GiB",
-        "system": f"{release['PRETTY_NAME']}, Linux {platform.release()}",
+        "system": f"{release['PRETTY_NAME']}, Linux {'.'.join(platform.release().split('.')[:2])}",
         "compiler": first_line("gcc", "--version"),
         "PostgreSQL": postgres(),
         "Erlang": first_line("dpkg-query", "-Wf", "${Version}", "erlang-base"),
