@@ -152,6 +152,8 @@ static int start_attempt(
     int r;
 
     (void)event;
+    det_assert(task->has_permit && !task->attempt && det_list_is_empty(&task->line));
+    det_assert(task->attempts.outcome == DET_OUTCOME_NONE);
     if (task->attempts.number < UINT32_MAX)
         task->attempts.number++;
     task->times.since = task->times.started_at = now;
@@ -191,6 +193,7 @@ static int stop_clock(struct det_task *task)
 static int ask_stop(struct det_task *task, const struct actor_event *event, struct actor_event *ret)
 {
     (void)event;
+    det_assert(task->has_permit);
     task->times.since = det_loop_now(task->tasks->loop);
     (void)stop_clock(task);
     __atomic_store_n(&task->context.is_cancelled, 1, __ATOMIC_RELEASE);
@@ -231,6 +234,7 @@ static int close_as(struct det_task *task, enum det_task_event_kind kind)
         event.timeout = task->policy->timeout;
     if (task->attempts.ended.result != ATTEMPT_SUCCEEDED && task->reason)
         det_event_set_text(event.reason, sizeof event.reason, task->reason);
+    det_assert(task->has_permit && task->attempts.number > 0);
     task->times.deadline = DET_NEVER;
     task->attempts.last = task->attempts.ended;
     task->attempts.has_last = true;
@@ -354,11 +358,19 @@ enum det_task_outcome det_attempt_outcome(const struct attempt_end *end)
     return DET_OUTCOME_NONE;
 }
 
+/* The outcome of a task is set once, when nothing of it runs any more. */
+static void set_outcome(struct det_task *task, enum det_task_outcome outcome)
+{
+    det_assert(task->attempts.outcome == DET_OUTCOME_NONE && outcome != DET_OUTCOME_NONE);
+    det_assert(!task->attempt && !task->has_permit);
+    task->attempts.outcome = (uint8_t)outcome;
+}
+
 static int conclude(struct det_task *task, const struct actor_event *event, struct actor_event *ret)
 {
     (void)event;
     (void)ret;
-    task->attempts.outcome = (uint8_t)det_attempt_outcome(&task->attempts.ended);
+    set_outcome(task, det_attempt_outcome(&task->attempts.ended));
     return DET_DONE;
 }
 
@@ -369,9 +381,9 @@ static int conclude_stopped(
     (void)event;
     (void)ret;
     if (task->attempts.ended.result == ATTEMPT_FORCED)
-        task->attempts.outcome = DET_OUTCOME_FORCE_ABORTED;
+        set_outcome(task, DET_OUTCOME_FORCE_ABORTED);
     else
-        task->attempts.outcome = DET_OUTCOME_CANCELLED;
+        set_outcome(task, DET_OUTCOME_CANCELLED);
     return DET_DONE;
 }
 
@@ -380,7 +392,7 @@ static int conclude_cancelled(
 {
     (void)event;
     (void)ret;
-    task->attempts.outcome = DET_OUTCOME_CANCELLED;
+    set_outcome(task, DET_OUTCOME_CANCELLED);
     return DET_DONE;
 }
 
@@ -390,7 +402,7 @@ static int conclude_given_up(
 {
     (void)event;
     (void)ret;
-    task->attempts.outcome = DET_OUTCOME_FAILED;
+    set_outcome(task, DET_OUTCOME_FAILED);
     return DET_DONE;
 }
 
@@ -400,7 +412,7 @@ static int conclude_failure(
     (void)event;
     (void)ret;
     det_task_set_reason(task, det_component_failure(&task->component)->text);
-    task->attempts.outcome = DET_OUTCOME_FAILED;
+    set_outcome(task, DET_OUTCOME_FAILED);
     return DET_DONE;
 }
 

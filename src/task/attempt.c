@@ -84,6 +84,7 @@ static void function_done(void *argument)
     int code = attempt->job.is_dropped ? DET_ERR_CANCELLED : attempt->code;
     struct attempt_end end;
 
+    det_assert(task->attempt == attempt && task->kind == TASK_FUNCTION && task->has_permit);
     if (code > 0) {
         snprintf(attempt->text, sizeof attempt->text, "answered %d, which means nothing", code);
         code = DET_ERR_INVALID;
@@ -167,6 +168,7 @@ static void process_end(void *user, const struct det_process_end *ended)
         .result = ATTEMPT_SUCCEEDED,
     };
 
+    det_assert(task->attempt == attempt && task->kind == TASK_PROCESS && task->has_permit);
     if (verdict <= 0)
         end.result = verdict < 0 ? ATTEMPT_FATAL : ATTEMPT_FAILED;
     /* Told to stop it dies of our own signal: why it was told is what people want to know. */
@@ -223,6 +225,8 @@ int det_attempt_start(struct det_task *task)
 {
     int r;
 
+    det_assert(!task->attempt && task->has_permit);
+    det_assert(task->kind != TASK_PROCESS || (task->body && task->body->process));
     r = det_checks_start(task);
     if (r == 0)
         r = start_kind(task);
@@ -309,10 +313,12 @@ int det_attempt_step(struct det_task *task)
     char *text = task->tasks->step.failure;
     int r;
 
+    det_assert(task->kind == TASK_STEP && !task->tasks->step.task);
     text[0] = 0;
     task->tasks->step.wake_at = DET_NEVER;
     task->tasks->step.task = task;
     r = task->work.step(&task->context, task->work.argument);
+    det_assert(task->tasks->step.task == task);
     task->tasks->step.task = NULL;
     if (r == DET_STEP_AGAIN)
         return DET_AGAIN;

@@ -13,6 +13,7 @@
  *   2. `intake` counts the queued and the posted ones that have not run; at most intake_max.
  *   3. Who waits for an answer, or for an end, has a condition of its own, so that nobody else is
  *      woken by it. Conditions are used again. */
+#include "base/assert.h"
 #include "base/memory.h"
 #include "os/loop_loan.h"
 #include "task/body.h"
@@ -61,6 +62,7 @@ void det_signals_close(struct det_tasks *tasks)
 {
     struct det_signal *signal;
 
+    det_assert(tasks->intake.count == 0 && tasks->intake.waiters == 0);
     while ((signal = tasks->intake.signals)) {
         tasks->intake.signals = signal->next;
         det_condition_close(tasks->world, signal->condition);
@@ -89,6 +91,7 @@ static int enter(struct det_tasks *tasks, bool may_wait)
 
 static void leave(struct det_tasks *tasks)
 {
+    det_assert(tasks->intake.count > 0);
     tasks->intake.count--;
     if (tasks->intake.waiters > 0)
         det_condition_broadcast(tasks->world, tasks->intake.has_room);

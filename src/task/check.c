@@ -118,6 +118,7 @@ static void become_ready(struct checks *checks)
 {
     struct det_task *task = checks->task;
 
+    det_assert(!task->is_ready && task->has_permit);
     task->is_ready = true;
     det_loop_timer_cancel(task->tasks->loop, &checks->limit);
     if (readiness_of(checks)->by != DET_READY_WHEN_STARTED)
@@ -220,6 +221,7 @@ static void on_limit(void *argument)
 
 static void free_probe(struct probe *probe)
 {
+    det_assert(!probe->is_running || !probe->checks);
     det_list_remove(&probe->loose);
     det_child_close(probe->child);
     DET_DELETE(probe->tasks->allocator, probe);
@@ -231,6 +233,7 @@ static void conclude(struct checks *checks)
     struct probe *probe = checks->probe;
     struct attempt_end end = checks->task->attempts.ended;
 
+    det_assert(probe->is_running && probe->checks == checks);
     probe->is_running = false;
     if (checks->is_last) {
         det_actor_ended(checks->task, &end);
@@ -277,6 +280,7 @@ static void job_done(void *argument)
     struct probe *probe = argument;
     struct checks *checks = probe->checks;
 
+    det_assert(probe->tasks->checks.running > 0);
     probe->tasks->checks.running--;
     if (!probe->is_late) {
         checks->text[0] = 0;

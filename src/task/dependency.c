@@ -36,10 +36,20 @@ static struct anchor *make_anchor(struct det_tasks *tasks, const char *name)
     return anchor;
 }
 
+/* It belongs to a task or to a group, never to both, and they know of each other. */
+static void assert_anchor(const struct anchor *anchor)
+{
+    det_assert(!anchor->task || !anchor->group);
+    det_assert(!anchor->task || anchor->task->anchor == anchor);
+    det_assert(!anchor->group || anchor->group->anchor == anchor);
+}
+
 static void free_anchor(struct anchor *anchor)
 {
     struct det_tasks *tasks = anchor->tasks;
 
+    assert_anchor(anchor);
+    det_assert(det_list_is_empty(&anchor->needs));
     if (anchor->task)
         anchor->task->anchor = NULL;
     if (anchor->group)
@@ -63,10 +73,13 @@ void det_anchor_attach(struct det_tasks *tasks, struct det_task *task, struct gr
         task->anchor = anchor;
     else
         group->anchor = anchor;
+    assert_anchor(anchor);
 }
 
 void det_anchor_detach(struct anchor *anchor, bool has_completed)
 {
+    assert_anchor(anchor);
+    det_assert(anchor->task && !det_list_is_empty(&anchor->needs));
     anchor->task->anchor = NULL;
     anchor->task = NULL;
     anchor->has_completed |= has_completed;

@@ -127,6 +127,7 @@ static int resume_members(
 
 static void set_scope(struct group *group, uint64_t scope_from)
 {
+    det_assert(scope_from <= group->next_order);
     group->scope_from = scope_from;
     group->cursor = group->members.previous;
 }
@@ -137,6 +138,7 @@ static int blame(struct group *group, const struct group_event *event, struct gr
 
     (void)event;
     (void)ret;
+    det_assert(blamed && blamed->order > 0 && blamed->order <= group->next_order);
     group->culprit = blamed;
     set_scope(group, group->strategy == DET_REST_FOR_ONE ? blamed->order : 0);
     publish(group, DET_EVENT_GROUP_RESTARTING);

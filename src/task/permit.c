@@ -16,6 +16,16 @@
 #include "base/text.h"
 #include "base/unset.h"
 
+static void assert_permits(const struct det_tasks *tasks)
+{
+    const struct permits *permits = &tasks->permits;
+
+    det_assert(permits->pool_used <= permits->used);
+    det_assert(permits->pool_used <= permits->pool_size);
+    det_assert(permits->pool_size <= tasks->options.pool_threads);
+    det_assert(!tasks->options.concurrent_max || permits->used <= tasks->options.concurrent_max);
+}
+
 static bool has_permit_left(const struct det_tasks *tasks)
 {
     if (det_bus_is_pressed(tasks->bus))
@@ -45,10 +55,12 @@ static struct det_list *line_of(struct det_task *task)
 
 static void take(struct det_task *task)
 {
+    det_assert(!task->has_permit && det_list_is_empty(&task->line));
     task->has_permit = true;
     task->tasks->permits.used++;
     if (task->kind == TASK_FUNCTION)
         task->tasks->permits.pool_used++;
+    assert_permits(task->tasks);
 }
 
 static struct det_task *head_of(struct det_list *line)
@@ -163,6 +175,7 @@ bool det_permit_ask(struct det_task *task)
 
 void det_permit_leave(struct det_task *task)
 {
+    det_assert(!task->has_permit);
     det_list_remove(&task->line);
     look_exhausted(task->tasks);
 }
@@ -172,10 +185,12 @@ void det_permit_return(struct det_task *task)
     struct det_tasks *tasks = task->tasks;
 
     det_assert(task->has_permit && tasks->permits.used > 0);
+    det_assert(task->kind != TASK_FUNCTION || tasks->permits.pool_used > 0);
     task->has_permit = false;
     tasks->permits.used--;
     if (task->kind == TASK_FUNCTION)
         tasks->permits.pool_used--;
+    assert_permits(tasks);
     if (!det_list_is_empty(&tasks->permits.line) || !det_list_is_empty(&tasks->permits.pool_line))
         det_tasks_settle_soon(tasks);
 }
@@ -184,6 +199,7 @@ void det_permits_grant(struct det_tasks *tasks)
 {
     struct det_task *task;
 
+    det_assert(tasks->settling.is_running);
     while (has_permit_left(tasks) && !det_bus_is_crowded(tasks->bus) &&
            (task = first_in_line(tasks))) {
         det_list_remove(&task->line);

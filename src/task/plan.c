@@ -79,6 +79,7 @@ static void tell(struct det_task *task, enum det_backoff_source source, det_time
 
 static void pause_for(struct det_task *task, det_time delay)
 {
+    det_assert(!task->has_permit && !task->attempt && delay >= 0);
     task->times.since = det_loop_now(task->tasks->loop);
     task->times.deadline = det_add_time(task->times.since, delay);
 }
@@ -112,6 +113,7 @@ int det_plan_put_off(struct det_task *task)
     det_time delay =
         SHORTAGE_SPAN + (det_time)(det_tasks_chance(task->tasks) % (uint64_t)SHORTAGE_SPAN);
 
+    det_assert(task->attempts.ended.is_shortage && task->attempts.number > 0);
     task->attempts.number--;
     tell(task, DET_BACKOFF_AFTER_FAILURE, delay);
     task->times.since = det_loop_now(task->tasks->loop);

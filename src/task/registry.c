@@ -18,6 +18,15 @@
 #include "base/unset.h"
 #include "task/body.h"
 
+/* One that nobody knows any more: invariant 1 of registry.h, and no list has it. */
+static void assert_forgotten(const struct det_task *task)
+{
+    det_assert(!task->is_registered && !task->has_permit && !task->attempt);
+    det_assert(!task->anchor && !task->waiters);
+    det_assert(det_list_is_empty(&task->line) && det_list_is_empty(&task->turn));
+    det_assert(det_list_is_empty(&task->place) && det_list_is_empty(&task->member.siblings));
+}
+
 /* Making. */
 
 static bool is_name(const char *name)
@@ -159,6 +168,7 @@ int det_task_make(
         det_task_free(task);
         return r;
     }
+    det_assert(tasks->index.next_id > 0 && task->policy && task->group);
     task->node.id = tasks->index.next_id++;
     det_id_map_put(&tasks->index.ids, &task->node);
     *ret = task;
@@ -169,6 +179,7 @@ void det_task_free(struct det_task *task)
 {
     struct det_tasks *tasks = task->tasks;
 
+    assert_forgotten(task);
     if (task->node.id)
         det_id_map_remove(&tasks->index.ids, &task->node);
     det_body_close(task);
@@ -191,6 +202,7 @@ int det_task_index(struct det_task *task, struct det_error *reterr)
     struct det_tasks *tasks = task->tasks;
     int r;
 
+    det_assert(!task->is_registered && task->node.id);
     if (!det_tasks_is_open(tasks))
         return det_error_set(
             reterr, DET_ERR_CLOSED, "task %s: the supervisor is shutting down", task->name);
@@ -205,12 +217,17 @@ int det_task_index(struct det_task *task, struct det_error *reterr)
         return det_error_set(reterr, r, "task %s: no memory left", task->name);
     task->is_registered = true;
     tasks->index.registered++;
+    det_assert(tasks->index.registered <= tasks->index.ids.count);
     return 0;
 }
 
 void det_task_unindex(struct det_task *task)
 {
-    det_map_remove(&task->tasks->index.names, task->name);
+    void *found;
+
+    det_assert(task->is_registered && task->tasks->index.registered > 0);
+    found = det_map_remove(&task->tasks->index.names, task->name);
+    det_assert(found == task);
     task->is_registered = false;
     task->tasks->index.registered--;
 }
@@ -219,6 +236,7 @@ int det_task_enter(struct det_task *task, struct det_error *reterr)
 {
     int r;
 
+    det_assert(task->is_registered && !task->component.def);
     r = det_tree_join(task, reterr);
     if (r < 0)
         return r;
@@ -232,6 +250,7 @@ void det_task_announce(struct det_task *task)
 {
     struct det_tasks *tasks = task->tasks;
 
+    det_assert(task->is_registered && !det_list_is_empty(&task->member.siblings));
     tasks->counts.added++;
     /* Not before: what is taken back again was never there, and nobody would notice its end. */
     if (tasks->status.is_empty)
@@ -284,6 +303,7 @@ bool det_task_remove(struct det_task *task)
     task->is_removing = true;
     det_task_tell(task, DET_EVENT_TASK_REMOVE_REQUESTED);
     if (!task->is_registered) {
+        det_assert(task->slot);
         det_slot_take_out(task);
         return true;
     }
@@ -345,6 +365,7 @@ static void reap(struct det_task *task)
 {
     struct det_task_end end = end_of(task);
 
+    det_assert(end.outcome != DET_OUTCOME_NONE && !task->has_permit && !task->attempt);
     det_task_unindex(task);
     det_tree_leave(task);
     tell_finished(task, &end);
@@ -359,6 +380,9 @@ static void tell_rejection(struct det_task *task)
 {
     struct det_task_end end;
 
+    det_assert(!task->is_registered && task->attempts.number == 0);
+    det_assert(task->attempts.outcome == DET_OUTCOME_NONE);
+    det_assert(task->attempts.rejection != DET_REJECTION_NONE);
     task->attempts.outcome = DET_OUTCOME_REJECTED;
     task->tasks->counts.rejected++;
     end = end_of(task);
@@ -409,6 +433,7 @@ static void settle_posted(void *argument)
 {
     struct det_tasks *tasks = argument;
 
+    det_assert(tasks->settling.is_posted && !tasks->settling.is_running);
     tasks->settling.is_posted = false;
     det_tasks_settle(tasks);
 }

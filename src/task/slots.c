@@ -110,6 +110,8 @@ static bool place_for_next(const struct det_slot *slot, const struct slot_event 
 
 static void leave_queue(struct det_task *task)
 {
+    det_assert(task->slot && task->slot->depth > 0 && task->tasks->index.queued > 0);
+    det_assert(!task->is_registered && !det_list_is_empty(&task->place));
     det_list_remove(&task->place);
     task->slot->depth--;
     task->tasks->index.queued--;
@@ -117,11 +119,13 @@ static void leave_queue(struct det_task *task)
 
 static void enter_queue(struct det_slot *slot, struct det_task *task, bool is_head)
 {
+    det_assert(task->slot == slot && !task->is_registered && det_list_is_empty(&task->place));
     if (is_head)
         det_list_prepend(&slot->queue, &task->place);
     else
         det_list_append(&slot->queue, &task->place);
     slot->depth++;
+    det_assert(slot->depth <= slot->depth_max || is_head);
     if (task->tasks->index.queued++ == 0)
         det_tasks_look_empty(task->tasks);
 }
@@ -156,6 +160,7 @@ const char *det_slot_reason(enum det_rejection rejection)
 static void dismiss(
     struct det_slot *slot, struct det_task *task, enum det_rejection rejection, const char *reason)
 {
+    det_assert(rejection != DET_REJECTION_NONE && det_list_is_empty(&task->place));
     slot->rejected++;
     task->slot = NULL;
     task->attempts.rejection = (uint8_t)rejection;
@@ -174,6 +179,7 @@ static void reject_queued(struct det_task *task, enum det_rejection rejection)
 /* The end of a submission at the door: its caller is told, and nobody else. */
 static int refuse(struct det_slot *slot, enum det_rejection rejection)
 {
+    det_assert(rejection != DET_REJECTION_NONE && !slot->answer.is_started);
     slot->rejected++;
     slot->answer.rejection = rejection;
     tell(slot, slot->subject, DET_EVENT_SLOT_REJECTED, rejection, det_slot_reason(rejection));
@@ -263,9 +269,11 @@ static int own(struct det_slot *slot, struct det_task *task, struct det_error *r
 {
     int r;
 
+    det_assert(task->slot == slot && slot->owner_count < slot->width && !task->is_stopping);
     r = det_task_admit(task, reterr);
     if (r < 0)
         return r;
+    det_assert(det_list_is_empty(&task->place));
     det_list_append(&slot->owners, &task->place);
     slot->owner_count++;
     slot->started++;
@@ -326,6 +334,8 @@ static int drop_owner(struct det_slot *slot, const struct slot_event *event, str
 
     (void)event;
     (void)ret;
+    det_assert(task->slot == slot && !det_list_is_empty(&task->place) && slot->owner_count > 0);
+    det_assert(slot->stopping_count >= task->is_stopping);
     det_list_remove(&task->place);
     slot->owner_count--;
     slot->stopping_count -= task->is_stopping;
@@ -341,6 +351,7 @@ static void mark(struct det_slot *slot, struct det_task *task)
         return;
     task->is_stopping = true;
     slot->stopping_count++;
+    det_assert(slot->stopping_count <= slot->owner_count);
     slot->since = det_loop_now(slot->tasks->loop);
     tell(slot, task, DET_EVENT_SLOT_CHANGED, DET_REJECTION_NONE, "running to terminating");
 }
@@ -417,6 +428,8 @@ static int slot_completed(struct det_slot *slot, const struct det_component_end 
     struct det_tasks *tasks = slot->tasks;
 
     (void)end;
+    det_assert(det_list_is_empty(&slot->owners) && det_list_is_empty(&slot->queue));
+    det_assert(slot->owner_count == 0 && slot->depth == 0);
     det_map_remove(&tasks->slots, slot->name);
     det_free(tasks->allocator, slot, sizeof *slot + strlen(slot->name) + 1);
     return 0;
@@ -446,8 +459,10 @@ void det_slot_owner_removed(struct det_task *task)
 {
     struct det_slot *slot = task->slot;
 
+    det_assert(task->attempts.outcome != DET_OUTCOME_NONE);
     slot->subject = task;
     (void)offer(slot, slot_removed());
+    det_assert(!task->slot);
 }
 
 void det_slot_owner_stopping(struct det_task *task)

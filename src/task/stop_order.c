@@ -12,6 +12,8 @@
  * neighbour and once per dependency. */
 #include "task/tree.h"
 
+#include "base/assert.h"
+
 static struct group *top_of(struct group *group)
 {
     while (group->parent && group->parent->parent)
@@ -77,6 +79,7 @@ void det_tree_stop_all(struct det_tasks *tasks)
 {
     if (tasks->tree.is_stopping)
         return;
+    det_assert(!det_tasks_is_open(tasks));
     tasks->tree.is_stopping = true;
     while (det_list_take(&tasks->tree.startable))
         continue;

@@ -152,6 +152,7 @@ static int force_all(
 static void set_verdict(struct det_tasks *tasks, int verdict)
 {
     det_mutex_lock(tasks->world, tasks->status.mutex);
+    det_assert(!tasks->status.has_verdict && !tasks->status.is_over);
     tasks->status.verdict = verdict;
     tasks->status.has_verdict = true;
     det_condition_broadcast(tasks->world, tasks->status.changed);
@@ -192,6 +193,7 @@ static int supervisor_completed(struct det_tasks *tasks, const struct det_compon
     (void)end;
     det_loop_timer_cancel(tasks->loop, &tasks->shutdown.deadline);
     det_mutex_lock(tasks->world, tasks->status.mutex);
+    det_assert(!tasks->status.is_over && tasks->status.is_empty);
     tasks->status.is_over = true;
     det_condition_broadcast(tasks->world, tasks->status.changed);
     det_mutex_unlock(tasks->world, tasks->status.mutex);

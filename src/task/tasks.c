@@ -104,6 +104,8 @@ static int open_parts(struct det_tasks *tasks)
 /* All tasks are gone, or there never were any. */
 static void free_parts(struct det_tasks *tasks)
 {
+    det_assert(tasks->index.ids.count == 0 && tasks->index.queued == 0);
+    det_assert(tasks->permits.used == 0 && atomic_load(&tasks->intake.posted) == 0);
     if (tasks->pool)
         det_pool_close(tasks->pool);
     if (tasks->loop)
@@ -219,6 +221,7 @@ int det_tasks_share_policy(
         shared->policy = resolved;
         det_list_append(&tasks->policies, &shared->all);
     }
+    det_assert(shared->users < UINT64_MAX);
     shared->users++;
     *ret = &shared->policy;
     return 0;

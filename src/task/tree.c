@@ -76,6 +76,14 @@ static uint8_t standing_of(const struct det_task *task)
     return (uint8_t)standing;
 }
 
+/* Invariant 2 of tree.h: nobody stands for more than is there. */
+static void assert_group(const struct group *group)
+{
+    for (unsigned i = 0; i < STANDINGS; i++)
+        det_assert(group->standing[i] <= group->task_count);
+    det_assert(group->depth > 0 && group->depth <= DET_GROUP_DEPTH_MAX);
+}
+
 static void count_standing(struct group *group, unsigned before, unsigned now)
 {
     for (unsigned i = 0; i < STANDINGS; i++)
@@ -85,8 +93,10 @@ static void count_standing(struct group *group, unsigned before, unsigned now)
 /* The root is nobody's dependency, and not counted. */
 static void set_standing(struct det_task *task, uint8_t standing)
 {
-    for (struct group *group = task->group; group->parent; group = group->parent)
+    for (struct group *group = task->group; group->parent; group = group->parent) {
         count_standing(group, task->standing, standing);
+        assert_group(group);
+    }
     task->standing = standing;
 }
 
@@ -134,6 +144,7 @@ static void enter_groups(struct det_task *task)
 {
     struct group *group = task->group;
 
+    det_assert(task->standing == 0 && det_list_is_empty(&task->member.siblings));
     task->member.order = ++group->next_order;
     det_list_append(&group->members, &task->member.siblings);
     group->member_count++;
@@ -151,9 +162,11 @@ static void leave_groups(struct det_task *task)
 
     set_standing(task, 0);
     det_group_member_leaves(group, &task->member);
+    det_assert(group->member_count > 0);
     det_list_remove(&task->member.siblings);
     group->member_count--;
     for (; group->parent; group = group->parent) {
+        det_assert(group->task_count > 0 && (was_there || group->joined_count > 0));
         group->task_count--;
         group->joined_count -= !was_there;
         group->has_lost |= was_there && task->attempts.outcome != DET_OUTCOME_COMPLETED;
@@ -255,6 +268,7 @@ void det_tree_look_at(struct det_task *task)
 
 void det_tree_resume(struct det_task *task)
 {
+    det_assert(task->is_registered);
     task->is_on_hold = false;
     if (!det_actor_is_held(task))
         return;
@@ -270,6 +284,7 @@ void det_tree_settle(struct det_tasks *tasks)
 {
     struct det_list *node;
 
+    det_assert(tasks->settling.is_running);
     while (!det_bus_is_crowded(tasks->bus) && (node = det_list_take(&tasks->tree.startable))) {
         struct det_task *task = DET_CONTAINER(node, struct det_task, turn);
 

@@ -6,6 +6,7 @@
  * A waiter is its user's. It is in the list of its task until the task ends or the user gives it
  * up, so that those who only look now and then leave nothing behind with a task that runs for
  * ever. Only the loop makes a list longer; who gives up, on any thread, makes it shorter. */
+#include "base/assert.h"
 #include "base/memory.h"
 #include "os/loop_loan.h"
 #include "task/registry.h"
@@ -28,6 +29,7 @@ int det_waiter_open(struct det_task *task, struct det_waiter **ret)
 
     if (!waiter)
         return DET_ERR_NO_MEMORY;
+    det_assert(task->node.id);
     waiter->tasks = tasks;
     det_mutex_lock(tasks->world, tasks->status.mutex);
     waiter->place = &task->waiters;
@@ -45,6 +47,7 @@ static void leave(struct det_waiter *waiter)
 {
     if (!waiter->place)
         return;
+    det_assert(*waiter->place == waiter && !waiter->has_ended);
     *waiter->place = waiter->next;
     if (waiter->next)
         waiter->next->place = waiter->place;
@@ -88,6 +91,7 @@ void det_waiter_set_tell(
     bool has_ended;
 
     det_mutex_lock(waiter->tasks->world, waiter->tasks->status.mutex);
+    det_assert(tell && !waiter->tell && !waiter->signal);
     waiter->tell = tell;
     waiter->context = context;
     has_ended = waiter->has_ended;
