@@ -6,6 +6,7 @@
  * delay is over, one that succeeded not more often than the worker is observed. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "worker/tree.h"
@@ -39,6 +40,7 @@ void det_act_start(struct det_worker *worker, uint16_t action)
     const struct det_record *desired = det_record_of(worker->kind->desired);
     struct det_action *it = &worker->acting.actions[action];
 
+    det_assert(action < worker->kind->action_count && det_life_is_live(worker) && worker->body);
     if (it->run || workers->now < it->again_at)
         return;
     if (worker->body->lost_actions[action] >= DET_LOST_MAX) {
@@ -119,6 +121,7 @@ static void end(
     det_time every =
         worker->kind->observe_every ? worker->kind->observe_every : workers->limits.observe_every;
 
+    det_assert(it->run && worker->acting.running > 0);
     it->run = NULL;
     worker->acting.running--;
     worker->acting.last = (struct det_action_end){
@@ -149,6 +152,7 @@ void det_act_done(struct det_worker *worker, struct det_run *run)
         run->ended_at - atomic_load_explicit(&run->job.started_at, memory_order_acquire);
     const char *text = run->code >= 0 ? "" : run->text[0] ? run->text : det_error_text(run->code);
 
+    det_assert(worker->acting.actions[action].run == run);
     if (run->job.is_dropped)
         took = 0;
     if (run->code == DET_ERR_CANCELLED && run->told) {

@@ -32,6 +32,7 @@ int det_body_new(struct det_worker *worker, struct det_body **ret)
     char *place;
     int r;
 
+    det_assert(!worker->body);
     if (!body)
         return DET_ERR_NO_MEMORY;
     r = det_mutex_open(workers->world, &body->mutex);
@@ -61,6 +62,8 @@ int det_body_new(struct det_worker *worker, struct det_body **ret)
 
 void det_body_hold(struct det_body *body)
 {
+    /* When nobody holds it any more, only the run of its close() does. */
+    det_assert(body->holders > 0 || !body->is_open);
     body->holders++;
 }
 
@@ -69,6 +72,8 @@ static void free_body(struct det_body *body)
     struct det_workers *workers = body->workers;
     struct det_list *node;
 
+    det_assert(!body->holders && !body->is_open && !body->closing);
+    det_assert(workers->outstanding.bodies > 0);
     while ((node = det_list_take(&body->provided)))
         DET_DELETE(workers->allocator, DET_CONTAINER(node, struct det_offer, node));
     det_mutex_close(workers->world, body->mutex);

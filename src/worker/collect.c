@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "worker/tree.h"
@@ -75,6 +76,7 @@ static void begin(struct det_worker *worker)
     det_time timeout = worker->kind->observe_timeout;
     struct det_run *run = worker->observing.spare;
 
+    det_assert(worker->kind->collect && worker->desire.is_there && !worker->observing.collect);
     if (worker->body->lost_collects >= DET_LOST_MAX && !worker->observing.is_collector_new) {
         put_off(worker, every(worker));
         return;
@@ -164,6 +166,8 @@ static void accept(struct det_worker *worker, const struct det_run *run)
     if (worker->observing.gate > worker->observing.sequence &&
         worker->observing.gate <= run->sequence)
         det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_GATE_CLEARED });
+    det_assert(run->sequence > worker->observing.sequence);
+    det_assert(run->sequence <= worker->observing.collect_sequence);
     worker->observing.sequence = run->sequence;
     worker->counts.observations++;
     worker->workers->observations.all++;
@@ -197,6 +201,7 @@ void det_collect_done(struct det_worker *worker, struct det_run *run)
                        worker->observing.sequence < worker->observing.gate ||
                        worker->observing.eager_sequence;
 
+    det_assert(worker->observing.collect == run && run->kind == DET_RUN_COLLECT);
     worker->observing.collect = NULL;
     if (worker->observing.eager_sequence && run->sequence >= worker->observing.eager_sequence) {
         worker->observing.eager_sequence = 0;

@@ -32,6 +32,34 @@ static void set_down(struct det_worker *worker, bool is_down)
     det_worker_set_ailment(worker, DET_AILMENT_DOWN, is_down);
 }
 
+/* What a worker has in each state of its life, after it has come there. */
+static void assert_worker(const struct det_worker *worker)
+{
+    det_assert(worker->acting.running <= worker->kind->action_count);
+    det_assert(worker->children.active <= worker->children.count);
+    det_assert(!worker->children.first == !worker->children.count);
+    switch ((enum life_state)worker->life) {
+    case LIFE_WAITING:
+    case LIFE_DOWN:
+    case LIFE_GONE:
+        det_assert(!worker->body && !worker->leaving.closing);
+        det_assert(!worker->observing.collect && !worker->acting.running);
+        break;
+    case LIFE_LIVE:
+        det_assert(worker->body && !worker->leaving.closing);
+        break;
+    case LIFE_CLOSING:
+        det_assert(!worker->observing.collect && !worker->acting.running);
+        break;
+    case LIFE_OPENING:
+    case LIFE_LEAVING:
+        det_assert(!worker->leaving.closing);
+        break;
+    case life_state_count:
+        break;
+    }
+}
+
 static void step(struct det_worker *worker, enum life_event_kind event)
 {
     const struct det_transition *transition = det_machine_step(&life_machine, worker->life, event);
@@ -42,6 +70,9 @@ static void step(struct det_worker *worker, enum life_event_kind event)
         worker->parent->children.active -= is_active(worker->life);
     }
     worker->life = (uint8_t)transition->to;
+    assert_worker(worker);
+    det_assert(
+        !worker->parent || worker->parent->children.active <= worker->parent->children.count);
     worker->due = 0;
     set_down(
         worker, transition->to == LIFE_DOWN ||
@@ -141,9 +172,11 @@ static void name_it(
 
 static void link_to(struct det_worker *parent, struct det_worker *worker)
 {
+    det_assert(!worker->parent && !worker->next && !worker->previous);
     worker->parent = parent;
     if (!parent)
         return;
+    det_assert(!parent->children.first == !parent->children.last);
     worker->place.depth = (uint16_t)(parent->place.depth + 1);
     worker->previous = parent->children.last;
     if (parent->children.last)
@@ -173,6 +206,7 @@ static void unlink_from(struct det_worker *worker)
         parent->wishes.round_last = worker->previous;
     if (parent->wishes.first_new == worker)
         parent->wishes.first_new = worker->next;
+    det_assert(parent->children.count > 0);
     parent->children.count--;
     parent->attention |= DET_LOOK_VIEW;
     /* It is to be made anew. */
@@ -310,6 +344,7 @@ void det_workers_bury(struct det_workers *workers)
     while (workers->gone) {
         struct det_worker *worker = workers->gone;
 
+        det_assert(worker->life == LIFE_GONE && !is_awaited(worker) && !worker->parent);
         workers->gone = worker->next;
         free_worker(worker);
     }
@@ -339,6 +374,7 @@ static void end(struct det_worker *worker)
     det_tick_leave(worker);
     unlink_from(worker);
     det_map_remove(&workers->map, worker->place.key);
+    det_assert(workers->count > 0 && !worker->children.first);
     workers->count--;
     det_circuit_forget(worker);
     det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_REMOVED });
@@ -449,6 +485,7 @@ void det_life_opened(struct det_worker *worker, int code, const char *text)
 {
     struct det_workers *workers = worker->workers;
 
+    det_assert(worker->body && !worker->observing.collect);
     if (worker->life == LIFE_LEAVING) {
         worker->body->is_open = code >= 0;
         det_worker_visit(worker);

@@ -121,6 +121,7 @@ static void unlock(struct det_worker_context *context)
 {
     struct det_run *run = run_of(context);
 
+    det_assert(run->has_lock);
     run->has_lock = false;
     det_mutex_unlock(context->world, run->body->mutex);
 }
@@ -248,6 +249,7 @@ static void count_lost(struct det_run *run, bool is_lost)
                      : run->kind == DET_RUN_ACTION ? &run->body->lost_actions[run->action]
                                                    : NULL;
 
+    det_assert(!count || (is_lost ? *count < UINT8_MAX : *count > 0));
     if (count)
         *count = (uint8_t)(is_lost ? *count + 1 : *count - 1);
 }
@@ -274,6 +276,7 @@ static void finish_open(struct det_run *run)
     char text[DET_WORKER_REASON_MAX + 1];
     int code = run->code;
 
+    det_assert(worker->observing.collect == run);
     det_text_copy(text, sizeof text, run->text);
     worker->observing.collect = NULL;
     det_run_free(run);
@@ -285,6 +288,8 @@ static void done(void *argument)
     struct det_run *run = argument;
     struct det_worker *worker = run->worker;
 
+    det_assert(!worker || run->kind == DET_RUN_CLOSE || worker->body == run->body);
+    det_assert(run->kind != DET_RUN_COLLECT || run->workers->outstanding.observing > 0);
     det_workers_now(run->workers);
     run->workers->outstanding.observing -= run->kind == DET_RUN_COLLECT;
     if (run->job.is_dropped)
@@ -343,6 +348,8 @@ int det_run_new(
 {
     int r;
 
+    det_assert(worker->body && kind != DET_RUN_CLOSE);
+    det_assert(kind != DET_RUN_ACTION || action < worker->kind->action_count);
     r = make(worker->body, kind, action, ret);
     if (r < 0)
         return r;
@@ -360,6 +367,7 @@ void det_run_free(struct det_run *run)
     struct det_workers *workers = run->workers;
     struct det_body *body = run->body;
 
+    det_assert(workers->outstanding.runs > 0);
     if (run->metrics)
         DET_DELETE_ARRAY(workers->allocator, run->metrics, DET_RUN_METRICS_MAX);
     det_free(workers->allocator, run, run->size);
@@ -406,6 +414,7 @@ bool det_run_give_up(struct det_run *run)
     struct det_crew *crew = crew_of(run);
 
     if (det_crew_withdraw(crew, &run->job)) {
+        det_assert(run->kind != DET_RUN_COLLECT || run->workers->outstanding.observing > 0);
         run->workers->outstanding.observing -= run->kind == DET_RUN_COLLECT;
         det_run_free(run);
         return true;

@@ -19,6 +19,8 @@
 
 #include "worker/tree.h"
 
+#include "base/assert.h"
+
 #define SLICE       (4 * DET_MILLISECOND)
 #define SLICE_COUNT 32 /* workers between two looks at the clock */
 
@@ -84,6 +86,7 @@ static void visit_next(struct det_workers *workers)
 {
     struct det_worker *worker = workers->tick.at;
 
+    det_assert(worker->workers == workers && !det_life_is_gone(worker));
     if (worker->next)
         fetch(worker->next);
     count(worker);
@@ -100,6 +103,7 @@ static det_time read_clock(const struct det_workers *workers)
 
 static void finish(struct det_workers *workers)
 {
+    det_assert(!workers->tick.at);
     if (workers->tick.is_clock_held)
         workers->tick.held += read_clock(workers) - workers->tick.began;
     workers->tick.is_clock_held = false;
@@ -135,6 +139,7 @@ static void walk(struct det_workers *workers, det_time span)
             visit_next(workers);
         took = read_clock(workers) - began;
     } while (workers->tick.at && took < span);
+    det_assert(workers->tick.walking > 0);
     workers->tick.walking--;
     det_workers_bury(workers);
     workers->tick.took += took;

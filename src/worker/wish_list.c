@@ -8,6 +8,7 @@
  * and another origin. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "worker/tree.h"
 
@@ -73,6 +74,7 @@ static void build_index(struct det_worker *worker)
 
 void det_wishes_insert(struct det_worker *worker, struct det_list *place, struct det_wish *wish)
 {
+    det_assert(wish->name[0] && !wish->same);
     wish->key = wish->name;
     det_list_insert_before(place, &wish->node);
     worker->wishes.count++;
@@ -92,6 +94,7 @@ void det_wishes_remove(struct det_worker *worker, struct det_wish *wish)
     if (worker->wishes.index && index_remove(worker->wishes.index, wish) < 0)
         det_wishes_drop_index(worker);
     wish->same = NULL;
+    det_assert(worker->wishes.count > 0);
     worker->wishes.count--;
     det_list_remove(&wish->node);
 }

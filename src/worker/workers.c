@@ -562,6 +562,8 @@ static void settle(struct det_workers *workers)
 
 static void free_rest(struct det_workers *workers)
 {
+    det_assert(!workers->root && !workers->gone);
+    det_assert(!workers->outstanding.runs && !workers->outstanding.bodies);
     if (workers->kinds.all)
         DET_DELETE_ARRAY(workers->allocator, workers->kinds.all, workers->kinds.room);
     if (workers->provided)
@@ -595,6 +597,7 @@ static void free_all(struct det_workers *workers)
         det_loop_close(workers->own_loop);
     if (workers->root)
         det_worker_discard(workers->root);
+    workers->root = NULL;
     det_workers_bury(workers);
     free_rest(workers);
 }
