@@ -40,6 +40,7 @@ struct det_draft *det_draft_take(struct det_runtime *runtime, struct det_shard *
     struct det_draft *draft = shard->drafts;
 
     if (draft) {
+        det_assert(det_list_is_empty(&draft->errands) && det_list_is_empty(&draft->kept));
         shard->drafts = draft->next;
         return draft;
     }
@@ -89,6 +90,7 @@ int det_draft_begin(struct det_turn *turn, size_t events)
     size_t timers = det_timer_slots(turn->served->machine);
     int r;
 
+    det_assert(det_list_is_empty(&draft->errands) && det_list_is_empty(&draft->kept));
     draft->head = turn->resident->head;
     draft->is_data_changed = draft->is_kept_dropped = draft->has_timers = false;
     draft->event_count = draft->errand_count = draft->kept_count = 0;

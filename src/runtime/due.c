@@ -40,6 +40,7 @@ void det_due_insert(struct det_shard *shard, struct det_due *due, det_time when)
 {
     int r;
 
+    det_assert(shard->due.count < shard->promised);
     r = det_heap_insert(&shard->due, &due->node, when);
     det_assert(r == 0);
 }
@@ -52,6 +53,7 @@ void det_due_hold(struct det_runtime *runtime, struct det_due *due)
         det_due_handled(runtime);
         return;
     }
+    det_assert(resident->is_claimed && !det_heap_contains(&due->node));
     due->is_held = true;
     due->next_held = resident->held;
     resident->held = due;
@@ -67,7 +69,9 @@ void det_due_wake(struct det_runtime *runtime, det_time when)
 
 void det_due_handled(struct det_runtime *runtime)
 {
-    atomic_fetch_sub(&runtime->handled, 1);
+    size_t before = atomic_fetch_sub(&runtime->handled, 1);
+
+    det_assert(before > 0);
     if (!atomic_load(&runtime->settling))
         return;
     det_mutex_lock(runtime->world, runtime->quiet_mutex);
@@ -166,6 +170,7 @@ static void fired(struct det_batch_item *item)
     else if (!det_due_is_tried_again(turn))
         det_due_count(turn, counts);
     det_due_let_go(turn->shard, turn->firing.armed);
+    det_assert(turn->resident->pins > 0);
     turn->resident->pins--;
     det_shard_unlock(turn->runtime, turn->shard);
     det_due_handled(turn->runtime);
@@ -198,6 +203,7 @@ static void delivered(struct det_batch_item *item)
     if (det_armed_is_ours(turn->firing.armed) && turn->firing.armed->attempts == item->of.attempt)
         det_due_fire_later(turn, r < 0 ? r : DET_ERR_IO);
     det_due_let_go(turn->shard, turn->firing.armed);
+    det_assert(turn->resident->pins > 0);
     turn->resident->pins--;
     det_shard_unlock(turn->runtime, turn->shard);
     det_due_handled(turn->runtime);

@@ -97,6 +97,7 @@ static void step(struct det_errand *errand, enum errand_event_kind event)
     enum det_errand_state state = (enum det_errand_state)transition->to;
 
     det_assert(transition->outcome == DET_GOTO);
+    det_assert(!is_under_way(errand) || errand->due.resident->pins > 0);
     if (state == DET_ERRAND_RUNNING)
         errand->due.resident->pins++;
     else if (is_under_way(errand) && state != DET_ERRAND_ENDING)
@@ -160,6 +161,7 @@ struct det_errand *det_errand_open(
 
 void det_errand_close(struct det_runtime *runtime, struct det_errand *errand)
 {
+    det_assert(!is_under_way(errand) || errand->due.resident->pins > 0);
     if (is_under_way(errand))
         errand->due.resident->pins--;
     det_list_remove(&errand->node);
@@ -173,6 +175,7 @@ void det_errand_drop(
 {
     if (det_heap_contains(&errand->due.node))
         det_heap_remove(&shard->due, &errand->due.node);
+    det_assert(shard->promised > shard->due.count);
     shard->promised--;
     det_errand_close(runtime, errand);
 }
@@ -305,6 +308,7 @@ static void bury(struct det_runtime *runtime, struct det_resident_more *more)
         struct det_errand *errand = DET_CONTAINER(node, struct det_errand, node);
 
         if (errand->state == DET_ERRAND_DEAD) {
+            det_assert(more->dead_count > 0 && !det_heap_contains(&errand->due.node));
             det_errand_close(runtime, errand);
             more->dead_count--;
             return;

@@ -6,6 +6,8 @@
  * many wait for it. */
 #include "runtime/node.h"
 
+#include "base/assert.h"
+
 #include <string.h>
 
 static bool is_same(const struct det_lock_waiter *a, const struct det_lock_waiter *b)
@@ -58,6 +60,7 @@ void det_lock_queue_leave(struct det_node *node, struct det_lock_waiter *waiter)
     if (!waiter->turn)
         return;
     det_mutex_lock(world, node->mutex);
+    det_assert(!det_list_is_empty(&waiter->link));
     det_list_remove(&waiter->link);
     next = find_same(node, node->lock_waiters.next, waiter);
     if (next)

@@ -60,6 +60,8 @@ static void publish_errands(struct det_turn *turn)
     while ((node = det_list_take(&turn->draft->errands))) {
         struct det_errand *errand = DET_CONTAINER(node, struct det_errand, node);
 
+        det_assert(more && errand->due.resident == turn->resident);
+        det_assert(errand->state == DET_ERRAND_WAITING && !errand->is_gone);
         det_list_append(&more->errands, node);
         more->open_count++;
         atomic_fetch_add(&turn->runtime->errands, 1);
@@ -83,6 +85,7 @@ static void publish_kept(struct det_turn *turn)
     struct det_list *node;
 
     if (turn->retry.kept && !turn->retry.is_put_off) {
+        det_assert(more && more->kept_count > 0);
         det_list_remove(&turn->retry.kept->node);
         more->kept_count--;
     }
@@ -142,6 +145,17 @@ static bool needs_telling(const struct det_turn *turn)
     return false;
 }
 
+/* An instance never goes back, and only its one writer moves it on. */
+static void assert_advances(const struct det_turn *turn)
+{
+    const struct det_store_head *before = &turn->resident->head, *after = &turn->draft->head;
+
+    det_assert(turn->resident->is_claimed == turn->is_claimed);
+    det_assert(after->sequence == before->sequence + turn->draft->event_count);
+    det_assert(after->visit >= before->visit);
+    det_assert(after->transition_count >= before->transition_count);
+}
+
 /* With a claim: the lock is kept when nothing is left to do but to end the turn. */
 void det_turn_publish(struct det_turn *turn, const struct det_store_commit *commit)
 {
@@ -150,6 +164,7 @@ void det_turn_publish(struct det_turn *turn, const struct det_store_commit *comm
 
     if (turn->is_claimed)
         det_shard_lock(turn->runtime, turn->shard);
+    assert_advances(turn);
     publish_history(turn);
     if (commit->timer_count)
         publish_timers(turn);

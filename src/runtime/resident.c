@@ -85,6 +85,7 @@ void det_resident_close(struct det_runtime *runtime, struct det_resident *reside
 {
     const struct det_machine *machine = resident->served->machine;
 
+    det_assert(!resident->is_claimed && !resident->held);
     close_armed(runtime, machine, resident->own);
     if (resident->more)
         close_more(runtime, machine, resident->more);
@@ -127,6 +128,8 @@ void det_resident_remove(
     det_assert(!resident->handle && !resident->held);
     det_index_remove(index, resident->hash, resident->id);
     det_list_remove(&resident->ring);
+    det_assert(resident->pins == 0 && shard->counts.instances > 0);
+    det_assert(shard->stale >= resident->is_stale);
     if (resident->is_stale)
         shard->stale--;
     shard->counts.instances--;
@@ -167,7 +170,7 @@ int det_resident_need_more(
 void det_resident_claim(
     struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident)
 {
-    det_assert(!resident->is_claimed);
+    det_assert(!resident->is_claimed && !resident->owner && !resident->held);
     resident->is_claimed = true;
     resident->owner = det_thread_self(runtime->world);
     shard->calls++;
@@ -177,6 +180,7 @@ void det_resident_claim(
  * so that what was due first still is first. An effect may be gone. */
 static void take_back(struct det_runtime *runtime, struct det_shard *shard, struct det_due *due)
 {
+    det_assert(due->is_held);
     due->is_held = false;
     if (det_heap_contains(&due->node))
         return;
@@ -199,7 +203,7 @@ void det_resident_release(
 {
     struct det_due *due = resident->held;
 
-    det_assert(resident->is_claimed);
+    det_assert(resident->is_claimed && shard->calls > 0);
     resident->is_claimed = false;
     resident->is_loading = false;
     resident->owner = NULL;
@@ -224,6 +228,7 @@ int det_shard_wait(struct det_runtime *runtime, struct det_shard *shard, det_tim
     shard->waiters++;
     shard->calls++;
     r = det_condition_wait(runtime->world, shard->changed, shard->mutex, until);
+    det_assert(shard->waiters > 0 && shard->calls > 0);
     shard->waiters--;
     shard->calls--;
     if (shard->is_closing)
@@ -265,6 +270,7 @@ void det_armed_fail(
     struct det_runtime *runtime, struct det_armed *armed, const struct det_store_timer *row,
     char *reason_take)
 {
+    det_assert(det_armed_is_set(armed));
     det_free_string(runtime->allocator, armed->reason);
     armed->reason = reason_take;
     armed->attempts = row->attempts;

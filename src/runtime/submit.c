@@ -83,6 +83,7 @@ static struct det_send *chain_take(struct chain *chain)
 
     if (!send)
         return NULL;
+    det_assert(chain->count > 0);
     chain->first = send->next;
     chain->count--;
     if (!chain->first)
@@ -93,6 +94,7 @@ static struct det_send *chain_take(struct chain *chain)
 /* The target is empty. */
 static void chain_move(struct chain *source, struct chain *target)
 {
+    det_assert(!target->first && !target->count);
     if (!source->first)
         return;
     *target = *source;
