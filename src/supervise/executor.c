@@ -86,6 +86,7 @@ static void run_ready(void *argument)
     struct det_executor *executor = argument;
     struct det_component_link pass;
 
+    det_assert(executor->is_posted && !executor->frame);
     executor->is_posted = false;
     if (executor->is_closed) {
         DET_DELETE(executor->allocator, executor);
@@ -104,6 +105,7 @@ void det_executor_ready(struct det_component *component)
     struct det_executor *executor = component->executor;
 
     det_assert(component->phase == DET_PHASE_PARKED);
+    det_assert(component->def && det_link_is_alone(&component->ready));
     component->phase = DET_PHASE_READY;
     det_link_append(&executor->ready, &component->ready);
     if (executor->is_posted)
@@ -137,6 +139,7 @@ static void on_timer(void *argument)
     det_time now = det_loop_now(loop), later = component->timeout_at;
     int r;
 
+    det_assert(component->def && component->phase != DET_PHASE_ENDED);
     if (component->wake_at <= now)
         component->wake_at = DET_NEVER;
     if (later <= now)

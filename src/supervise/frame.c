@@ -27,6 +27,7 @@ void det_frame_open(struct det_frame *frame, struct det_component *component)
     frame->first_error = frame->noted = 0;
     frame->produced_first = frame->produced_count = 0;
     frame->is_pending = frame->is_failing = frame->has_failure = false;
+    det_assert(component->def && component->state < component->def->machine->state_count);
     executor->frame = frame;
 }
 
@@ -40,6 +41,7 @@ static void detach(struct det_frame *frame)
         det_handle_detach(component->handle);
     }
     det_loop_timer_cancel(frame->executor->loop, &component->timer);
+    det_assert(component->phase == DET_PHASE_RUNNING && det_link_is_alone(&component->ready));
     det_link_remove(&component->all);
     component->phase = DET_PHASE_ENDED;
     component->def = NULL;
@@ -79,6 +81,7 @@ static void park(struct det_frame *frame)
     struct det_component *component = frame->component;
     int r;
 
+    det_assert(component->phase == DET_PHASE_RUNNING);
     if (frame->has_failure)
         det_frame_keep_failure(frame);
     if (component->timer_stale) {
@@ -95,6 +98,7 @@ static void park(struct det_frame *frame)
 
 int det_frame_close(struct det_frame *frame)
 {
+    det_assert(frame->executor->frame == frame && frame->over != DET_OVER_NOT);
     if (frame->over == DET_OVER_ENDED)
         end(frame);
     else

@@ -56,8 +56,17 @@ static void unlock(const struct det_handle *handle)
     det_mutex_unlock(handle->world, handle->mutex);
 }
 
+/* Under the lock. */
+static void assert_handle(const struct det_handle *handle)
+{
+    det_assert(handle->references > 0 && handle->count <= handle->capacity);
+    det_assert(handle->first < handle->capacity && handle->changes > 0);
+    det_assert(!handle->component || !handle->has_ended);
+}
+
 static void destroy(struct det_handle *handle)
 {
+    det_assert(!handle->is_posted);
     if (handle->events)
         det_free(
             handle->allocator, handle->events,
@@ -70,8 +79,10 @@ static void destroy(struct det_handle *handle)
 /* Under the lock, which it gives back. */
 static void release_and_unlock(struct det_handle *handle)
 {
-    bool is_last = --handle->references == 0;
+    bool is_last;
 
+    assert_handle(handle);
+    is_last = --handle->references == 0;
     unlock(handle);
     if (is_last)
         destroy(handle);
@@ -85,6 +96,7 @@ static void on_post(void *argument)
     bool is_due;
 
     lock(handle);
+    det_assert(handle->is_posted);
     component = handle->component;
     is_due = handle->wake_wanted || handle->abort_wanted;
     if (component && handle->abort_wanted)
@@ -152,6 +164,7 @@ int det_handle_open(
         destroy(handle);
         return r;
     }
+    assert_handle(handle);
     component->has_handle = true;
     component->handle = handle;
     *ret = handle;
@@ -161,6 +174,7 @@ int det_handle_open(
 void det_handle_detach(struct det_handle *handle)
 {
     lock(handle);
+    det_assert(handle->component && handle->component->handle == handle);
     handle->component = NULL;
     unlock(handle);
 }
@@ -168,6 +182,7 @@ void det_handle_detach(struct det_handle *handle)
 void det_handle_finish(struct det_handle *handle, const struct det_component_end *end)
 {
     lock(handle);
+    det_assert(!handle->component && !handle->has_ended);
     handle->end = *end;
     handle->has_ended = true;
     det_condition_broadcast(handle->world, handle->changed);
@@ -207,6 +222,7 @@ bool det_handle_has_control(const struct det_handle *handle)
 void det_handle_publish(struct det_handle *handle, unsigned state)
 {
     lock(handle);
+    det_assert(state < handle->machine->state_count);
     handle->state = state;
     handle->changes++;
     det_condition_broadcast(handle->world, handle->changed);
@@ -240,6 +256,7 @@ int det_handle_send(struct det_handle *handle, const void *event)
     if (r == 0) {
         memcpy(place_of(handle, handle->count), event, handle->machine->event_size);
         handle->count++;
+        assert_handle(handle);
         atomic_store(&handle->has_control, true);
         post(handle);
     }
