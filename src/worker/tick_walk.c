@@ -78,15 +78,17 @@ static void fetch(const struct det_worker *worker)
 {
     const char *place = (const char *)worker;
 
-    for (size_t i = 0; i < offsetof(struct det_worker, reason) + 64; i += 64)
+    for (size_t i = 0; i < offsetof(struct det_worker, acting) + 64; i += 64)
         __builtin_prefetch(place + i);
+    __builtin_prefetch(&worker->observing);
+    __builtin_prefetch(&worker->desire);
 }
 
 static void visit_next(struct det_workers *workers)
 {
     struct det_worker *worker = workers->tick.at;
 
-    det_assert(worker->workers == workers && !det_life_is_gone(worker));
+    det_assert(worker->workers == workers);
     if (worker->next)
         fetch(worker->next);
     count(worker);

@@ -7,6 +7,7 @@
  *   workers.c   opens and closes; calls from other threads
  *   tick_walk.c      the walk over the tree, in slices
  *   tick.c      what is decided about one worker
+ *   worker.c    the object of a worker, made and freed
  *   life.c      a worker from wanted to gone; life.fsm
  *   stop.c      shutdowns, restarts, deadlines
  *   derive and children: desire.c, children.c, wish.c
@@ -198,7 +199,7 @@ const struct det_worker_kind *det_workers_kind(const struct det_workers *workers
 /* `worker` may be NULL. */
 void det_tell(struct det_worker *worker, struct det_worker_event event);
 
-/* life.c */
+/* worker.c */
 DET_MUST_CHECK int det_worker_make(
     struct det_workers *workers, struct det_worker *parent, const char *name,
     const struct det_worker_kind *kind, enum det_wish_origin origin, struct det_worker **ret);
@@ -206,6 +207,12 @@ DET_MUST_CHECK int det_worker_make(
 bool det_worker_fits(
     const struct det_worker *parent, const char *name, const struct det_worker_kind *kind);
 struct det_strain *det_worker_strain(struct det_worker *worker);
+/* Out of the list of its parent. */
+void det_worker_unlink(struct det_worker *worker);
+/* Nothing of it runs, and it has no children. */
+void det_worker_free(struct det_worker *worker);
+
+/* life.c */
 void det_life_visit(struct det_worker *worker);
 /* Neither gone nor at rest. */
 bool det_life_is_active(const struct det_worker *worker);
@@ -221,8 +228,6 @@ void det_life_recorded(struct det_worker *worker, int code, const struct det_err
 void det_life_leave(struct det_worker *worker);
 void det_life_closed(struct det_worker *worker);
 void det_life_wake(struct det_worker *worker);
-/* One that never began, with no children. */
-void det_worker_discard(struct det_worker *worker);
 void det_workers_bury(struct det_workers *workers);
 /* A document of it is back from the store: frees one that is gone, if it was the last. */
 void det_worker_settle(struct det_worker *worker);

@@ -596,7 +596,7 @@ static void free_all(struct det_workers *workers)
     if (workers->own_loop)
         det_loop_close(workers->own_loop);
     if (workers->root)
-        det_worker_discard(workers->root);
+        det_worker_free(workers->root);
     workers->root = NULL;
     det_workers_bury(workers);
     free_rest(workers);
