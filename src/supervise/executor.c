@@ -105,7 +105,6 @@ void det_executor_ready(struct det_component *component)
     struct det_executor *executor = component->executor;
 
     det_assert(component->phase == DET_PHASE_PARKED);
-    det_assert(component->def && det_link_is_alone(&component->ready));
     component->phase = DET_PHASE_READY;
     det_link_append(&executor->ready, &component->ready);
     if (executor->is_posted)

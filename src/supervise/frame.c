@@ -27,7 +27,6 @@ void det_frame_open(struct det_frame *frame, struct det_component *component)
     frame->first_error = frame->noted = 0;
     frame->produced_first = frame->produced_count = 0;
     frame->is_pending = frame->is_failing = frame->has_failure = false;
-    det_assert(component->def && component->state < component->def->machine->state_count);
     executor->frame = frame;
 }
 
@@ -81,7 +80,6 @@ static void park(struct det_frame *frame)
     struct det_component *component = frame->component;
     int r;
 
-    det_assert(component->phase == DET_PHASE_RUNNING);
     if (frame->has_failure)
         det_frame_keep_failure(frame);
     if (component->timer_stale) {

@@ -81,7 +81,7 @@ static void release_and_unlock(struct det_handle *handle)
 {
     bool is_last;
 
-    assert_handle(handle);
+    det_assert(handle->references > 0);
     is_last = --handle->references == 0;
     unlock(handle);
     if (is_last)
