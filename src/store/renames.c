@@ -29,9 +29,8 @@ struct item {
 struct det_renames {
     struct det_renames *before; /* the list that this one replaced */
     const struct det_allocator *allocator;
-    struct det_arena arena;
-    struct item *items; /* oldest first */
-    size_t count, capacity;
+    struct det_arena texts;
+    struct det_buffer items; /* struct item, oldest first */
 };
 
 const char *det_rename_kind_name(enum det_name_kind kind)
@@ -39,20 +38,16 @@ const char *det_rename_kind_name(enum det_name_kind kind)
     return kind_names[kind];
 }
 
-struct det_renames *det_renames_open(const struct det_allocator *allocator, size_t capacity)
+struct det_renames *det_renames_open(const struct det_allocator *allocator)
 {
     struct det_renames *renames = DET_NEW(allocator, struct det_renames);
 
     if (!renames)
         return NULL;
     renames->allocator = allocator;
-    renames->capacity = capacity;
-    det_arena_init(&renames->arena, allocator);
-    renames->items = det_arena_array(&renames->arena, capacity, sizeof *renames->items);
-    if (renames->items)
-        return renames;
-    det_renames_close(renames);
-    return NULL;
+    det_arena_init(&renames->texts, allocator);
+    det_buffer_init(&renames->items, allocator);
+    return renames;
 }
 
 void det_renames_close(struct det_renames *renames)
@@ -60,7 +55,8 @@ void det_renames_close(struct det_renames *renames)
     while (renames) {
         struct det_renames *before = renames->before;
 
-        det_arena_deinit(&renames->arena);
+        det_arena_deinit(&renames->texts);
+        det_buffer_deinit(&renames->items);
         DET_DELETE(renames->allocator, renames);
         renames = before;
     }
@@ -77,27 +73,25 @@ static int kind_of(const char *name)
 
 int det_renames_add(struct det_renames *renames, const struct det_rename_row *row)
 {
-    struct item *item = &renames->items[renames->count];
     int kind = kind_of(row->kind);
+    const struct item item = { .machine = det_arena_copy(&renames->texts, row->machine),
+                               .it = { .kind = (enum det_name_kind)kind,
+                                       .from = det_arena_copy(&renames->texts, row->from),
+                                       .to = det_arena_copy(&renames->texts, row->to) },
+                               .batch = row->batch,
+                               .position = row->position };
 
-    det_assert(renames->count < renames->capacity);
     if (kind < 0)
         return DET_ERR_CORRUPT;
-    item->it.kind = (enum det_name_kind)kind;
-    item->it.from = det_arena_copy(&renames->arena, row->from);
-    item->it.to = det_arena_copy(&renames->arena, row->to);
-    item->machine = det_arena_copy(&renames->arena, row->machine);
-    item->batch = row->batch;
-    item->position = row->position;
-    if (!item->it.from || !item->it.to || !item->machine)
+    if (!item.it.from || !item.it.to || !item.machine)
         return DET_ERR_NO_MEMORY;
-    renames->count++;
-    return 0;
+    det_buffer_append(&renames->items, &item, sizeof item);
+    return det_buffer_status(&renames->items);
 }
 
 size_t det_renames_count(const struct det_renames *renames)
 {
-    return renames->count;
+    return renames->items.size / sizeof(struct item);
 }
 
 void det_renames_replace(struct det_renames *renames, struct det_renames *old)
@@ -110,12 +104,14 @@ const char *det_renames_apply(
     const struct det_renames *renames, const char *machine, enum det_name_kind kind,
     int64_t position, const char *name)
 {
+    const struct item *items;
     int64_t done = 0;
 
     if (!renames || !name)
         return name;
-    for (size_t i = 0; i < renames->count; i++) {
-        const struct item *item = &renames->items[i];
+    items = (const struct item *)(const void *)renames->items.data;
+    for (size_t i = 0; i < det_renames_count(renames); i++) {
+        const struct item *item = &items[i];
 
         if (item->position < position || item->batch == done || item->it.kind != kind ||
             strcmp(item->it.from, name) != 0 || strcmp(item->machine, machine) != 0)

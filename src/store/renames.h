@@ -20,8 +20,8 @@ struct det_renames;
 /* "state", "event", "effect", "timer": the column `kind`. */
 const char *det_rename_kind_name(enum det_name_kind kind);
 
-/* Room for `capacity` of them; NULL: no memory. */
-struct det_renames *det_renames_open(const struct det_allocator *allocator, size_t capacity);
+/* An empty list; NULL: no memory. */
+struct det_renames *det_renames_open(const struct det_allocator *allocator);
 /* Closes the lists that this one replaced, too. NULL is fine. */
 void det_renames_close(struct det_renames *renames);
 

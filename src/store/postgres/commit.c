@@ -263,10 +263,10 @@ static void finish(struct postgres_batch *batch)
     }
     if (!witness)
         return;
-    det_mutex_lock(store->store.world, store->mutex);
+    det_mutex_lock(store->store.world, store->sql.mutex);
     store->witness_key = witness->instance->key;
     store->witness_sequence = witness->instance->sequence;
-    det_mutex_unlock(store->store.world, store->mutex);
+    det_mutex_unlock(store->store.world, store->sql.mutex);
 }
 
 static int write_batch(void *context, unsigned writer, const void *items, size_t count)

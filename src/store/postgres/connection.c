@@ -51,14 +51,14 @@ void det_postgres_cancel(struct det_store *base, det_time at)
 {
     struct postgres_store *store = postgres_store_of(base);
 
-    det_mutex_lock(base->world, store->mutex);
+    det_mutex_lock(base->world, store->sql.mutex);
     atomic_store(&store->wait_limit, at);
     for (unsigned i = 0; i < store->connection_count; i++) {
         if (store->connections[i].poller)
             base->world->ops->poller_wake(base->world, store->connections[i].poller);
     }
     det_condition_broadcast(base->world, store->limited);
-    det_mutex_unlock(base->world, store->mutex);
+    det_mutex_unlock(base->world, store->sql.mutex);
 }
 
 void det_postgres_disconnect(struct postgres_connection *connection)
@@ -170,10 +170,10 @@ static void ask_store(struct postgres_store *store, struct postgres_exchange *ex
 {
     struct postgres_parameters parameters = { 0 };
 
-    det_mutex_lock(store->store.world, store->mutex);
+    det_mutex_lock(store->store.world, store->sql.mutex);
     det_postgres_add_number(&parameters, store->witness_key);
     det_postgres_add_number(&parameters, (int64_t)store->witness_sequence);
-    det_mutex_unlock(store->store.world, store->mutex);
+    det_mutex_unlock(store->store.world, store->sql.mutex);
     det_postgres_ask(exchange, POSTGRES_WITNESS, &parameters);
 }
 
@@ -217,9 +217,9 @@ static int open_poller(struct postgres_connection *connection)
     r = store->store.world->ops->poller_open(store->store.world, &poller);
     if (r < 0)
         return r;
-    det_mutex_lock(store->store.world, store->mutex);
+    det_mutex_lock(store->store.world, store->sql.mutex);
     connection->poller = poller;
-    det_mutex_unlock(store->store.world, store->mutex);
+    det_mutex_unlock(store->store.world, store->sql.mutex);
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* keep.c - keeping a store: pruning, which machines there are, and a check of everything.
+/* keep.c - keeping a store: pruning, and a check of everything.
  *
  * The check walks the heads and the events side by side, both in the order of the keys, in one
  * transaction that sees one moment, and holds no more than a page of each. */
@@ -13,7 +13,9 @@
 #include "os/os.h"
 #include "store/document.h"
 #include "store/postgres/postgres.h"
+#include "store/postgres/session.h"
 #include "store/row.h"
+#include "store/sql/instance.h"
 
 #define PAGE_ROWS 512
 
@@ -63,39 +65,6 @@ int det_postgres_prune(
     return r;
 }
 
-static void send_machines(struct postgres_exchange *exchange, void *context)
-{
-    (void)context;
-    det_postgres_ask(exchange, POSTGRES_MACHINES, NULL);
-}
-
-static int take_machines(struct postgres_exchange *exchange, void *context)
-{
-    *(PGresult **)context = exchange->results[0];
-    exchange->results[0] = NULL;
-    return 0;
-}
-
-int det_postgres_machines(
-    struct det_store *store,
-    int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
-    void *context)
-{
-    PGresult *rows = NULL;
-    const struct postgres_job job = { send_machines, take_machines, &rows, true, 0 };
-    int r;
-
-    r = det_postgres_run(postgres_store_of(store), &job, NULL);
-    for (int i = 0; r == 0 && i < PQntuples(rows); i++)
-        r = !det_postgres_bool(rows, i, 3)
-                ? DET_ERR_CORRUPT
-                : visit(
-                      context, det_postgres_text(rows, i, 0),
-                      (uint32_t)det_postgres_number(rows, i, 1), det_postgres_text(rows, i, 2));
-    PQclear(rows);
-    return r;
-}
-
 struct checking {
     struct postgres_session session;
     int (*visit)(void *context, const struct det_store_finding *row);
@@ -125,26 +94,13 @@ static int find(struct checking *checking, int row, uint64_t sequence, const cha
     return checking->visit(checking->context, &finding);
 }
 
-struct det_chain_head det_postgres_head_read(const PGresult *rows, int row, int first)
+/* What is damaged in it does not match its checksum. */
+static struct det_chain_head read_head(const PGresult *rows, int row, int first)
 {
-    struct det_chain_head head = {
-        .machine = det_postgres_text(rows, row, 1),
-        .id = det_postgres_text(rows, row, 2),
-        .version = (uint64_t)det_postgres_number(rows, row, first),
-        .state = det_postgres_text(rows, row, first + 1),
-        .sequence = (uint64_t)det_postgres_number(rows, row, first + 2),
-        .visit = (uint64_t)det_postgres_number(rows, row, first + 3),
-        .transitions = (uint64_t)det_postgres_number(rows, row, first + 4),
-        .started_at = det_postgres_number(rows, row, first + 5),
-        .moved_at = det_postgres_number(rows, row, first + 6),
-        .is_stopped = det_postgres_bool(rows, row, first + 7),
-        .reason = det_postgres_text(rows, row, first + 8),
-        .data = det_postgres_bytes(rows, row, first + 9),
-    };
-    struct det_chain_bytes hash = det_postgres_bytes(rows, row, first + 10);
+    const struct det_sql_row place = det_postgres_row(rows, row);
+    struct det_chain_head head;
 
-    if (hash.data && hash.size == sizeof head.hash.bytes)
-        memcpy(head.hash.bytes, hash.data, sizeof head.hash.bytes);
+    (void)!det_sql_head_read(&place, first, &head);
     return head;
 }
 
@@ -160,7 +116,7 @@ static int check_snapshot(struct checking *checking, int row, struct det_chain_h
 {
     const PGresult *rows = checking->heads;
 
-    *ret = det_postgres_head_read(rows, row, OF_SNAPSHOT);
+    *ret = read_head(rows, row, OF_SNAPSHOT);
     if (det_chain_snapshot_checksum(
             ret, det_postgres_text(rows, row, OF_SNAPSHOT + 12),
             det_postgres_number(rows, row, OF_SNAPSHOT + 13)) ==
@@ -330,7 +286,7 @@ static int check_chain(
 
 static int check_instance(struct checking *checking, int row)
 {
-    struct det_chain_head head = det_postgres_head_read(checking->heads, row, OF_HEAD), snapshot;
+    struct det_chain_head head = read_head(checking->heads, row, OF_HEAD), snapshot;
     bool has_snapshot = det_postgres_bool(checking->heads, row, HAS_SNAPSHOT);
     int r;
 

@@ -54,8 +54,8 @@ static const char *name_of(
     const struct postgres_store *store, const struct det_machine *machine, enum det_name_kind kind,
     const PGresult *rows, int place[2])
 {
-    return det_postgres_renamed(
-        store, machine->name, kind, det_postgres_number(rows, place[0], 12),
+    return det_sql_renamed(
+        &store->store, machine->name, kind, det_postgres_number(rows, place[0], 12),
         det_postgres_text(rows, place[0], place[1]));
 }
 
@@ -269,12 +269,12 @@ static det_time forget_before(struct postgres_store *store)
 {
     det_time now = det_postgres_now(&store->store), before = 0;
 
-    det_mutex_lock(store->store.world, store->mutex);
+    det_mutex_lock(store->store.world, store->sql.mutex);
     if (now - store->swept_at >= FORGET_INTERVAL) {
         store->swept_at = now;
         before = now - store->store.event_ids_span;
     }
-    det_mutex_unlock(store->store.world, store->mutex);
+    det_mutex_unlock(store->store.world, store->sql.mutex);
     return before;
 }
 

@@ -159,11 +159,11 @@ static struct postgres_listener *listener_of(struct postgres_store *store)
 {
     struct postgres_listener *listener;
 
-    det_mutex_lock(store->store.world, store->mutex);
+    det_mutex_lock(store->store.world, store->sql.mutex);
     if (!store->listener)
         store->listener = listener_open(store);
     listener = store->listener;
-    det_mutex_unlock(store->store.world, store->mutex);
+    det_mutex_unlock(store->store.world, store->sql.mutex);
     return listener;
 }
 

@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* load.c - reading an instance: its head and what belongs to it, in one transaction that
- * sees one moment; and its snapshot.
+ * sees one moment.
  *
  * The history is that of the events that are kept, or that of those behind the snapshot followed by
  * the snapshot's: whichever is longer. Both are right. */
@@ -135,8 +135,8 @@ static void read_history(struct loading *loading)
     for (int i = 0; i < PQntuples(gotos) && ret->history_count < DET_HISTORY_MAX; i++) {
         if (det_row_state_find(
                 loading->machine,
-                det_postgres_renamed(
-                    loading->store, loading->machine->name, DET_NAME_STATE,
+                det_sql_renamed(
+                    &loading->store->store, loading->machine->name, DET_NAME_STATE,
                     det_postgres_number(gotos, i, 2), det_postgres_text(gotos, i, 1)),
                 &ret->history[ret->history_count]) < 0)
             break;
@@ -368,63 +368,4 @@ int det_postgres_load(
 void det_postgres_release(struct det_store *store, struct det_store_instance *instance)
 {
     det_postgres_instance_close(postgres_store_of(store), postgres_instance_of(instance));
-}
-
-struct looking {
-    const struct det_store *store;
-    const struct postgres_instance *instance;
-    struct det_store_snapshot *ret;
-};
-
-static void send_snapshot(struct postgres_exchange *exchange, void *context)
-{
-    const struct looking *looking = context;
-    struct postgres_parameters parameters = { 0 };
-
-    det_postgres_add_number(&parameters, looking->instance->key);
-    det_postgres_ask(exchange, POSTGRES_SNAPSHOT, &parameters);
-}
-
-static int take_snapshot(struct postgres_exchange *exchange, void *context)
-{
-    const struct looking *looking = context;
-    const struct det_machine *machine = looking->instance->machine;
-    const PGresult *row = exchange->results[0];
-    struct det_chain_head head;
-    int r;
-
-    if (PQntuples(row) == 0)
-        return DET_ERR_NOT_FOUND;
-    head = (struct det_chain_head){
-        .machine = machine->name,
-        .id = looking->instance->id,
-        .version = (uint64_t)det_postgres_number(row, 0, 0),
-        .state = det_postgres_text(row, 0, 1),
-        .sequence = (uint64_t)det_postgres_number(row, 0, 2),
-        .visit = (uint64_t)det_postgres_number(row, 0, 3),
-        .transitions = (uint64_t)det_postgres_number(row, 0, 4),
-        .started_at = det_postgres_number(row, 0, 5),
-        .moved_at = det_postgres_number(row, 0, 6),
-        .is_stopped = det_postgres_bool(row, 0, 7),
-        .reason = det_postgres_text(row, 0, 8),
-        .data = det_postgres_bytes(row, 0, 9),
-    };
-    looking->ret->taken_at = det_postgres_number(row, 0, 12);
-    if (!read_hash(det_postgres_bytes(row, 0, 10), &head.hash) ||
-        det_chain_snapshot_checksum(&head, det_postgres_text(row, 0, 11), looking->ret->taken_at) !=
-            (uint64_t)det_postgres_number(row, 0, 13))
-        return DET_ERR_CORRUPT;
-    r = det_row_head_read(looking->store, machine, &head, &looking->ret->loaded);
-    if (r == 0)
-        r = det_row_history_read(machine, det_postgres_text(row, 0, 11), &looking->ret->loaded);
-    return r;
-}
-
-int det_postgres_snapshot(
-    struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret)
-{
-    struct looking looking = { store, postgres_instance_of(instance), ret };
-    const struct postgres_job job = { send_snapshot, take_snapshot, &looking, true, 0 };
-
-    return det_postgres_run(postgres_store_of(store), &job, NULL);
 }

@@ -19,7 +19,7 @@
 #include "store/log.h"
 #include "base/memory.h"
 #include "os/os.h"
-#include "store/postgres/postgres.h"
+#include "store/postgres/session.h"
 
 /* A page begins with few rows, and has more or fewer then, by how long they are: all of it comes
  * into memory at once. */
@@ -96,14 +96,14 @@ static int recall(struct postgres_store *store, struct looking *looking)
     const char *writers;
     int r = 0;
 
-    det_mutex_lock(store->store.world, store->mutex);
+    det_mutex_lock(store->store.world, store->sql.mutex);
     writers = store->log.writers;
     if (writers) {
         looking->seen = store->log.seen;
         looking->writers = det_string_copy(store->store.allocator, writers);
         r = looking->writers ? 0 : DET_ERR_NO_MEMORY;
     }
-    det_mutex_unlock(store->store.world, store->mutex);
+    det_mutex_unlock(store->store.world, store->sql.mutex);
     return r;
 }
 
@@ -116,7 +116,7 @@ static void conclude(struct postgres_store *store, struct looking *looking)
         final = looking->last;
     else if (looking->is_over)
         final = looking->seen;
-    det_mutex_lock(store->store.world, store->mutex);
+    det_mutex_lock(store->store.world, store->sql.mutex);
     if (final > store->log.final)
         store->log.final = final;
     if (looking->is_over) {
@@ -126,7 +126,7 @@ static void conclude(struct postgres_store *store, struct looking *looking)
         store->log.writers = looking->writing;
         looking->writing = old;
     }
-    det_mutex_unlock(store->store.world, store->mutex);
+    det_mutex_unlock(store->store.world, store->sql.mutex);
 }
 
 /* One look; `ret` is the last position that was visible then. */
@@ -154,9 +154,9 @@ static uint64_t final_now(struct postgres_store *store)
 {
     uint64_t final;
 
-    det_mutex_lock(store->store.world, store->mutex);
+    det_mutex_lock(store->store.world, store->sql.mutex);
     final = store->log.final;
-    det_mutex_unlock(store->store.world, store->mutex);
+    det_mutex_unlock(store->store.world, store->sql.mutex);
     return final;
 }
 
@@ -220,14 +220,36 @@ static void send_page(struct postgres_exchange *exchange, void *context)
         exchange, reading->is_backward ? POSTGRES_LOG_BACK : POSTGRES_LOG, &parameters);
 }
 
+/* Others may have migrated the store. */
+static int publish_renames(struct postgres_store *store, const PGresult *rows)
+{
+    struct det_renames *renames;
+    int r = 0;
+
+    if ((size_t)PQntuples(rows) <= det_sql_renames_count(&store->store))
+        return 0;
+    renames = det_renames_open(store->store.allocator);
+    if (!renames)
+        return DET_ERR_NO_MEMORY;
+    for (int i = 0; r == 0 && i < PQntuples(rows); i++) {
+        const struct det_sql_row row = det_postgres_row(rows, i);
+
+        r = det_sql_renames_add(renames, &row);
+    }
+    if (r < 0)
+        det_renames_close(renames);
+    else
+        det_sql_renames_publish(&store->store, renames);
+    return r;
+}
+
 static int take_page(struct postgres_exchange *exchange, void *context)
 {
     struct reading *reading = context;
-    PGresult *renames = exchange->results[0];
 
     reading->rows = exchange->results[1];
-    exchange->results[0] = exchange->results[1] = NULL;
-    return det_postgres_renames_publish(reading->store, renames);
+    exchange->results[1] = NULL;
+    return publish_renames(reading->store, exchange->results[0]);
 }
 
 static int read_page(struct reading *reading)
@@ -247,8 +269,8 @@ static const char *name_of(
     const char *machine = det_postgres_text(reading->rows, row, OF_MACHINE);
     const char *name = det_postgres_text(reading->rows, row, column);
 
-    return machine ? det_postgres_renamed(
-                         reading->store, machine, kind,
+    return machine ? det_sql_renamed(
+                         &reading->store->store, machine, kind,
                          det_postgres_number(reading->rows, row, OF_POSITION), name)
                    : name;
 }

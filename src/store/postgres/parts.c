@@ -176,10 +176,10 @@ const struct postgres_statement *det_postgres_variant(struct postgres_store *sto
     int r = 0;
 
     det_assert(bits < POSTGRES_VARIANT_COUNT);
-    det_mutex_lock(store->store.world, store->mutex);
+    det_mutex_lock(store->store.world, store->sql.mutex);
     if (!statement->text)
         r = make(store, bits, statement);
-    det_mutex_unlock(store->store.world, store->mutex);
+    det_mutex_unlock(store->store.world, store->sql.mutex);
     return r < 0 ? NULL : statement;
 }
 

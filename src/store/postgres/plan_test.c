@@ -46,10 +46,10 @@ static void assert_all_look_up(struct det_store *store)
     assert_looks_up(store, POSTGRES_LOAD_HEAD, "'pad', 'i1000'");
     assert_looks_up(store, POSTGRES_LOAD_ROWS, "'pad', 'i1000'");
     assert_looks_up(store, POSTGRES_LOAD_HISTORY, "'pad', 'i1000'");
-    assert_looks_up(store, POSTGRES_ANSWER, "1000, 'e'");
+    assert_looks_up(store, POSTGRES_ANSWER_FIND, "1000, 'e'");
     assert_looks_up(store, POSTGRES_EVENTS_AFTER, "1000, 5, 100");
-    assert_looks_up(store, POSTGRES_START, "1000");
-    assert_looks_up(store, POSTGRES_SNAPSHOT, "1000");
+    assert_looks_up(store, POSTGRES_START_READ, "1000");
+    assert_looks_up(store, POSTGRES_SNAPSHOT_READ, "1000");
     assert_looks_up(store, POSTGRES_LIST, "'pad', 'i1000', 'x', 0, 0, 100, 0");
     assert_looks_up(store, POSTGRES_DUE, "'pad', 100, 0, 0, 'owner'");
     assert_looks_up(store, POSTGRES_LOCK_LOOK, "'pad', 'i1000'");

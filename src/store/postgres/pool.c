@@ -41,15 +41,15 @@ struct postgres_connection *det_postgres_take(struct postgres_store *store)
     struct postgres_connection *connection = NULL;
     uint64_t ticket;
 
-    det_mutex_lock(world, store->mutex);
+    det_mutex_lock(world, store->sql.mutex);
     ticket = store->tickets++;
     while (ticket != store->turn || !(connection = find_free(store)))
-        (void)det_condition_wait(world, store->freed, store->mutex, DET_NEVER);
+        (void)det_condition_wait(world, store->freed, store->sql.mutex, DET_NEVER);
     connection->is_taken = true;
     store->turn++;
     if (store->turn != store->tickets)
         det_condition_broadcast(world, store->freed);
-    det_mutex_unlock(world, store->mutex);
+    det_mutex_unlock(world, store->sql.mutex);
     return connection;
 }
 
@@ -58,12 +58,12 @@ void det_postgres_give(struct postgres_connection *connection)
     struct postgres_store *store = connection->store;
     struct det_world *world = store->store.world;
 
-    det_mutex_lock(world, store->mutex);
+    det_mutex_lock(world, store->sql.mutex);
     det_assert(connection->is_taken);
     connection->is_taken = false;
     if (store->turn != store->tickets)
         det_condition_broadcast(world, store->freed);
-    det_mutex_unlock(world, store->mutex);
+    det_mutex_unlock(world, store->sql.mutex);
 }
 
 /* A server that went away while nothing was asked is seen here, before anything is sent to it: then
@@ -78,9 +78,9 @@ static void look(struct postgres_connection *connection)
 
 static void note_away(struct postgres_store *store, const char *why)
 {
-    det_mutex_lock(store->store.world, store->mutex);
+    det_mutex_lock(store->store.world, store->sql.mutex);
     snprintf(store->away, sizeof store->away, "%s", why);
-    det_mutex_unlock(store->store.world, store->mutex);
+    det_mutex_unlock(store->store.world, store->sql.mutex);
     atomic_store(&store->is_away, true);
 }
 
@@ -171,13 +171,14 @@ static void wait_for_next(struct postgres_store *store, unsigned attempt)
     det_time until = det_world_now(world, DET_CLOCK_MONOTONIC) + pause(store, attempt);
     int r = 0;
 
-    det_mutex_lock(world, store->mutex);
+    det_mutex_lock(world, store->sql.mutex);
     while (r == 0 && !det_postgres_is_cancelled(store)) {
         det_time limit = atomic_load(&store->wait_limit);
 
-        r = det_condition_wait(world, store->limited, store->mutex, until < limit ? until : limit);
+        r = det_condition_wait(
+            world, store->limited, store->sql.mutex, until < limit ? until : limit);
     }
-    det_mutex_unlock(world, store->mutex);
+    det_mutex_unlock(world, store->sql.mutex);
 }
 
 /* The result of a failure after an attempt whose outcome is not known: not one that says that

@@ -4,6 +4,9 @@
 /* postgres.c - the driver of "postgres:" and "postgresql:": opens, closes, lists operations. */
 #include "store/postgres/postgres.h"
 #include "store/postgres/session.h"
+#include "store/sql/definitions.h"
+#include "store/sql/instance.h"
+#include "store/sql/migrate.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -42,7 +45,7 @@ static void close_store(struct det_store *base)
     det_postgres_listen_close(store);
     det_group_close(store->job_group);
     det_postgres_batches_close(store);
-    det_postgres_renames_close(store);
+    det_sql_renames_close(base);
     det_postgres_log_close(store);
     for (unsigned i = 0; store->connections && i < store->connection_count; i++) {
         struct postgres_connection *connection = &store->connections[i];
@@ -59,7 +62,7 @@ static void close_store(struct det_store *base)
     det_condition_close(base->world, store->place_freed);
     det_condition_close(base->world, store->limited);
     det_condition_close(base->world, store->freed);
-    det_mutex_close(base->world, store->mutex);
+    det_mutex_close(base->world, store->sql.mutex);
     det_postgres_url_deinit(&store->url);
     DET_DELETE(allocator, store);
 }
@@ -75,9 +78,9 @@ static bool is_away(struct det_store *base, char *ret_text, size_t size)
 
     if (!atomic_load(&store->is_away))
         return false;
-    det_mutex_lock(base->world, store->mutex);
+    det_mutex_lock(base->world, store->sql.mutex);
     snprintf(ret_text, size, "%s", store->away);
-    det_mutex_unlock(base->world, store->mutex);
+    det_mutex_unlock(base->world, store->sql.mutex);
     return true;
 }
 
@@ -86,11 +89,11 @@ static const struct det_store_ops ops = {
     .is_shared = true,
     .close = close_store,
     .now = det_postgres_now,
-    .serve = det_postgres_serve,
+    .serve = det_sql_serve,
     .commit = det_postgres_commit,
     .load = det_postgres_load,
     .release = det_postgres_release,
-    .answer = det_postgres_answer,
+    .answer = det_sql_answer,
     .events = det_postgres_events,
     .list = det_postgres_list,
     .due = det_postgres_due,
@@ -98,8 +101,8 @@ static const struct det_store_ops ops = {
     .nodes = det_postgres_nodes,
     .lease = det_postgres_lease,
     .lock = det_postgres_lock,
-    .snapshot = det_postgres_snapshot,
-    .start = det_postgres_start,
+    .snapshot = det_sql_snapshot,
+    .start = det_sql_start,
     .prune = det_postgres_prune,
     .queue = det_postgres_queue,
     .leave_queue = det_postgres_leave_queue,
@@ -108,10 +111,10 @@ static const struct det_store_ops ops = {
     .is_lost = is_lost,
     .is_away = is_away,
     .cancel = det_postgres_cancel,
-    .machines = det_postgres_machines,
+    .machines = det_sql_machines,
     .log = det_postgres_log,
     .count = det_postgres_count,
-    .migrate = det_postgres_migrate,
+    .migrate = det_sql_migrate,
     .jobs = &det_postgres_jobs,
     .documents = &det_postgres_documents,
 };
@@ -149,7 +152,7 @@ static int open_parts(struct postgres_store *store, const struct det_store_optio
     struct det_world *world = store->store.world;
     int r;
 
-    r = det_mutex_open(world, &store->mutex);
+    r = det_mutex_open(world, &store->sql.mutex);
     if (r == 0)
         r = det_condition_open(world, &store->freed);
     if (r == 0)

@@ -36,6 +36,7 @@
 #include "base/buffer.h"
 #include "store/chain.h"
 #include "store/group.h"
+#include "store/sql/renames.h"
 #include "store/sql/sql.h"
 
 #define POSTGRES_SCHEMA      7  /* the version of the tables */
@@ -103,7 +104,6 @@ struct postgres_connection {
 
 struct postgres_batch;
 struct postgres_listener;
-struct postgres_renames;
 struct postgres_store;
 
 /* A transaction of several exchanges, on one connection. */
@@ -128,9 +128,8 @@ struct postgres_store {
     struct postgres_listener *listener; /* NULL: nobody listens */
     struct postgres_statement statements[POSTGRES_STATEMENT_COUNT];
 
-    struct det_mutex *mutex; /* for what follows */
-    struct det_condition *freed;
-    uint64_t tickets, turn; /* connections are given in the order of asking */
+    struct det_condition *freed; /* `sql.mutex` is for this and what follows */
+    uint64_t tickets, turn;      /* connections are given in the order of asking */
     struct postgres_connection *connections;
     unsigned connection_count;
     struct postgres_statement variants[POSTGRES_VARIANT_COUNT];
@@ -148,11 +147,10 @@ struct postgres_store {
     struct det_condition *limited; /* `wait_limit` was set */
     bool is_queueing;              /* `place` is in use */
     struct det_condition *place_freed;
-    struct postgres_session place;            /* in the queue of an instance */
-    _Atomic det_time wait_limit;              /* monotonic: no wait ends later; see `cancel` */
-    _Atomic det_time offset;                  /* from the boot clock to the server's */
-    _Atomic det_time told;                    /* the last time that `now` has said */
-    struct postgres_renames *_Atomic renames; /* NULL: there are none */
+    struct postgres_session place; /* in the queue of an instance */
+    _Atomic det_time wait_limit;   /* monotonic: no wait ends later; see `cancel` */
+    _Atomic det_time offset;       /* from the boot clock to the server's */
+    _Atomic det_time told;         /* the last time that `now` has said */
     atomic_bool is_poisoned;
     atomic_bool is_away; /* the last connection could not be made, and nothing has come since */
 };
@@ -326,42 +324,6 @@ void det_postgres_random(struct postgres_store *store, char target[33]);
 const struct postgres_statement *det_postgres_variant(struct postgres_store *store, unsigned bits);
 void det_postgres_variants_close(struct postgres_store *store);
 
-/* postgres/serve.c */
-struct postgres_definition {
-    const struct det_machine *machine;
-    char *spec; /* "": only a builder can make it */
-    size_t size;
-    char fingerprint[33];
-};
-DET_MUST_CHECK int det_postgres_definition_open(
-    const struct postgres_store *store, const struct det_machine *machine,
-    struct postgres_definition *ret);
-void det_postgres_definition_close(
-    const struct postgres_store *store, struct postgres_definition *definition);
-/* Machine, version and fingerprint. */
-void det_postgres_definition_add(
-    struct postgres_parameters *parameters, const struct postgres_definition *definition);
-/* Whether the machine has all of these, which USED_NAMES found. */
-DET_MUST_CHECK int det_postgres_definition_fits(
-    const struct det_machine *machine, const PGresult *names, struct det_error *reterr);
-
-/* postgres/keep.c */
-/* A head or a snapshot, whose columns stand in the same order from `first` on; machine and id are
- * the second and the third column. */
-struct det_chain_head det_postgres_head_read(const PGresult *rows, int row, int first);
-
-/* postgres/migrate.c */
-/* Reads the renames there are. */
-DET_MUST_CHECK int det_postgres_renames_read(
-    struct postgres_store *store, struct postgres_failure *retfail);
-void det_postgres_renames_close(struct postgres_store *store);
-/* What an event with this position calls so has this name today. */
-const char *det_postgres_renamed(
-    const struct postgres_store *store, const char *machine, enum det_name_kind kind,
-    int64_t position, const char *name);
-/* Takes an answer to RENAME_LIST. */
-DET_MUST_CHECK int det_postgres_renames_publish(struct postgres_store *store, PGresult *rows_take);
-
 /* postgres/queue.c */
 int det_postgres_queue(
     struct det_store *base, struct det_store_instance *handle, struct det_store_place **ret);
@@ -395,15 +357,10 @@ int det_postgres_batches_open(struct postgres_store *store);
 void det_postgres_batches_close(struct postgres_store *store);
 int det_postgres_commit(
     struct det_store *base, struct det_store_commit *const *commits, size_t count);
-int det_postgres_serve(
-    struct det_store *base, const struct det_machine *machine, struct det_error *reterr);
 int det_postgres_load(
     struct det_store *store, const struct det_machine *machine, const char *id,
     const struct det_store_rows *rows, struct det_store_loaded *ret);
 void det_postgres_release(struct det_store *store, struct det_store_instance *instance);
-int det_postgres_answer(
-    struct det_store *store, struct det_store_instance *instance, const char *event_id,
-    struct det_store_answer *ret);
 int det_postgres_events(
     struct det_store *base, struct det_store_instance *handle, uint64_t after,
     int (*visit)(void *context, const struct det_store_event *row), void *context);
@@ -424,10 +381,6 @@ int det_postgres_lease(
 int det_postgres_lock(
     struct det_store *store, const struct det_machine *machine,
     const struct det_store_lease_change *change, struct det_store_lease *ret);
-int det_postgres_start(
-    struct det_store *store, struct det_store_instance *instance, struct det_store_start *ret);
-int det_postgres_snapshot(
-    struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret);
 int det_postgres_prune(
     struct det_store *base, struct det_store_instance *instance, uint64_t sequence,
     det_time answers_before, uint64_t *ret);
@@ -439,15 +392,6 @@ DET_MUST_CHECK int det_postgres_jobs_open(struct postgres_store *store);
 int det_postgres_check(
     struct det_store *base, int (*visit)(void *context, const struct det_store_finding *row),
     void (*progress)(void *context, uint64_t done, uint64_t total), void *context);
-int det_postgres_machines(
-    struct det_store *store,
-    int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
-    void *context);
-
-int det_postgres_migrate(
-    struct det_store *base, const struct det_machine *machine, const struct det_rename *renames,
-    size_t count, uint64_t *ret, struct det_error *reterr);
-
 /* postgres/jobs.c */
 extern const struct det_job_ops det_postgres_jobs;
 

@@ -29,21 +29,21 @@ static bool take_place(struct postgres_store *store)
     bool is_taken;
     int r = 0;
 
-    det_mutex_lock(world, store->mutex);
+    det_mutex_lock(world, store->sql.mutex);
     while (r == 0 && store->is_queueing)
-        r = det_condition_wait(world, store->place_freed, store->mutex, until);
+        r = det_condition_wait(world, store->place_freed, store->sql.mutex, until);
     is_taken = !store->is_queueing;
     store->is_queueing = true;
-    det_mutex_unlock(world, store->mutex);
+    det_mutex_unlock(world, store->sql.mutex);
     return is_taken;
 }
 
 static void give_place(struct postgres_store *store)
 {
-    det_mutex_lock(store->store.world, store->mutex);
+    det_mutex_lock(store->store.world, store->sql.mutex);
     store->is_queueing = false;
     det_condition_signal(store->store.world, store->place_freed);
-    det_mutex_unlock(store->store.world, store->mutex);
+    det_mutex_unlock(store->store.world, store->sql.mutex);
 }
 
 int det_postgres_queue(

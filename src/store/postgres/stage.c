@@ -68,11 +68,11 @@ static int next_key(struct postgres_store *store, int64_t *ret)
     const struct postgres_job job = { send_keys, take_keys, &first, true, 0 };
     int r = 0;
 
-    det_mutex_lock(world, store->mutex);
+    det_mutex_lock(world, store->sql.mutex);
     if (store->next_key == store->last_key) {
-        det_mutex_unlock(world, store->mutex);
+        det_mutex_unlock(world, store->sql.mutex);
         r = det_postgres_run(store, &job, NULL);
-        det_mutex_lock(world, store->mutex);
+        det_mutex_lock(world, store->sql.mutex);
         /* What is left of another block is lost, which is harmless. */
         if (r == 0) {
             store->next_key = first;
@@ -81,7 +81,7 @@ static int next_key(struct postgres_store *store, int64_t *ret)
     }
     if (r == 0)
         *ret = store->next_key++;
-    det_mutex_unlock(world, store->mutex);
+    det_mutex_unlock(world, store->sql.mutex);
     return r;
 }
 

@@ -136,7 +136,7 @@ static int ask_both(
         *rows,
     };
 
-    return ret ? det_sql_ask(store, questions, 2) : det_sql_ask(store, rows, 1);
+    return ret ? det_sql_ask(store, questions, 2, NULL) : det_sql_ask(store, rows, 1, NULL);
 }
 
 int det_sql_documents_list(
@@ -192,7 +192,7 @@ int det_sql_documents_position(struct det_store *store, struct det_document_posi
                                                .context = ret,
                                                .has_row = true };
 
-    return det_sql_ask(store, &question, 1);
+    return det_sql_ask(store, &question, 1, NULL);
 }
 
 static int read_number(void *context, const struct det_sql_row *row)
@@ -222,7 +222,7 @@ int det_sql_documents_compact(
     det_sql_add_number(&limits, keep->since);
     det_sql_add_count(&limits, keep->count_max);
     det_sql_add_count(&limits, keep->bytes_max);
-    r = det_sql_ask(store, &old, 1);
+    r = det_sql_ask(store, &old, 1, NULL);
     if (r < 0 || last <= 0)
         return r;
     det_sql_add_number(&values, last);

@@ -105,7 +105,7 @@ int det_sql_jobs_list(
     det_sql_add_count(&values, query->limit);
     det_sql_add_text(&values, query->id);
     det_sql_add_text(&values, query->has_state ? det_jobs_state_name(query->state) : NULL);
-    return det_sql_ask(store, &question, 1);
+    return det_sql_ask(store, &question, 1, NULL);
 }
 
 int det_sql_jobs_change(struct det_store *store, const struct det_job_change *job)
@@ -125,7 +125,7 @@ int det_sql_jobs_change(struct det_store *store, const struct det_job_change *jo
     det_sql_add_text(&values, job->id);
     if (!is_retry)
         det_sql_add_text(&values, reason);
-    r = det_sql_change(store, &change);
+    r = det_sql_change(store, &change, NULL);
     return r == 0 && !change.rows ? DET_ERR_NOT_FOUND : r;
 }
 
@@ -164,7 +164,7 @@ int det_sql_jobs_restore(struct det_store *store, const struct det_job_row *job,
     det_sql_add_number(&values, row.ended_at);
     det_sql_add_text(&values, row.reason);
     det_sql_add_number(&values, row.lost);
-    r = det_sql_change(store, &change);
+    r = det_sql_change(store, &change, NULL);
     *ret_is_new = r == 0 && change.rows > 0;
     return r;
 }
@@ -210,7 +210,7 @@ int det_sql_schedule(struct det_store *store, const char *name, struct det_job_s
         return r;
     *ret = (struct det_job_schedule){ 0 };
     det_sql_add_text(&values, name);
-    return det_sql_ask(store, &question, 1);
+    return det_sql_ask(store, &question, 1, NULL);
 }
 
 int det_sql_schedules(
@@ -223,5 +223,5 @@ int det_sql_schedules(
                                                .read = visit_schedule,
                                                .context = &walk };
 
-    return det_sql_ask(store, &question, 1);
+    return det_sql_ask(store, &question, 1, NULL);
 }

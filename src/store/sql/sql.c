@@ -54,7 +54,7 @@ int det_sql_change_all(
     *ret = 0;
     do {
         change->rows = 0;
-        r = det_sql_change(store, change);
+        r = det_sql_change(store, change, NULL);
         *ret += r == 0 ? change->rows : 0;
         /* Where two processes do this at once, each finds less than there is. */
         has_more = store->ops->is_shared ? change->rows > 0 : change->rows == at_once;

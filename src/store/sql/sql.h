@@ -127,6 +127,7 @@ struct det_sql_question {
     int (*read)(void *context, const struct det_sql_row *row);
     void *context;
     bool has_row; /* there is one row; anything else is an error of the database */
+    bool is_scan; /* it reads whole tables, and may take long */
 };
 
 #define DET_SQL_QUESTIONS_MAX 4
@@ -139,40 +140,111 @@ struct det_sql_change {
     uint64_t rows;      /* the answer: how many were written or deleted */
 };
 
-/* What a driver does. */
+/* A transaction of several statements. */
+struct det_sql_session {
+    struct det_store *store;
+    const struct det_sql_ops *ops;
+    void *connection; /* the driver's */
+};
+
+/* An instance, or a snapshot, that gets another state. */
+struct det_sql_head_change {
+    int64_t key;
+    const char *state;
+    uint32_t checksum;
+    const char *history; /* of a snapshot */
+};
+
+/* What a driver does. `retreason` (may be NULL) is why the database has failed, in its words; it
+ * stays as it is when something else has. */
 struct det_sql_ops {
     /* Asks in the order of the questions; all are answered as of one moment. */
-    int (*ask)(struct det_store *store, const struct det_sql_question *questions, size_t count);
+    int (*ask)(
+        struct det_store *store, const struct det_sql_question *questions, size_t count,
+        struct det_error *retreason);
     /* Runs the statement in a transaction of its own. DET_ERR_READ_ONLY. */
-    int (*change)(struct det_store *store, struct det_sql_change *change);
+    int (*change)(
+        struct det_store *store, struct det_sql_change *change, struct det_error *retreason);
+    /* Runs a function in a transaction, which is committed if it returns 0. DET_ERR_READ_ONLY. */
+    int (*transact)(
+        struct det_store *store, int (*run)(struct det_sql_session *session, void *context),
+        void *context, struct det_error *retreason);
+    int (*session_ask)(struct det_sql_session *session, const struct det_sql_question *question);
+    int (*session_change)(struct det_sql_session *session, struct det_sql_change *change);
+    /* Excludes other migrations; refuses while other programs use the store. NULL: nothing to do. */
+    int (*begin_migration)(struct det_sql_session *session, struct det_error *reterr);
+    /* A position that no event has, and above those of all events that were recorded. */
+    int (*take_position)(struct det_sql_session *session, int64_t *ret);
+    int (*write_heads)(
+        struct det_sql_session *session, const struct det_sql_head_change *changes, size_t count,
+        bool are_snapshots);
+    /* The key and the machine of an instance. */
+    int64_t (*key_of)(
+        const struct det_store_instance *instance, const struct det_machine **ret_machine);
 };
+
+struct det_renames;
 
 struct det_sql_store {
     struct det_store store;
     const struct det_sql_ops *sql;
     bool is_read_only;
+    struct det_mutex *mutex;
+    struct det_renames *_Atomic renames; /* NULL: none; see sql/renames.h */
 };
 
-static inline const struct det_sql_ops *det_sql_ops_of(struct det_store *store)
+static inline struct det_sql_store *det_sql_store_of(const struct det_store *store)
 {
-    return ((const struct det_sql_store *)(const void *)store)->sql;
+    return (struct det_sql_store *)(uintptr_t)store;
+}
+
+static inline const struct det_sql_ops *det_sql_ops_of(const struct det_store *store)
+{
+    return det_sql_store_of(store)->sql;
 }
 
 static inline bool det_sql_is_read_only(const struct det_store *store)
 {
-    return ((const struct det_sql_store *)(const void *)store)->is_read_only;
+    return det_sql_store_of(store)->is_read_only;
 }
 
 static inline int det_sql_ask(
-    struct det_store *store, const struct det_sql_question *questions, size_t count)
+    struct det_store *store, const struct det_sql_question *questions, size_t count,
+    struct det_error *retreason)
 {
     det_assert(count > 0 && count <= DET_SQL_QUESTIONS_MAX);
-    return det_sql_ops_of(store)->ask(store, questions, count);
+    return det_sql_ops_of(store)->ask(store, questions, count, retreason);
 }
 
-static inline int det_sql_change(struct det_store *store, struct det_sql_change *change)
+static inline int det_sql_change(
+    struct det_store *store, struct det_sql_change *change, struct det_error *retreason)
 {
-    return det_sql_ops_of(store)->change(store, change);
+    return det_sql_ops_of(store)->change(store, change, retreason);
+}
+
+static inline int det_sql_transact(
+    struct det_store *store, int (*run)(struct det_sql_session *session, void *context),
+    void *context, struct det_error *retreason)
+{
+    return det_sql_ops_of(store)->transact(store, run, context, retreason);
+}
+
+static inline int det_sql_session_ask(
+    struct det_sql_session *session, const struct det_sql_question *question)
+{
+    return session->ops->session_ask(session, question);
+}
+
+static inline int det_sql_session_change(
+    struct det_sql_session *session, struct det_sql_change *change)
+{
+    return session->ops->session_change(session, change);
+}
+
+/* Why something has failed with `r`: the database's reason, if it has one. */
+static inline const char *det_sql_reason(const struct det_error *reason, int r)
+{
+    return reason->code == r && reason->text[0] ? reason->text : det_error_text(r);
 }
 
 /* Runs a statement that changes at most `at_once` rows until it finds no more; `ret`: how many. */

@@ -255,13 +255,13 @@ int det_sqlite_reader(struct sqlite_store *store, struct sqlite_connection **ret
     struct sqlite_connection *reader;
     int r = 0;
 
-    det_mutex_lock(world, store->mutex);
+    det_mutex_lock(world, store->sql.mutex);
     while (!store->free && r == 0)
-        r = det_condition_wait(world, store->given_back, store->mutex, DET_NEVER);
+        r = det_condition_wait(world, store->given_back, store->sql.mutex, DET_NEVER);
     reader = store->free;
     if (reader)
         store->free = reader->next;
-    det_mutex_unlock(world, store->mutex);
+    det_mutex_unlock(world, store->sql.mutex);
     if (!reader)
         return r;
     /* Whoever had it last may have lacked the memory to end the transaction. */
@@ -281,10 +281,10 @@ void det_sqlite_reader_end(struct sqlite_store *store, struct sqlite_connection 
     struct det_world *world = store->store.world;
 
     (void)det_sqlite_roll_back(reader);
-    det_mutex_lock(world, store->mutex);
+    det_mutex_lock(world, store->sql.mutex);
     reader->next = store->free;
     store->free = reader;
-    det_mutex_unlock(world, store->mutex);
+    det_mutex_unlock(world, store->sql.mutex);
     det_condition_signal(world, store->given_back);
 }
 

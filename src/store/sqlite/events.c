@@ -149,7 +149,7 @@ struct event_walk {
     bool has_scanned;
     int64_t from, to;     /* behind this position, up to that one */
     uint64_t to_sequence; /* which that one has */
-    struct sqlite_page page;
+    struct det_sql_page page;
 };
 
 static bool pop(struct det_buffer *steps, struct sqlite_step *ret)
@@ -167,7 +167,7 @@ static void rename_event(
     const struct event_walk *walk, int64_t position, struct det_chain_event *event)
 {
     const char *machine = walk->instance->machine->name;
-    const struct det_renames *renames = walk->store->renames;
+    const struct det_renames *renames = walk->store->sql.renames;
 
     event->from = det_renames_apply(renames, machine, DET_NAME_STATE, position, event->from);
     event->to = det_renames_apply(renames, machine, DET_NAME_STATE, position, event->to);
@@ -218,14 +218,14 @@ static int keep_event(struct event_walk *walk, struct sqlite_event *row, int64_t
     rename_event(walk, position, &row->event);
     r = to_store_event(walk, row, value, &event);
     if (r == 0)
-        r = det_sqlite_page_keep(&walk->page, &event.event_id);
+        r = det_sql_page_keep(&walk->page, &event.event_id);
     if (r == 0)
-        r = det_sqlite_page_keep(&walk->page, &event.cause);
+        r = det_sql_page_keep(&walk->page, &event.cause);
     if (r == 0 && row->has_trace)
-        r = det_sqlite_page_keep_trace(&walk->page, &row->trace, &event.trace);
+        r = det_sql_page_keep_trace(&walk->page, &row->trace, &event.trace);
     if (r == 0) {
         walk->after = event.sequence;
-        r = det_sqlite_page_add(&walk->page, &event);
+        r = det_sql_page_add(&walk->page, &event);
     }
     return r;
 }
@@ -387,7 +387,7 @@ static int read_page(struct event_walk *walk)
     struct sqlite_connection *reader;
     int r = 0;
 
-    det_sqlite_page_clear(&walk->page);
+    det_sql_page_clear(&walk->page);
     r = det_sqlite_reader(walk->store, &reader);
     if (r < 0)
         return r;
@@ -411,7 +411,7 @@ static int show_events(
 
         more = read_page(walk);
         r = 0;
-        while (r == 0 && (row = det_sqlite_page_next(&walk->page, row)))
+        while (r == 0 && (row = det_sql_page_next(&walk->page, row)))
             r = visit(context, row);
     } while (r == 0 && more > 0);
     return r == 0 && more < 0 ? more : r;
@@ -428,11 +428,11 @@ int det_sqlite_events(
 
     det_buffer_init(&walk.chunks, base->allocator);
     det_buffer_init(&walk.steps, base->allocator);
-    det_sqlite_page_init(&walk.page, base->allocator, sizeof(struct det_store_event));
+    det_sql_page_init(&walk.page, base->allocator, sizeof(struct det_store_event));
     r = show_events(&walk, visit, context);
     det_buffer_deinit(&walk.chunks);
     det_buffer_deinit(&walk.steps);
-    det_sqlite_page_deinit(&walk.page);
+    det_sql_page_deinit(&walk.page);
     return r;
 }
 
@@ -493,7 +493,7 @@ static int look_back(
     uint64_t sequence = (uint64_t)det_sqlite_get_number(call, 1);
     int outcome = det_row_outcome_find(det_sqlite_get_text(call, 2, false));
     const char *state = det_renames_apply(
-        past->store->renames, instance->machine->name, DET_NAME_STATE, *position,
+        past->store->sql.renames, instance->machine->name, DET_NAME_STATE, *position,
         det_sqlite_get_text(call, 3, false));
     struct det_chain_hash hash;
     int r;

@@ -1,185 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* list.c - over many instances: whether they fit a definition, lists of them, and what is
- * due. */
+/* list.c - over many instances: lists of them, and what is due. */
 #include <string.h>
 
-#include "base/assert.h"
-#include "base/memory.h"
 #include "os/os.h"
 #include "store/row.h"
 #include "store/sqlite/sqlite.h"
-
-/* Serving. */
-
-/* Names that are in use, and where they are sought in a definition. */
-static const struct used {
-    enum sqlite_statement statement;
-    int (*find)(const struct det_machine *machine, const char *name);
-    const char *kind, *users;
-} used[] = {
-    { STATEMENT_USED_STATES, det_machine_find_state, "state", "instances in it" },
-    { STATEMENT_USED_TIMERS, det_row_timer_seek, "timer", "some that are armed" },
-    { STATEMENT_USED_TIMER_EVENTS, det_machine_find_event, "event", "armed timers that send it" },
-    { STATEMENT_USED_EFFECTS, det_machine_find_effect, "effect", "some that have not ended" },
-    { STATEMENT_USED_EFFECT_EVENTS, det_machine_find_event, "event", "effects that it asked for" },
-};
-
-static int check_used(
-    struct sqlite_connection *reader, const struct used *names, const struct det_machine *machine,
-    struct det_error *reterr)
-{
-    struct sqlite_call call;
-    int r;
-
-    det_sqlite_call(reader, names->statement, &call);
-    det_sqlite_text(&call, machine->name);
-    while ((r = det_sqlite_step(&call)) > 0) {
-        const char *name = det_sqlite_get_text(&call, 0, false);
-
-        if (names->find(machine, name) >= 0)
-            continue;
-        r = det_error_set(
-            reterr, DET_ERR_VERSION,
-            "version %u of %s has no %s \"%s\", but the store has %s: %lld; bring the name back, "
-            "or migrate the instances first (\"detent diff\" shows what else is stranded)",
-            machine->version, machine->name, names->kind, name, names->users,
-            (long long)det_sqlite_get_number(&call, 1));
-        break;
-    }
-    det_sqlite_end(&call);
-    return r;
-}
-
-/* Whether a statement about the definition finds a row: 1, 0 or an error. */
-static int asks(
-    struct sqlite_connection *connection, enum sqlite_statement statement,
-    const struct sqlite_definition *definition)
-{
-    struct sqlite_call call;
-    int r;
-
-    det_sqlite_call(connection, statement, &call);
-    det_sqlite_text(&call, definition->machine->name);
-    if (statement == STATEMENT_DEFINITION_KNOWN)
-        det_sqlite_number(&call, definition->machine->version);
-    det_sqlite_text(&call, definition->fingerprint);
-    r = det_sqlite_step(&call);
-    det_sqlite_end(&call);
-    return r;
-}
-
-int det_sqlite_definition_fits(
-    struct sqlite_connection *connection, const struct sqlite_definition *definition,
-    struct det_error *reterr)
-{
-    int r = 0;
-
-    for (size_t i = 0; r == 0 && i < sizeof used / sizeof used[0]; i++)
-        r = check_used(connection, &used[i], definition->machine, reterr);
-    return r;
-}
-
-/* Where no other definition was ever served, all that is stored was written by this one, and need
- * not be looked through. */
-static int check_fits(
-    struct sqlite_connection *reader, const struct sqlite_definition *definition, bool *ret_known,
-    struct det_error *reterr)
-{
-    int r, other;
-
-    r = asks(reader, STATEMENT_DEFINITION_KNOWN, definition);
-    if (r < 0)
-        return r;
-    *ret_known = r > 0;
-    other = asks(reader, STATEMENT_DEFINITION_OTHER, definition);
-    if (other < 0)
-        return other;
-    if (*ret_known && !other && definition->spec.size > 0)
-        return 0;
-    return det_sqlite_definition_fits(reader, definition, reterr);
-}
-
-int det_sqlite_definition_keep(
-    struct sqlite_store *store, const struct sqlite_definition *definition)
-{
-    struct sqlite_call call;
-
-    det_sqlite_call(&store->writer, STATEMENT_DEFINITION_SET, &call);
-    det_sqlite_text(&call, definition->machine->name);
-    det_sqlite_number(&call, definition->machine->version);
-    det_sqlite_text(&call, definition->fingerprint);
-    det_sqlite_text(&call, det_buffer_text(&definition->spec));
-    det_sqlite_number(&call, det_world_now(store->store.world, DET_CLOCK_WALL));
-    return det_sqlite_run(&call);
-}
-
-static int keep_alone(struct sqlite_store *store, void *context)
-{
-    return det_sqlite_definition_keep(store, context);
-}
-
-static int serve(
-    struct sqlite_store *store, struct sqlite_definition *definition, struct det_error *reterr)
-{
-    struct sqlite_connection *reader;
-    bool is_known = false;
-    int r;
-
-    if (reterr)
-        reterr->code = 0;
-    r = det_sqlite_reader(store, &reader);
-    if (r == 0) {
-        r = check_fits(reader, definition, &is_known, reterr);
-        det_sqlite_reader_end(store, reader);
-    }
-    if (r == 0 && !is_known && store->writer.database)
-        r = det_sqlite_alone(store, keep_alone, definition);
-    if (r < 0 && reterr && reterr->code != r)
-        (void)det_error_set(
-            reterr, r, "%s: cannot serve %s: %s", store->path, definition->machine->name,
-            det_error_text(r));
-    return r;
-}
-
-int det_sqlite_definition_open(
-    const struct sqlite_store *store, const struct det_machine *machine,
-    struct sqlite_definition *ret)
-{
-    int r;
-
-    ret->machine = machine;
-    det_buffer_init(&ret->spec, store->store.allocator);
-    r = det_row_spec(machine, &ret->spec);
-    if (r < 0)
-        det_buffer_deinit(&ret->spec);
-    else
-        det_chain_fingerprint(det_buffer_text(&ret->spec), ret->fingerprint);
-    return r;
-}
-
-void det_sqlite_definition_close(struct sqlite_definition *definition)
-{
-    det_buffer_deinit(&definition->spec);
-}
-
-int det_sqlite_serve(
-    struct det_store *base, const struct det_machine *machine, struct det_error *reterr)
-{
-    struct sqlite_store *store = sqlite_store_of(base);
-    struct sqlite_definition definition;
-    int r;
-
-    r = det_sqlite_definition_open(store, machine, &definition);
-    if (r < 0)
-        return det_error_set(reterr, r, "no memory for the definition of %s", machine->name);
-    r = serve(store, &definition, reterr);
-    det_sqlite_definition_close(&definition);
-    return r;
-}
-
-/* Lists. */
 
 /* A list that goes on behind `after` with at most `left` more. */
 struct listing {
@@ -191,7 +18,7 @@ struct listing {
     /* Where few of many may be wanted: a look at the first ones, then all in the order of the
      * table, so many at a time. To go by the ids would read a page of the file for each. */
     enum sqlite_statement statement;
-    struct sqlite_page page;
+    struct det_sql_page page;
 };
 #define PROBE_ROWS 2000
 #define SCAN_ROWS  50000
@@ -241,9 +68,9 @@ static int read_listed(struct sqlite_call *call, void *context)
     if (r == 0 && !det_text_copy(listing->after, sizeof listing->after, row.id))
         r = DET_ERR_CORRUPT;
     if (r == 0)
-        r = det_sqlite_page_keep(&listing->page, &row.id);
+        r = det_sql_page_keep(&listing->page, &row.id);
     if (r == 0)
-        r = det_sqlite_page_add(&listing->page, &row);
+        r = det_sql_page_add(&listing->page, &row);
     /* What was looked for in the whole table is read to its end. */
     return r > 0 && listing->statement == STATEMENT_INSTANCE_SCAN ? 0 : r;
 }
@@ -308,12 +135,12 @@ static int show_listing(
         const struct det_store_listed *row = NULL;
         size_t rows;
 
-        det_sqlite_page_clear(&listing->page);
+        det_sql_page_clear(&listing->page);
         more = det_sqlite_ask(store, &question);
         rows = listing->page.rows.size / sizeof *row;
         more = goes_on(listing, more, rows);
         r = 0;
-        while (r == 0 && (row = det_sqlite_page_next(&listing->page, row)))
+        while (r == 0 && (row = det_sql_page_next(&listing->page, row)))
             r = visit(context, row);
         listing->left -= rows;
     } while (r == 0 && more > 0 && listing->left > 0);
@@ -332,9 +159,9 @@ int det_sqlite_list(
     listing.now = det_world_now(base->world, DET_CLOCK_WALL);
     if (listing.query->after)
         (void)det_text_copy(listing.after, sizeof listing.after, listing.query->after);
-    det_sqlite_page_init(&listing.page, base->allocator, sizeof(struct det_store_listed));
+    det_sql_page_init(&listing.page, base->allocator, sizeof(struct det_store_listed));
     r = show_listing(sqlite_store_of(base), &listing, visit, context);
-    det_sqlite_page_deinit(&listing.page);
+    det_sql_page_deinit(&listing.page);
     return r;
 }
 
@@ -381,7 +208,7 @@ static struct source *earlier(struct source *timers, struct source *effects)
 struct due {
     const struct det_store_due_query *query;
     det_time next;
-    struct sqlite_page page; /* all of it: the limit is the caller's */
+    struct det_sql_page page; /* all of it: the limit is the caller's */
 };
 
 static int read_due(struct source *timers, struct source *effects, struct due *due)
@@ -399,9 +226,9 @@ static int read_due(struct source *timers, struct source *effects, struct due *d
         row.id = det_sqlite_get_text(&source->call, 0, false);
         r = det_sqlite_error(source->call.code);
         if (r == 0)
-            r = det_sqlite_page_keep(&due->page, &row.id);
+            r = det_sql_page_keep(&due->page, &row.id);
         if (r == 0)
-            r = det_sqlite_page_add(&due->page, &row);
+            r = det_sql_page_add(&due->page, &row);
         if (r >= 0)
             r = source_next(source);
         if (r < 0)
@@ -442,55 +269,12 @@ int det_sqlite_due(
     const struct det_store_due *row = NULL;
     int r;
 
-    det_sqlite_page_init(&due.page, base->allocator, sizeof *row);
+    det_sql_page_init(&due.page, base->allocator, sizeof *row);
     r = read_sources(sqlite_store_of(base), machine, &due);
-    while (r == 0 && (row = det_sqlite_page_next(&due.page, row)))
+    while (r == 0 && (row = det_sql_page_next(&due.page, row)))
         r = visit(context, row);
-    det_sqlite_page_deinit(&due.page);
+    det_sql_page_deinit(&due.page);
     if (r == 0)
         *ret_next = due.next;
-    return r;
-}
-
-/* What is in a store. */
-
-struct stored {
-    const char *name, *spec;
-    uint32_t version;
-};
-
-/* All of them: there are as many as there are definitions. */
-static int read_stored(struct sqlite_call *call, void *context)
-{
-    struct stored stored = { det_sqlite_get_text(call, 0, false),
-                             det_sqlite_get_text(call, 2, false),
-                             (uint32_t)det_sqlite_get_number(call, 1) };
-    int r;
-
-    r = det_sqlite_get_whole(call, 3);
-    if (r == 0)
-        r = det_sqlite_page_keep(context, &stored.name);
-    if (r == 0)
-        r = det_sqlite_page_keep(context, &stored.spec);
-    if (r == 0)
-        r = det_sqlite_page_add(context, &stored);
-    return r < 0 ? r : 0;
-}
-
-int det_sqlite_machines(
-    struct det_store *base,
-    int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
-    void *context)
-{
-    struct sqlite_page page;
-    const struct sqlite_question question = { STATEMENT_DEFINITION_LIST, NULL, read_stored, &page };
-    const struct stored *row = NULL;
-    int r;
-
-    det_sqlite_page_init(&page, base->allocator, sizeof *row);
-    r = det_sqlite_ask(sqlite_store_of(base), &question);
-    while (r == 0 && (row = det_sqlite_page_next(&page, row)))
-        r = visit(context, row->name, row->version, row->spec);
-    det_sqlite_page_deinit(&page);
     return r;
 }

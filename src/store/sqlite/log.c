@@ -54,7 +54,7 @@ struct reading {
     struct det_log_walk walk;
     bool is_backward;
     int64_t event_at, start_at, start_key;
-    struct sqlite_page page;
+    struct det_sql_page page;
 };
 
 static int source_next(struct source *source)
@@ -96,7 +96,7 @@ static struct source *choose(
 
 static void rename_row(const struct sqlite_store *store, struct det_store_logged *row)
 {
-    const struct det_renames *renames = store->renames;
+    const struct det_renames *renames = store->sql.renames;
     int64_t position = (int64_t)row->position;
 
     if (!row->machine)
@@ -143,14 +143,14 @@ static int keep_row(struct reading *reading, struct source *source, struct det_s
     int r = 0;
 
     if (det_trace_context_read(det_sqlite_get_bytes(&source->call, OF_TRACE), &trace))
-        r = det_sqlite_page_keep_trace(&reading->page, &trace, &row.trace);
+        r = det_sql_page_keep_trace(&reading->page, &trace, &row.trace);
     for (size_t i = 0; r == 0 && i < sizeof texts / sizeof *texts; i++)
-        r = det_sqlite_page_keep(&reading->page, texts[i]);
+        r = det_sql_page_keep(&reading->page, texts[i]);
     if (r == 0 && row.payload) {
         row.payload = det_arena_copy_n(&reading->page.texts, row.payload, row.payload_size);
         r = row.payload ? 0 : DET_ERR_NO_MEMORY;
     }
-    return r < 0 ? r : det_sqlite_page_add(&reading->page, &row);
+    return r < 0 ? r : det_sql_page_add(&reading->page, &row);
 }
 
 static int take_row(struct reading *reading, struct source *source)
@@ -201,7 +201,7 @@ static int read_page(struct reading *reading)
     struct sqlite_connection *reader;
     int r;
 
-    det_sqlite_page_clear(&reading->page);
+    det_sql_page_clear(&reading->page);
     r = det_sqlite_reader(reading->store, &reader);
     if (r < 0)
         return r;
@@ -240,15 +240,15 @@ int det_sqlite_log(
     int r, more;
 
     begin(&reading, query);
-    det_sqlite_page_init(&reading.page, base->allocator, sizeof *row);
+    det_sql_page_init(&reading.page, base->allocator, sizeof *row);
     do {
         row = NULL;
         more = read_page(&reading);
         r = 0;
-        while (r == 0 && (row = det_sqlite_page_next(&reading.page, row)))
+        while (r == 0 && (row = det_sql_page_next(&reading.page, row)))
             r = visit(context, row);
     } while (r == 0 && more > 0);
-    det_sqlite_page_deinit(&reading.page);
+    det_sql_page_deinit(&reading.page);
     if (r == 0 && more < 0)
         r = more;
     if (r == 0)

@@ -41,7 +41,7 @@ static const struct exception {
     { "ANSWER_DISOWN_ALL", "", "a prune forgets the old event ids of all instances" },
     { "ANSWER_FORGET_ALL", "answers", "a prune forgets the old event ids of all instances" },
     { "DELTA_OLD", "deltas", "deltas are limited in number" },
-    { "DEFINITION_SET", "SCAN d", "one row of constants" },
+    { "DEFINITION_KEEP", "SCAN d", "one row of constants" },
     { "DEFINITION_LIST", "SEARCH i USING",
       "of machines without a definition, which no serve leaves" },
     { "USED_", "", "a machine is served with another definition than the last time" },

@@ -5,6 +5,8 @@
  * one transaction; changes on the writer. */
 #include "store/sqlite/session.h"
 
+#include "store/sql/migrate.h"
+#include "store/sql/renames.h"
 #include "store/sqlite/jobs.h"
 
 static const enum sqlite_statement statements[] = {
@@ -121,7 +123,18 @@ static int ask_one(struct sqlite_connection *reader, const struct det_sql_questi
     return r == 0 && question->has_row && rows != 1 ? DET_ERR_CORRUPT : r;
 }
 
-static int ask_all(struct det_store *base, const struct det_sql_question *questions, size_t count)
+/* Says of which file it is, and what to do. */
+static int explain(const struct sqlite_store *store, int r, struct det_error *retreason)
+{
+    if (r < 0)
+        (void)det_error_set(
+            retreason, r, "%s: %s; %s", store->path, det_error_text(r), det_sqlite_remedy(r));
+    return r;
+}
+
+static int ask_all(
+    struct det_store *base, const struct det_sql_question *questions, size_t count,
+    struct det_error *retreason)
 {
     struct sqlite_store *store = sqlite_store_of(base);
     struct sqlite_connection *reader;
@@ -129,9 +142,31 @@ static int ask_all(struct det_store *base, const struct det_sql_question *questi
 
     r = det_sqlite_reader(store, &reader);
     if (r < 0)
-        return r;
+        return explain(store, r, retreason);
     for (size_t i = 0; r == 0 && i < count; i++)
         r = ask_one(reader, &questions[i]);
+    det_sqlite_reader_end(store, reader);
+    return explain(store, r, retreason);
+}
+
+int det_sqlite_ask(struct sqlite_store *store, const struct sqlite_question *question)
+{
+    struct sqlite_connection *reader;
+    struct sqlite_call call;
+    int r;
+
+    r = det_sqlite_reader(store, &reader);
+    if (r < 0)
+        return r;
+    det_sqlite_call(reader, question->statement, &call);
+    if (question->bind)
+        question->bind(&call, question->context);
+    while ((r = det_sqlite_step(&call)) > 0) {
+        r = question->read(&call, question->context);
+        if (r != 0)
+            break;
+    }
+    det_sqlite_end(&call);
     det_sqlite_reader_end(store, reader);
     return r;
 }
@@ -149,12 +184,137 @@ static int run_change(struct sqlite_store *store, void *context)
     return r;
 }
 
-static int change_alone(struct det_store *base, struct det_sql_change *change)
+static int change_alone(
+    struct det_store *base, struct det_sql_change *change, struct det_error *retreason)
 {
-    return det_sqlite_alone(sqlite_store_of(base), run_change, change);
+    struct sqlite_store *store = sqlite_store_of(base);
+
+    return explain(store, det_sqlite_alone(store, run_change, change), retreason);
+}
+
+/* Transactions of several statements, on the writer. */
+
+struct transaction {
+    int (*run)(struct det_sql_session *session, void *context);
+    void *context;
+};
+
+static int run_transaction(struct sqlite_store *store, void *context)
+{
+    const struct transaction *transaction = context;
+    struct det_sql_session session = { .store = &store->store, .ops = &det_sqlite_sql };
+
+    return transaction->run(&session, transaction->context);
+}
+
+static int transact(
+    struct det_store *base, int (*run)(struct det_sql_session *session, void *context),
+    void *context, struct det_error *retreason)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    struct transaction transaction = { run, context };
+
+    return explain(store, det_sqlite_alone(store, run_transaction, &transaction), retreason);
+}
+
+static int session_ask(struct det_sql_session *session, const struct det_sql_question *question)
+{
+    return ask_one(&sqlite_store_of(session->store)->writer, question);
+}
+
+static int session_change(struct det_sql_session *session, struct det_sql_change *change)
+{
+    return run_change(sqlite_store_of(session->store), change);
+}
+
+/* Positions up to this one are never given again, not even when all events are gone: see
+ * EVENT_LAST. */
+static int take_position(struct det_sql_session *session, int64_t *ret)
+{
+    *ret = sqlite_store_of(session->store)->next_position++;
+    return 0;
+}
+
+static int write_heads(
+    struct det_sql_session *session, const struct det_sql_head_change *changes, size_t count,
+    bool are_snapshots)
+{
+    struct sqlite_connection *writer = &sqlite_store_of(session->store)->writer;
+    struct sqlite_call call;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        det_sqlite_call(
+            writer, are_snapshots ? STATEMENT_RENAME_SNAPSHOT : STATEMENT_RENAME_HEAD, &call);
+        det_sqlite_number(&call, changes[i].key);
+        det_sqlite_text(&call, changes[i].state);
+        det_sqlite_number(&call, changes[i].checksum);
+        if (are_snapshots)
+            det_sqlite_text(&call, changes[i].history);
+        r = det_sqlite_run(&call);
+    }
+    return r;
+}
+
+static int64_t key_of(
+    const struct det_store_instance *instance, const struct det_machine **ret_machine)
+{
+    const struct sqlite_instance *handle = (const struct sqlite_instance *)(const void *)instance;
+
+    *ret_machine = handle->machine;
+    return handle->key;
 }
 
 const struct det_sql_ops det_sqlite_sql = {
     .ask = ask_all,
     .change = change_alone,
+    .transact = transact,
+    .session_ask = session_ask,
+    .session_change = session_change,
+    .take_position = take_position,
+    .write_heads = write_heads,
+    .key_of = key_of,
 };
+
+/* Renames. */
+
+int det_sqlite_renames_refresh(struct sqlite_store *store, struct sqlite_connection *connection)
+{
+    struct det_renames *renames;
+    struct det_sql_question list = { .statement = DET_SQL_RENAME_LIST,
+                                     .read = det_sql_renames_add };
+    struct sqlite_call call;
+    int64_t count = 0;
+    int r;
+
+    det_sqlite_call(connection, STATEMENT_RENAME_COUNT, &call);
+    r = det_sqlite_step(&call);
+    if (r > 0)
+        count = det_sqlite_get_number(&call, 0);
+    det_sqlite_end(&call);
+    if (r < 0 || (size_t)count == det_sql_renames_count(&store->store))
+        return r < 0 ? r : 0;
+    renames = det_renames_open(store->store.allocator);
+    if (!renames)
+        return DET_ERR_NO_MEMORY;
+    list.context = renames;
+    r = ask_one(connection, &list);
+    if (r < 0)
+        det_renames_close(renames);
+    else
+        det_sql_renames_publish(&store->store, renames);
+    return r;
+}
+
+int det_sqlite_migrate(
+    struct det_store *base, const struct det_machine *machine, const struct det_rename *renames,
+    size_t count, uint64_t *ret, struct det_error *reterr)
+{
+    int r;
+
+    r = det_sql_migrate(base, machine, renames, count, ret, reterr);
+    /* Every handle reads its row again. */
+    if (r == 0)
+        sqlite_store_of(base)->prunings++;
+    return r;
+}

@@ -10,6 +10,8 @@
  *     remote?   in use?   cannot?    foreign, newer, damaged?
  *
  * Each of these is an error, and nothing is deleted. */
+#include "store/sql/definitions.h"
+#include "store/sql/instance.h"
 #include "store/sqlite/session.h"
 
 #include <string.h>
@@ -242,7 +244,7 @@ static int open_readers(
     bool has_mark = options->is_read_only && det_sqlite_mark_find(store, &mark);
     int r;
 
-    r = det_mutex_open(options->world, &store->mutex);
+    r = det_mutex_open(options->world, &store->sql.mutex);
     if (r == 0)
         r = det_condition_open(options->world, &store->given_back);
     if (r < 0)
@@ -288,11 +290,11 @@ static void sqlite_close(struct det_store *base)
     if (store->readers)
         DET_DELETE_ARRAY(base->allocator, store->readers, store->reader_count);
     det_condition_close(world, store->given_back);
-    det_mutex_close(world, store->mutex);
+    det_mutex_close(world, store->sql.mutex);
     det_file_close(world, store->kept[0]);
     det_file_close(world, store->kept[1]);
     det_file_close(world, store->lock);
-    det_renames_close(store->renames);
+    det_sql_renames_close(base);
     det_buffer_deinit(&store->scratch.bytes);
     det_buffer_deinit(&store->scratch.spans);
     det_buffer_deinit(&store->scratch.hashes);
@@ -316,22 +318,22 @@ static const struct det_store_ops sqlite_ops = {
     .has_free_events = true,
     .close = sqlite_close,
     .now = now_of,
-    .serve = det_sqlite_serve,
+    .serve = det_sql_serve,
     .commit = det_sqlite_commit,
     .load = det_sqlite_load,
     .release = det_sqlite_release,
-    .answer = det_sqlite_answer,
+    .answer = det_sql_answer,
     .events = det_sqlite_events,
     .list = det_sqlite_list,
     .due = det_sqlite_due,
     .lease = det_sqlite_lease,
     .lock = det_sqlite_lock,
-    .snapshot = det_sqlite_snapshot,
-    .start = det_sqlite_start,
+    .snapshot = det_sql_snapshot,
+    .start = det_sql_start,
     .prune = det_sqlite_prune,
     .check = det_sqlite_check,
     .is_lost = is_lost,
-    .machines = det_sqlite_machines,
+    .machines = det_sql_machines,
     .log = det_sqlite_log,
     .count = det_sqlite_count,
     .migrate = det_sqlite_migrate,
@@ -359,7 +361,7 @@ static int open_parts(
         r = open_readers(store, options, reterr);
     if (r < 0)
         return r;
-    r = det_sqlite_renames_open(store, &store->readers[0]);
+    r = det_sql_renames_read(&store->store, NULL);
     if (r < 0)
         (void)det_error_set(
             reterr, r, "%s: cannot read its renames: %s", store->path, det_error_text(r));

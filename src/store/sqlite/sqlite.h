@@ -23,14 +23,14 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
-#include "base/arena.h"
 #include "base/buffer.h"
 #include "os/os.h"
 #include "store/chain.h"
 #include "store/group.h"
 #include "store/log.h"
-#include "store/renames.h"
 #include "store/row.h"
+#include "store/sql/page.h"
+#include "store/sql/renames.h"
 #include "store/sql/sql.h"
 
 #define DET_SQLITE_SCHEMA         7
@@ -176,9 +176,7 @@ struct sqlite_store {
     int wal_pages, checkpoint_at; /* how long the log is; how long it may become */
     atomic_bool is_poisoned, checkpoint_wanted;
     _Atomic uint64_t prunings;
-    struct det_renames *_Atomic renames; /* NULL: there are none */
-    struct det_mutex *mutex;             /* of the pool below */
-    struct det_condition *given_back;
+    struct det_condition *given_back; /* to the pool below; with `sql.mutex` */
     struct sqlite_connection *readers, *free;
     unsigned reader_count;
 };
@@ -275,7 +273,7 @@ DET_MUST_CHECK int det_sqlite_do(
  * failed, and is still in it. */
 int det_sqlite_roll_back(struct sqlite_connection *connection);
 
-/* sqlite/page.c */
+/* sqlite/session.c */
 
 /* One statement, with a connection of the pool. */
 struct sqlite_question {
@@ -288,27 +286,6 @@ struct sqlite_question {
  * best answered with 1: then 0 says that there is none. */
 DET_MUST_CHECK int det_sqlite_ask(
     struct sqlite_store *store, const struct sqlite_question *question);
-
-/* Rows that are shown when the connection that read them is free again. */
-struct sqlite_page {
-    size_t row_size;
-    struct det_arena texts; /* and whatever else the rows point to */
-    struct det_buffer rows;
-};
-void det_sqlite_page_init(
-    struct sqlite_page *page, const struct det_allocator *allocator, size_t row_size);
-void det_sqlite_page_deinit(struct sqlite_page *page);
-void det_sqlite_page_clear(struct sqlite_page *page);
-/* Replaces a text, which may be NULL, by a copy that stays as long as the page. */
-DET_MUST_CHECK int det_sqlite_page_keep(struct sqlite_page *page, const char **text);
-/* The same for a trace. */
-DET_MUST_CHECK int det_sqlite_page_keep_trace(
-    struct sqlite_page *page, const struct det_trace_context *trace,
-    const struct det_trace_context **ret);
-/* 1: the page is full now. */
-DET_MUST_CHECK int det_sqlite_page_add(struct sqlite_page *page, const void *row);
-/* The first row, for NULL, or the one behind another; NULL: there is none. */
-const void *det_sqlite_page_next(const struct sqlite_page *page, const void *row);
 
 /* sqlite/tables.c */
 DET_MUST_CHECK int det_sqlite_tables_create(
@@ -447,13 +424,6 @@ int det_sqlite_load(
     struct det_store *base, const struct det_machine *machine, const char *id,
     const struct det_store_rows *rows, struct det_store_loaded *ret);
 void det_sqlite_release(struct det_store *store, struct det_store_instance *instance);
-int det_sqlite_answer(
-    struct det_store *store, struct det_store_instance *instance, const char *event_id,
-    struct det_store_answer *ret);
-int det_sqlite_start(
-    struct det_store *base, struct det_store_instance *handle, struct det_store_start *ret);
-int det_sqlite_snapshot(
-    struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret);
 
 /* sqlite/events.c */
 
@@ -505,25 +475,6 @@ int det_sqlite_prune(
 
 /* sqlite/list.c */
 
-/* A definition as it is kept. */
-struct sqlite_definition {
-    const struct det_machine *machine;
-    struct det_buffer spec;
-    char fingerprint[33];
-};
-DET_MUST_CHECK int det_sqlite_definition_open(
-    const struct sqlite_store *store, const struct det_machine *machine,
-    struct sqlite_definition *ret);
-void det_sqlite_definition_close(struct sqlite_definition *definition);
-/* Whether every name in use is in it: DET_ERR_VERSION and a sentence. */
-DET_MUST_CHECK int det_sqlite_definition_fits(
-    struct sqlite_connection *connection, const struct sqlite_definition *definition,
-    struct det_error *reterr);
-/* In a transaction of the writer: it is the newest from now on. */
-DET_MUST_CHECK int det_sqlite_definition_keep(
-    struct sqlite_store *store, const struct sqlite_definition *definition);
-int det_sqlite_serve(
-    struct det_store *base, const struct det_machine *machine, struct det_error *reterr);
 int det_sqlite_list(
     struct det_store *base, const struct det_machine *machine, const struct det_store_query *query,
     int (*visit)(void *context, const struct det_store_listed *row), void *context);
@@ -532,17 +483,8 @@ int det_sqlite_due(
     const struct det_store_due_query *query,
     int (*visit)(void *context, const struct det_store_due *row), void *context,
     det_time *ret_next);
-int det_sqlite_machines(
-    struct det_store *base,
-    int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
-    void *context);
-
-/* sqlite/migrate.c */
-
-/* Reads the renames there are. */
-DET_MUST_CHECK int det_sqlite_renames_open(
-    struct sqlite_store *store, struct sqlite_connection *connection);
-/* Those that somebody else has added since. */
+/* sqlite/session.c */
+/* Reads the renames that somebody else has added. */
 DET_MUST_CHECK int det_sqlite_renames_refresh(
     struct sqlite_store *store, struct sqlite_connection *connection);
 int det_sqlite_migrate(

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* migrate.h - names that changed get their new ones in everything that is stored. */
+#ifndef DET_STORE_SQL_MIGRATE_H
+#define DET_STORE_SQL_MIGRATE_H
+
+#include "store/sql/sql.h"
+
+int det_sql_migrate(
+    struct det_store *store, const struct det_machine *machine, const struct det_rename *renames,
+    size_t count, uint64_t *ret, struct det_error *reterr);
+
+#endif
