@@ -34,7 +34,7 @@ static void writer_init(struct writer *writer, bool is_hash)
         crypto_generichash_blake2b_init(&writer->hash, NULL, 0, DET_CHAIN_SIZE);
 }
 
-static void feed(struct writer *writer, const void *bytes, size_t size)
+static void hash_bytes(struct writer *writer, const void *bytes, size_t size)
 {
     if (writer->is_hash)
         crypto_generichash_blake2b_update(&writer->hash, bytes, size);
@@ -42,18 +42,18 @@ static void feed(struct writer *writer, const void *bytes, size_t size)
         writer->checksum = det_crc32c(writer->checksum, bytes, size);
 }
 
-static void flush(struct writer *writer)
+static void flush_writer(struct writer *writer)
 {
-    feed(writer, writer->piece, writer->used);
+    hash_bytes(writer, writer->piece, writer->used);
     writer->used = 0;
 }
 
-static void put(struct writer *writer, const void *bytes, size_t size)
+static void append_bytes(struct writer *writer, const void *bytes, size_t size)
 {
     if (size > sizeof writer->piece - writer->used)
-        flush(writer);
+        flush_writer(writer);
     if (size > sizeof writer->piece) {
-        feed(writer, bytes, size);
+        hash_bytes(writer, bytes, size);
         return;
     }
     memcpy(writer->piece + writer->used, bytes, size);
@@ -66,7 +66,7 @@ static inline unsigned char *room_for(struct writer *writer, size_t size)
     unsigned char *place;
 
     if (size > sizeof writer->piece - writer->used)
-        flush(writer);
+        flush_writer(writer);
     place = writer->piece + writer->used;
     writer->used += size;
     return place;
@@ -101,7 +101,7 @@ static void put_bytes(struct writer *writer, const void *data, size_t size)
     det_assert(!data || size < UINT32_MAX);
     store_word(room_for(writer, 4), length);
     if (data && size > 0)
-        put(writer, data, size);
+        append_bytes(writer, data, size);
 }
 
 static void put_text(struct writer *writer, const char *text)
@@ -113,14 +113,14 @@ static struct det_chain_hash finish_hash(struct writer *writer)
 {
     struct det_chain_hash hash;
 
-    flush(writer);
+    flush_writer(writer);
     crypto_generichash_blake2b_final(&writer->hash, hash.bytes, sizeof hash.bytes);
     return hash;
 }
 
 static uint32_t finish_checksum(struct writer *writer)
 {
-    flush(writer);
+    flush_writer(writer);
     return writer->checksum;
 }
 
@@ -151,7 +151,7 @@ struct det_chain_hash det_chain_start(const struct det_chain_start *start)
     DET_UNSET struct writer writer;
 
     writer_init(&writer, true);
-    put(&writer, zero, sizeof zero);
+    append_bytes(&writer, zero, sizeof zero);
     put_text(&writer, start->machine);
     put_text(&writer, start->id);
     put_time(&writer, start->at);
@@ -171,7 +171,7 @@ struct det_chain_hash det_chain_next(
     DET_UNSET struct writer writer;
 
     writer_init(&writer, true);
-    put(&writer, previous->bytes, sizeof previous->bytes);
+    append_bytes(&writer, previous->bytes, sizeof previous->bytes);
     put_text(&writer, event->machine);
     put_text(&writer, event->id);
     put_number(&writer, event->version);
@@ -196,8 +196,8 @@ struct det_chain_hash det_chain_bytes(
     DET_UNSET struct writer writer;
 
     writer_init(&writer, true);
-    put(&writer, previous->bytes, sizeof previous->bytes);
-    put(&writer, bytes.data, bytes.size);
+    append_bytes(&writer, previous->bytes, sizeof previous->bytes);
+    append_bytes(&writer, bytes.data, bytes.size);
     return finish_hash(&writer);
 }
 

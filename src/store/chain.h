@@ -25,7 +25,7 @@ struct det_chain_event {
     const char *machine, *id; /* of the instance */
     uint64_t version, sequence, visit;
     const char *from, *to;
-    const char *event; /* NULL: a stop by hand */
+    const char *event; /* NULL: a manual stop */
     const char *outcome;
     uint64_t choice;
     bool is_timeout;

@@ -34,7 +34,7 @@ static int compare_states(const char *left, const char *right)
     return strcmp(left, right);
 }
 
-static int compare(const void *left, const void *right)
+static int compare_counts(const void *left, const void *right)
 {
     const struct det_store_counted *a = left, *b = right;
     int r = strcmp(a->machine, b->machine);
@@ -51,7 +51,7 @@ static struct det_store_counted *row_of(
 
     rows = rows_of(count, &size);
     for (size_t i = 0; i < size; i++) {
-        if (compare(&rows[i], &row) == 0)
+        if (compare_counts(&rows[i], &row) == 0)
             return &rows[i];
     }
     row.machine = det_arena_copy(&count->names, machine);
@@ -63,7 +63,7 @@ static struct det_store_counted *row_of(
     return &rows[size - 1];
 }
 
-static void add(struct det_store_counted *target, const struct det_store_counted *row)
+static void add_counts(struct det_store_counted *target, const struct det_store_counted *row)
 {
     target->running += row->running;
     target->stopped += row->stopped;
@@ -78,13 +78,13 @@ int det_count_add(struct det_count *count, const struct det_store_counted *row)
 
     if (!target)
         return DET_ERR_NO_MEMORY;
-    add(target, row);
+    add_counts(target, row);
     if (!row->state)
         return 0;
     target = row_of(count, row->machine, row->state);
     if (!target)
         return DET_ERR_NO_MEMORY;
-    add(target, row);
+    add_counts(target, row);
     return 0;
 }
 
@@ -98,7 +98,7 @@ int det_count_tell(
 
     rows = rows_of(count, &size);
     if (size)
-        qsort(rows, size, sizeof *rows, compare);
+        qsort(rows, size, sizeof *rows, compare_counts);
     for (size_t i = 0; r == 0 && i < size; i++)
         r = visit(context, &rows[i]);
     return r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* count.h - how much a store has, added up as it is found and told in order: each machine, and
- * behind it its states. */
+/* count.h - how much a store has, added up as it is found and reported in order: each machine,
+ * followed by its states. */
 #ifndef DET_STORE_COUNT_H
 #define DET_STORE_COUNT_H
 

@@ -55,7 +55,7 @@ DET_MUST_CHECK int det_document_fields_read(
     struct det_document_fields *fields, const char *text, size_t size, struct det_error *reterr);
 bool det_document_fields_equal(
     const struct det_document_fields *left, const struct det_document_fields *right);
-/* The order of bytes; who is part of the other comes first. */
+/* Orders by bytes; a prefix comes first. */
 static inline int det_document_compare_bytes(
     const char *left, size_t left_size, const char *right, size_t right_size)
 {
@@ -110,7 +110,7 @@ struct det_document_stage {
     struct det_document_save restored_save;
     uint64_t floor;
     /* What it has come to. */
-    uint64_t base, latest; /* the changes have the sync ids behind `base`, up to `latest` */
+    uint64_t base, latest; /* the changes have the sync ids after `base`, up to `latest` */
     bool drops_deltas;     /* all that are there, before anything else */
     struct det_document_fields old, new;
     struct det_buffer delta;
@@ -131,11 +131,11 @@ void det_document_stage_close(struct det_document_stage *stage);
 DET_MUST_CHECK int det_document_stage_fill(
     struct det_document_stage *stage, struct det_document_cell *cell,
     const struct det_document *document);
-/* Decides all of it: the changes get the sync ids behind `latest`. DET_ERR_INVALID,
+/* Decides all of it: the changes get the sync ids after `latest`. DET_ERR_INVALID,
  * DET_ERR_CONFLICT. It may be done once. */
 DET_MUST_CHECK int det_document_stage_judge(
     struct det_document_stage *stage, uint64_t latest, det_time now, struct det_error *reterr);
-/* NULL: nobody wants to know. */
+/* NULL: not wanted. */
 void det_document_stage_answer(
     const struct det_document_stage *stage, struct det_document_saved *ret);
 

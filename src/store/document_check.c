@@ -22,7 +22,7 @@ struct checking {
     int answer;                            /* of the visitor, when it ended it */
 };
 
-static int tell(struct checking *checking, const char *text)
+static int report_finding(struct checking *checking, const char *text)
 {
     checking->answer =
         checking->visit(checking->context, &(struct det_store_finding){ .text = text });
@@ -47,7 +47,7 @@ static int look_at_document(void *context, const struct det_document *row)
         text, sizeof text, "the document %s %s, %s: %s", row->kind, row->id,
         det_document_role_name(row->role),
         r < 0 ? error.text : "its version or sync id was never given");
-    return tell(checking, text);
+    return report_finding(checking, text);
 }
 
 static int look_at_delta(void *context, const struct det_delta *row)
@@ -72,7 +72,7 @@ static int look_at_delta(void *context, const struct det_delta *row)
         text, sizeof text, "the delta with the sync id %llu: %s", (unsigned long long)row->sync,
         r < 0 ? error.text : "those before it are missing");
     checking->next = row->sync + 1;
-    return tell(checking, text);
+    return report_finding(checking, text);
 }
 
 static int check_documents(struct checking *checking)
@@ -103,14 +103,15 @@ static int check_deltas(struct checking *checking)
     if (r == 0 && checking->next < checking->position.oldest)
         checking->next = checking->position.oldest;
     if (r == 0 && checking->next != checking->position.latest + 1)
-        r = tell(checking, "the newest deltas of documents are not those that were given");
+        r = report_finding(
+            checking, "the newest deltas of documents are not those that were given");
     return r;
 }
 
 /* What is too damaged to be read is a finding. */
-static int excuse(struct checking *checking, int r, const char *text)
+static int excuse_damage(struct checking *checking, int r, const char *text)
 {
-    return r == DET_ERR_CORRUPT && !checking->answer ? tell(checking, text) : r;
+    return r == DET_ERR_CORRUPT && !checking->answer ? report_finding(checking, text) : r;
 }
 
 int det_documents_check(
@@ -121,9 +122,10 @@ int det_documents_check(
     int r;
 
     det_document_fields_init(&checking.fields, store->allocator);
-    r = excuse(&checking, check_documents(&checking), "not all documents can be read");
+    r = excuse_damage(&checking, check_documents(&checking), "not all documents can be read");
     if (r == 0)
-        r = excuse(&checking, check_deltas(&checking), "not all deltas of documents can be read");
+        r = excuse_damage(
+            &checking, check_deltas(&checking), "not all deltas of documents can be read");
     det_document_fields_deinit(&checking.fields);
     return r;
 }

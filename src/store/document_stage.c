@@ -262,7 +262,7 @@ static int check_expected(
         return 0;
     (void)det_error_set(
         reterr, DET_ERR_CONFLICT,
-        "%s %s, %s: its version is %llu, not %llu; read it again and decide anew", save->kind,
+        "%s %s, %s: its version is %llu, not %llu; read it again, then decide", save->kind,
         save->id, det_document_role_name(save->role), (unsigned long long)cell->version,
         (unsigned long long)save->expected);
     if (reterr) {
@@ -273,7 +273,7 @@ static int check_expected(
 }
 
 /* Reads what is, and what is to be, and whether that is the same. */
-static int compare(
+static int compare_cells(
     struct det_document_stage *stage, const struct det_document_save *save,
     const struct det_document_cell *cell, bool *ret_is_same, struct det_error *reterr)
 {
@@ -357,7 +357,7 @@ static int judge_one(
     r = check_expected(save, cell, reterr);
     if (r < 0)
         return r;
-    r = compare(stage, save, cell, &is_same, &error);
+    r = compare_cells(stage, save, cell, &is_same, &error);
     if (r == 0 && !is_same)
         r = write_change(stage, save, cell, changed);
     if (r < 0)

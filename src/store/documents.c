@@ -4,6 +4,7 @@
 /* documents.c - documents for those who use a store: its operations, and following what changes. */
 #include <detent/documents.h>
 
+#include "base/assert.h"
 #include "store/store.h"
 
 #define FOLLOW_DEFAULT 100
@@ -41,7 +42,8 @@ int det_store_documents_save(
 {
     if (!store->ops->documents)
         return det_error_set(
-            reterr, DET_ERR_UNSUPPORTED, "this store keeps no documents; use another one");
+            reterr, DET_ERR_UNSUPPORTED, "this store does not support documents; use another one");
+    det_assert(saves || !count);
     return store->ops->documents->save(store, saves, count, ret, reterr);
 }
 
@@ -52,6 +54,7 @@ int det_store_documents_list(
 {
     if (!store->ops->documents)
         return DET_ERR_UNSUPPORTED;
+    det_assert(visit);
     return store->ops->documents->list(store, query ? query : &all, visit, context, ret);
 }
 
@@ -62,6 +65,7 @@ int det_store_documents_deltas(
 {
     if (!store->ops->documents)
         return DET_ERR_UNSUPPORTED;
+    det_assert(visit);
     return store->ops->documents->deltas(store, query ? query : &all, visit, context, ret);
 }
 
@@ -69,6 +73,7 @@ int det_store_documents_position(struct det_store *store, struct det_document_po
 {
     if (!store->ops->documents)
         return DET_ERR_UNSUPPORTED;
+    det_assert(ret);
     return store->ops->documents->position(store, ret);
 }
 

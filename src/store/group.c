@@ -120,7 +120,7 @@ static void seat_take(struct det_group *group, struct call *call)
 }
 
 /* Makes the first of the queue a leader if there is a seat for it, and returns what to wake. */
-static struct det_condition *promote(struct det_group *group)
+static struct det_condition *promote_leader(struct det_group *group)
 {
     struct call *call;
 
@@ -137,7 +137,7 @@ static struct det_condition *promote(struct det_group *group)
 }
 
 /* Moves from the queue to the batch what fits; returns how many items that is in all. */
-static size_t gather(struct det_group *group, struct call *leader, struct det_list *batch)
+static size_t gather_batch(struct det_group *group, struct call *leader, struct det_list *batch)
 {
     struct seat *seat = &group->seats[leader->writer];
     size_t count = leader->count, size = group->options.item_size;
@@ -188,7 +188,7 @@ static int write_batch(struct det_group *group, const struct call *leader, size_
 
 /* Enters with the lock and leaves without. Most followers are woken when it is free, so that they
  * do not wake into it; before them the next leader. */
-static void lead(struct det_group *group, struct call *call)
+static void lead_batch(struct det_group *group, struct call *call)
 {
     struct det_world *world = group->options.world;
     struct woken woken = { .count = 0 };
@@ -197,8 +197,8 @@ static void lead(struct det_group *group, struct call *call)
     size_t count;
 
     det_list_init(&batch);
-    count = gather(group, call, &batch);
-    next = promote(group);
+    count = gather_batch(group, call, &batch);
+    next = promote_leader(group);
     det_mutex_unlock(world, group->mutex);
     if (next)
         det_condition_signal(world, next);
@@ -208,7 +208,7 @@ static void lead(struct det_group *group, struct call *call)
     group->seats[call->writer].is_taken = false;
     group->leaders--;
     group->is_alone = false;
-    next = promote(group);
+    next = promote_leader(group);
     det_mutex_unlock(world, group->mutex);
     if (next)
         det_condition_signal(world, next);
@@ -240,7 +240,7 @@ static int wait_turn(struct det_group *group, struct call *call)
     return 0;
 }
 
-static int enter(struct det_group *group, struct call *call)
+static int enter_group(struct det_group *group, struct call *call)
 {
     struct det_world *world = group->options.world;
     int r = 0;
@@ -255,7 +255,7 @@ static int enter(struct det_group *group, struct call *call)
         det_mutex_unlock(world, group->mutex);
         return r < 0 ? r : call->result;
     }
-    lead(group, call);
+    lead_batch(group, call);
     return call->result;
 }
 
@@ -335,7 +335,7 @@ int det_group_commit(struct det_group *group, const void *items, size_t count)
     struct call call = { .items = items, .count = count };
 
     det_assert(count > 0);
-    return enter(group, &call);
+    return enter_group(group, &call);
 }
 
 int det_group_alone(struct det_group *group, int (*run)(void *context), void *context)
@@ -343,5 +343,5 @@ int det_group_alone(struct det_group *group, int (*run)(void *context), void *co
     struct call call = { .run = run, .context = context };
 
     det_assert(run);
-    return enter(group, &call);
+    return enter_group(group, &call);
 }

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "store/store.h"
 
 static const char *const names[] = {
@@ -92,6 +93,9 @@ int det_jobs_check_batch(struct det_job_batch *batch)
 {
     int r;
 
+    det_assert(batch->ends || !batch->end_count);
+    det_assert(batch->renewals || !batch->renewal_count);
+    det_assert(batch->visit || !batch->wanted);
     batch->claimed = 0;
     batch->next = DET_NEVER;
     r = det_jobs_check_name(batch->queue);
@@ -112,6 +116,7 @@ bool det_jobs_check_puts(const struct det_job_put *jobs, size_t count, struct de
 {
     bool is_any = false;
 
+    det_assert(!count || (jobs && ret));
     for (size_t i = 0; i < count; i++) {
         ret[i] = (struct det_job_place){ .result = det_jobs_check_put(&jobs[i]) };
         is_any = is_any || ret[i].result == 0;

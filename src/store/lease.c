@@ -12,13 +12,16 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/text.h"
 
 bool det_lease_is_valid(const struct det_store_lease_change *change)
 {
-    size_t length = strlen(change->name);
+    size_t length;
 
+    det_assert(change->name && (change->owner || change->verb != DET_LEASE_ACQUIRE));
+    length = strlen(change->name);
     if (!length || length > DET_ID_MAX)
         return false;
     if (change->verb != DET_LEASE_ACQUIRE && change->verb != DET_LEASE_RENEW)

@@ -68,7 +68,7 @@ const char *det_row_answer_event(const struct det_store_commit *commit)
                                   : NULL;
 }
 
-static int found(int id, uint16_t *ret)
+static int id_result(int id, uint16_t *ret)
 {
     if (id < 0)
         return DET_ERR_VERSION;
@@ -78,12 +78,12 @@ static int found(int id, uint16_t *ret)
 
 int det_row_state_find(const struct det_machine *machine, const char *name, uint16_t *ret)
 {
-    return found(det_machine_find_state(machine, name), ret);
+    return id_result(det_machine_find_state(machine, name), ret);
 }
 
 int det_row_event_find(const struct det_machine *machine, const char *name, uint16_t *ret)
 {
-    return found(name ? det_machine_find_event(machine, name) : UINT16_MAX, ret);
+    return id_result(name ? det_machine_find_event(machine, name) : UINT16_MAX, ret);
 }
 
 int det_row_timer_seek(const struct det_machine *machine, const char *name)
@@ -94,12 +94,12 @@ int det_row_timer_seek(const struct det_machine *machine, const char *name)
 
 int det_row_timer_find(const struct det_machine *machine, const char *name, uint16_t *ret)
 {
-    return found(name[0] ? det_row_timer_seek(machine, name) : DET_STATE_TIMER, ret);
+    return id_result(name[0] ? det_row_timer_seek(machine, name) : DET_STATE_TIMER, ret);
 }
 
 int det_row_effect_find(const struct det_machine *machine, const char *name, uint16_t *ret)
 {
-    return found(det_machine_find_effect(machine, name), ret);
+    return id_result(det_machine_find_effect(machine, name), ret);
 }
 
 int det_row_spec(const struct det_machine *machine, struct det_buffer *buffer)
@@ -111,7 +111,7 @@ int det_row_spec(const struct det_machine *machine, struct det_buffer *buffer)
 }
 
 /* Room for `size` more bytes that are not counted yet. */
-static int reserve(struct det_buffer *buffer, size_t size)
+static int reserve_bytes(struct det_buffer *buffer, size_t size)
 {
     size_t before = buffer->size;
 
@@ -144,7 +144,7 @@ static int64_t encode_into_room(
 
 /* Writes into the room there is, which is mostly enough, and asks for the largest size only when it
  * is not: that costs more than encoding. */
-static int encode(
+static int encode_record(
     const struct det_record *record, const void *value, struct det_buffer *buffer,
     struct det_chain_bytes *ret)
 {
@@ -154,7 +154,7 @@ static int encode(
     if (buffer->data && !buffer->error)
         size = encode_into_room(record, value, buffer);
     if (size == DET_ERR_LIMIT) {
-        r = reserve(buffer, det_record_encoded_max(record));
+        r = reserve_bytes(buffer, det_record_encoded_max(record));
         if (r < 0)
             return r;
         size = encode_into_room(record, value, buffer);
@@ -183,11 +183,12 @@ int det_row_payload_encode(
     record = det_machine_payload(machine, kind);
     if (record->field_count == 0)
         return 0;
-    return encode(record, (const char *)event + machine->events[kind].payload_offset, buffer, ret);
+    return encode_record(
+        record, (const char *)event + machine->events[kind].payload_offset, buffer, ret);
 }
 
 /* What cannot have been written is damage, whatever is wrong with it. */
-static int decoded(int r)
+static int decode_result(int r)
 {
     return r == 0 || r == DET_ERR_VERSION ? r : DET_ERR_CORRUPT;
 }
@@ -208,7 +209,7 @@ static uint32_t version_of(struct det_chain_bytes bytes)
 
 /* 1 when the store's user has written it. When that failed the bytes may be as good as ever: it is
  * this program that cannot make them new. */
-static int upcast(
+static int upcast_record(
     const struct det_store *store, struct det_upcast *old, const struct det_record *record,
     void *value)
 {
@@ -224,16 +225,16 @@ static int upcast(
     return r < 0 && r != DET_ERR_NO_MEMORY ? DET_ERR_VERSION : r;
 }
 
-static int decode(
+static int decode_record(
     const struct det_store *store, struct det_upcast old, const struct det_record *record,
     void *value)
 {
     int r;
 
-    r = upcast(store, &old, record, value);
+    r = upcast_record(store, &old, record, value);
     if (r != 0)
         return r < 0 ? r : 0;
-    return decoded(det_record_decode(record, old.bytes, old.size, value, NULL));
+    return decode_result(det_record_decode(record, old.bytes, old.size, value, NULL));
 }
 
 int det_row_payload_decode(
@@ -247,7 +248,7 @@ int det_row_payload_decode(
     memcpy(event, &number, sizeof number);
     if (!payload.data)
         return 0;
-    return decode(
+    return decode_record(
         store,
         (struct det_upcast){ .machine = machine,
                              .event = machine->events[kind].name,
@@ -260,14 +261,14 @@ int det_row_data_encode(
     const struct det_machine *machine, const void *data, struct det_buffer *buffer,
     struct det_chain_bytes *ret)
 {
-    return encode(det_machine_data(machine), data, buffer, ret);
+    return encode_record(det_machine_data(machine), data, buffer, ret);
 }
 
 int det_row_data_decode(
     const struct det_store *store, const struct det_machine *machine, struct det_chain_bytes bytes,
     void *data)
 {
-    return decode(
+    return decode_record(
         store, (struct det_upcast){ .machine = machine, .bytes = bytes.data, .size = bytes.size },
         det_machine_data(machine), data);
 }

@@ -16,8 +16,8 @@
 const char *det_row_outcome_name(unsigned outcome);
 int det_row_outcome_find(const char *name);
 
-/* Names of a machine; "" and NULL where the table has them: the state's own timer, a stop by
- * hand. */
+/* Names of a machine; "" and NULL where the table has them: the state's own timer, a manual
+ * stop. */
 const char *det_row_event_name(const struct det_machine *machine, uint16_t event);
 const char *det_row_timer_name(const struct det_machine *machine, uint16_t timer);
 const char *det_row_effect_name(const struct det_machine *machine, uint16_t effect);
@@ -76,7 +76,7 @@ DET_MUST_CHECK int det_row_head_read(
     const struct det_store *store, const struct det_machine *machine,
     const struct det_chain_head *head, struct det_store_loaded *ret);
 
-/* The history of a snapshot as its names, separated by one space; and behind what is in `loaded`,
+/* The history of a snapshot as its names, separated by one space; and appended to `loaded`,
  * as far as there is room. DET_ERR_VERSION, DET_ERR_CORRUPT. */
 DET_MUST_CHECK int det_row_history_write(
     const struct det_machine *machine, const uint16_t *history, size_t count,

@@ -126,6 +126,7 @@ int det_store_log(
 
     if (!store->ops->log)
         return DET_ERR_UNSUPPORTED;
+    det_assert(visit && ret_next);
     return store->ops->log(store, query ? query : &all, visit, context, ret_next);
 }
 
@@ -135,6 +136,7 @@ int det_store_count(
 {
     if (!store->ops->count)
         return DET_ERR_UNSUPPORTED;
+    det_assert(visit && ret_bytes);
     return store->ops->count(store, visit, context, ret_bytes);
 }
 

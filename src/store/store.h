@@ -14,7 +14,7 @@
 /* The driver of this number, from 0; NULL at the end. */
 const struct det_store_driver *det_store_driver_at(size_t index);
 
-/* What can be told of a URL without opening it: 0, DET_ERR_INVALID or DET_ERR_UNSUPPORTED. */
+/* Checks a URL without opening it: 0, DET_ERR_INVALID or DET_ERR_UNSUPPORTED. */
 DET_MUST_CHECK int det_store_check_url(const char *url, struct det_error *reterr);
 
 /* Ids of instances, events and jobs: 1 to DET_ID_MAX of [A-Za-z0-9._:-]. */

@@ -14,7 +14,8 @@ struct findings {
     struct memory_instance *instance;
 };
 
-static int find(struct findings *findings, bool is_right, uint64_t sequence, const char *text)
+static int note_finding(
+    struct findings *findings, bool is_right, uint64_t sequence, const char *text)
 {
     if (is_right)
         return 0;
@@ -30,17 +31,17 @@ static int check_head(struct findings *findings)
     uint32_t listed = head->state | (uint32_t)head->is_stopped << 16;
     int r;
 
-    r = find(
+    r = note_finding(
         findings, head->state < instance->machine->machine->state_count, 0,
         "it is in a state that the definition does not have");
     if (r == 0)
-        r = find(
+        r = note_finding(
             findings,
             instance->listed == listed && instance->listed_sequence == head->sequence &&
                 instance->listed_moved_at == head->last_transition_at,
             0, "lists show it in another state than it is in");
     if (r == 0)
-        r = find(
+        r = note_finding(
             findings, instance->row_count <= head->sequence, 0,
             "it has more events than its sequence counts");
     return r;
@@ -62,7 +63,7 @@ static int check_event(void *context, const struct det_store_event *row)
     walk->state = row->to;
     walk->visit = row->visit;
     walk->sequence = row->sequence;
-    return find(
+    return note_finding(
         walk->findings, is_next, row->sequence, "an event does not begin where the last one ended");
 }
 
@@ -76,7 +77,7 @@ static int check_events(struct det_store *store, struct findings *findings)
         store, (struct det_store_instance *)(void *)instance, 0, check_event, &walk);
     if (r != 0 || !walk.has_state)
         return r;
-    return find(
+    return note_finding(
         findings, walk.state == instance->head.state && walk.visit == instance->head.visit,
         walk.sequence, "the last event does not lead to the state it is in");
 }
@@ -103,7 +104,8 @@ static int check_more(struct findings *findings)
     }
     if (more->snapshot)
         is_right = is_right && more->snapshot->head.sequence <= last;
-    return find(findings, is_right, 0, "it has effects, deferred events or a snapshot of no event");
+    return note_finding(
+        findings, is_right, 0, "it has effects, deferred events or a snapshot of no event");
 }
 
 static int check_instance(struct det_store *store, struct findings *findings)

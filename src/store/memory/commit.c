@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "machine/data_copy.h"
 #include "os/os.h"
+#include "store/contract.h"
 #include "store/memory/memory.h"
 
 /* Objects that were made while reserving; they are hung on the instance or thrown away. */
@@ -71,7 +72,7 @@ static int check_lists(struct memory_instance *instance, const struct det_store_
     return 0;
 }
 
-static int check(
+static int check_commit(
     struct memory_store *store, struct memory_instance *instance, struct det_store_commit *commit)
 {
     int r = 0;
@@ -135,7 +136,7 @@ static bool needs_more(
            commit->is_snapshot;
 }
 
-static int stage(
+static int stage_commit(
     struct memory_store *store, const struct memory_machine *machine,
     const struct det_store_commit *commit, struct staged *staged)
 {
@@ -162,7 +163,7 @@ static int stage(
     return 0;
 }
 
-static void discard(
+static void discard_stage(
     struct memory_store *store, const struct memory_machine *machine, struct staged *staged)
 {
     struct det_list *node;
@@ -175,7 +176,7 @@ static void discard(
             store, machine, DET_CONTAINER(node, struct memory_deferred, node));
 }
 
-static int reserve(
+static int reserve_commit(
     struct memory_store *store, struct memory_instance *instance,
     const struct det_store_commit *commit, struct staged *staged)
 {
@@ -192,7 +193,7 @@ static int reserve(
     if (r == 0 && commit->event_id)
         r = det_memory_answer_reserve(store, instance->more, &staged->answer);
     if (r == 0 && (commit->effect_count || commit->deferred_count))
-        r = stage(store, instance->machine, commit, staged);
+        r = stage_commit(store, instance->machine, commit, staged);
     if (r == 0 && commit->is_snapshot)
         r = det_memory_snapshot_reserve(store, instance);
     return r;
@@ -244,7 +245,7 @@ static void apply_timer(
 }
 
 /* Keeps no more dead effects than the limit; the oldest goes. */
-static void bury(struct memory_store *store, struct memory_instance *instance)
+static void bury_effects(struct memory_store *store, struct memory_instance *instance)
 {
     struct memory_effect *oldest = NULL;
     size_t count = 0;
@@ -294,7 +295,7 @@ static void apply_effect(
     if (change->kind == DET_STORE_SET) {
         set_effect(store, instance, row, det_list_take(&staged->effects));
         if (row->is_dead)
-            bury(store, instance);
+            bury_effects(store, instance);
         return;
     }
     effect = det_memory_effect_find(instance, row->sequence, row->index);
@@ -309,7 +310,7 @@ static void apply_effect(
     effect->row.next = row->next;
     effect->row.is_dead = row->is_dead;
     if (row->is_dead)
-        bury(store, instance);
+        bury_effects(store, instance);
 }
 
 static void apply_effects(
@@ -348,7 +349,7 @@ static void set_head(struct memory_instance *instance, const struct det_store_he
         &instance->listed_moved_at, head->last_transition_at, memory_order_relaxed);
 }
 
-static void apply(
+static void apply_commit(
     struct memory_store *store, struct memory_instance *instance,
     const struct det_store_commit *commit, struct staged *staged)
 {
@@ -437,18 +438,18 @@ static int commit_known(
         apply_light(store, instance, commit);
         return 0;
     }
-    r = check(store, instance, commit);
+    r = check_commit(store, instance, commit);
     if (r < 0)
         return r;
     det_list_init(&staged.effects);
     det_list_init(&staged.deferred);
     staged.answer = NULL;
-    r = reserve(store, instance, commit, &staged);
+    r = reserve_commit(store, instance, commit, &staged);
     if (r < 0) {
-        discard(store, instance->machine, &staged);
+        discard_stage(store, instance->machine, &staged);
         return r;
     }
-    apply(store, instance, commit, &staged);
+    apply_commit(store, instance, commit, &staged);
     commit->next = instance->rows ? memory_row_at(instance, instance->row_next) : NULL;
     return 0;
 }
@@ -486,6 +487,7 @@ int det_memory_commit(
 {
     struct memory_store *memory = memory_store_of(store);
 
+    det_contract_commits(commits, count);
     for (size_t i = 0; i < count; i++) {
         struct det_store_commit *commit = commits[i];
 

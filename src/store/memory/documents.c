@@ -129,7 +129,7 @@ static int compare_places(
 }
 
 /* NULL: there is none. */
-static struct memory_document *find(
+static struct memory_document *find_document(
     struct memory_document_id *id, const char *kind, enum det_document_role role)
 {
     if (!id)
@@ -145,7 +145,8 @@ static struct memory_document *find(
 /* The ids. */
 
 /* Room for `count` pointers: where they are then, or NULL. */
-static void *grow(const struct memory_store *store, void *pointers, size_t count, size_t *capacity)
+static void *grow_pointers(
+    const struct memory_store *store, void *pointers, size_t count, size_t *capacity)
 {
     size_t wanted = *capacity ? *capacity : CAPACITY_MIN;
 
@@ -166,7 +167,7 @@ static int add_id(struct memory_store *store, const char *text, struct memory_do
 
     ids = documents->ids;
     if (documents->id_count == documents->id_capacity)
-        ids = grow(store, ids, documents->id_count + 1, &documents->id_capacity);
+        ids = grow_pointers(store, ids, documents->id_count + 1, &documents->id_capacity);
     if (!ids)
         return DET_ERR_NO_MEMORY;
     documents->ids = ids;
@@ -228,7 +229,7 @@ static int make_deltas(
     struct memory_delta **deltas = documents->deltas;
 
     if (count > documents->delta_capacity)
-        deltas = grow(store, deltas, count, &documents->delta_capacity);
+        deltas = grow_pointers(store, deltas, count, &documents->delta_capacity);
     if (!deltas)
         return DET_ERR_NO_MEMORY;
     documents->deltas = deltas;
@@ -240,7 +241,7 @@ static int make_deltas(
     return 0;
 }
 
-static int make(
+static int make_rows(
     struct memory_store *store, struct det_document_stage *stage, struct made *made, det_time now)
 {
     struct det_arena *arena = &stage->arena;
@@ -256,7 +257,7 @@ static int make(
     return r < 0 ? r : make_deltas(store, stage, made, now);
 }
 
-static void unmake(
+static void free_rows(
     struct memory_store *store, const struct det_document_stage *stage, const struct made *made)
 {
     for (size_t i = 0; made->documents && i < stage->cell_count; i++)
@@ -292,7 +293,7 @@ static void apply_cell(
     struct memory_document *document)
 {
     struct memory_document_id *id = det_map_get(&store->documents.id_of, cell->id);
-    struct memory_document *old = find(id, cell->kind, cell->role);
+    struct memory_document *old = find_document(id, cell->kind, cell->role);
 
     if (old) {
         det_list_remove(&old->node);
@@ -304,7 +305,7 @@ static void apply_cell(
         remove_id(store, id);
 }
 
-static void apply(
+static void apply_save(
     struct memory_store *store, const struct det_document_stage *stage, const struct made *made)
 {
     struct memory_documents *documents = &store->documents;
@@ -335,7 +336,7 @@ static int save_locked(
     for (size_t i = 0; r == 0 && i < stage->cell_count; i++) {
         struct det_document_cell *cell = stage->cells[i];
         struct memory_document *there =
-            find(det_map_get(&store->documents.id_of, cell->id), cell->kind, cell->role);
+            find_document(det_map_get(&store->documents.id_of, cell->id), cell->kind, cell->role);
 
         if (there)
             r = det_document_stage_fill(stage, cell, &there->row);
@@ -344,11 +345,11 @@ static int save_locked(
         r = det_document_stage_judge(stage, store->documents.latest, now, reterr);
     if (r < 0 || !stage->change_count)
         return r;
-    r = make(store, stage, &made, now);
+    r = make_rows(store, stage, &made, now);
     if (r == 0)
-        apply(store, stage, &made);
+        apply_save(store, stage, &made);
     else
-        unmake(store, stage, &made);
+        free_rows(store, stage, &made);
     return r;
 }
 

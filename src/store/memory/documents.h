@@ -10,19 +10,19 @@
 
 /* All documents of one id. */
 struct memory_document_id {
-    const char *id; /* behind the struct */
+    const char *id; /* follows the struct */
     size_t index;
     struct det_list documents;
 };
 
 struct memory_document {
     struct det_list node;
-    struct det_document row; /* its texts are behind the struct */
+    struct det_document row; /* its texts follow the struct */
     size_t block_size;
 };
 
 struct memory_delta {
-    struct det_delta row; /* its texts are behind the struct */
+    struct det_delta row; /* its texts follow the struct */
     size_t block_size;
 };
 

@@ -28,7 +28,7 @@ struct look {
 };
 
 /* Equal times in the order of ids, so that a run is repeatable. */
-static int compare(const void *left, const void *right)
+static int compare_entries(const void *left, const void *right)
 {
     const struct entry *a = left, *b = right;
     int r;
@@ -39,7 +39,7 @@ static int compare(const void *left, const void *right)
     return r ? r : b->is_timer - a->is_timer;
 }
 
-static void swap(struct entry *a, struct entry *b)
+static void swap_entries(struct entry *a, struct entry *b)
 {
     struct entry kept = *a;
 
@@ -49,8 +49,8 @@ static void swap(struct entry *a, struct entry *b)
 
 static void sift_up(struct entry *entries, size_t place)
 {
-    while (place && compare(&entries[(place - 1) / 2], &entries[place]) < 0) {
-        swap(&entries[(place - 1) / 2], &entries[place]);
+    while (place && compare_entries(&entries[(place - 1) / 2], &entries[place]) < 0) {
+        swap_entries(&entries[(place - 1) / 2], &entries[place]);
         place = (place - 1) / 2;
     }
 }
@@ -58,15 +58,15 @@ static void sift_up(struct entry *entries, size_t place)
 static void sift_down(struct entry *entries, size_t count)
 {
     for (size_t place = 0, child; (child = 2 * place + 1) < count; place = child) {
-        if (child + 1 < count && compare(&entries[child], &entries[child + 1]) < 0)
+        if (child + 1 < count && compare_entries(&entries[child], &entries[child + 1]) < 0)
             child++;
-        if (compare(&entries[place], &entries[child]) >= 0)
+        if (compare_entries(&entries[place], &entries[child]) >= 0)
             return;
-        swap(&entries[place], &entries[child]);
+        swap_entries(&entries[place], &entries[child]);
     }
 }
 
-static int grow(struct look *look)
+static int grow_entries(struct look *look)
 {
     size_t capacity = look->capacity ? look->capacity * 2 : CAPACITY_MIN;
     struct entry *entries;
@@ -81,7 +81,7 @@ static int grow(struct look *look)
     return 0;
 }
 
-static void pass(struct look *look, det_time due)
+static void pass_due(struct look *look, det_time due)
 {
     if (due < look->next)
         look->next = due;
@@ -93,7 +93,8 @@ static bool is_wanted(const struct det_store_due_query *query, det_time due, boo
            query->kind != (is_timer ? DET_DUE_EFFECTS : DET_DUE_TIMERS);
 }
 
-static int add(struct look *look, const struct memory_instance *instance, det_time due, bool timer)
+static int add_entry(
+    struct look *look, const struct memory_instance *instance, det_time due, bool timer)
 {
     struct entry entry = { due, instance, timer };
     int r = 0;
@@ -101,13 +102,13 @@ static int add(struct look *look, const struct memory_instance *instance, det_ti
     if (!is_wanted(look->query, due, timer))
         return 0;
     if (due > look->query->before || !look->limit) {
-        pass(look, due);
+        pass_due(look, due);
         return 0;
     }
     if (look->count == look->limit) {
-        bool is_earlier = compare(&entry, &look->entries[0]) < 0;
+        bool is_earlier = compare_entries(&entry, &look->entries[0]) < 0;
 
-        pass(look, is_earlier ? look->entries[0].due : due);
+        pass_due(look, is_earlier ? look->entries[0].due : due);
         if (is_earlier) {
             look->entries[0] = entry;
             sift_down(look->entries, look->count);
@@ -115,7 +116,7 @@ static int add(struct look *look, const struct memory_instance *instance, det_ti
         return 0;
     }
     if (look->count == look->capacity)
-        r = grow(look);
+        r = grow_entries(look);
     if (r < 0)
         return r;
     look->entries[look->count] = entry;
@@ -134,17 +135,17 @@ static int look_at(struct look *look, const struct memory_instance *instance)
     const struct memory_more *more = instance->more;
     int r;
 
-    r = add(look, instance, timer_due(&instance->state_timer), true);
+    r = add_entry(look, instance, timer_due(&instance->state_timer), true);
     if (!more)
         return r;
     for (unsigned i = 0; r == 0 && more->timers && i <= instance->machine->timer_count; i++)
-        r = add(look, instance, timer_due(&more->timers[i]), true);
+        r = add_entry(look, instance, timer_due(&more->timers[i]), true);
     for (struct det_list *node = more->effects.next; r == 0 && node != &more->effects;
          node = node->next) {
         const struct det_store_effect *row = &DET_CONTAINER(node, struct memory_effect, node)->row;
 
         if (!row->is_dead)
-            r = add(look, instance, row->next, false);
+            r = add_entry(look, instance, row->next, false);
     }
     return r;
 }
@@ -187,7 +188,7 @@ int det_memory_due(
 
     r = look_at_all(memory_store_of(store), machine, &look);
     if (r == 0 && look.count)
-        qsort(look.entries, look.count, sizeof *look.entries, compare);
+        qsort(look.entries, look.count, sizeof *look.entries, compare_entries);
     for (size_t i = 0; r == 0 && i < look.count; i++) {
         const struct entry *entry = &look.entries[i];
 

@@ -11,15 +11,15 @@
 
 #define ALIGNMENT ((size_t)16)
 
-static size_t aligned(size_t size)
+static size_t align_size(size_t size)
 {
     return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
 static size_t instance_size(const struct memory_machine *machine, const char *id)
 {
-    return aligned(sizeof(struct memory_instance)) + 2 * aligned(machine->data_size) + strlen(id) +
-           1;
+    return align_size(sizeof(struct memory_instance)) + 2 * align_size(machine->data_size) +
+           strlen(id) + 1;
 }
 
 struct memory_instance *det_memory_instance_open(
@@ -33,8 +33,8 @@ struct memory_instance *det_memory_instance_open(
         return NULL;
     instance->machine = machine;
     instance->state_timer.next = DET_NEVER;
-    instance->data = (char *)instance + aligned(sizeof *instance);
-    text = (char *)instance->data + 2 * aligned(machine->data_size);
+    instance->data = (char *)instance + align_size(sizeof *instance);
+    text = (char *)instance->data + 2 * align_size(machine->data_size);
     memcpy(text, id, strlen(id) + 1);
     instance->id = text;
     return instance;
@@ -46,7 +46,7 @@ void det_memory_start_keep(struct memory_instance *instance, const struct det_st
 
     if (commit->is_start_unknown || commit->head->sequence > 0)
         return;
-    instance->start = (char *)instance->data + aligned(size);
+    instance->start = (char *)instance->data + align_size(size);
     instance->start_state = commit->head->state;
     memcpy(instance->start, commit->data, size);
 }
@@ -114,7 +114,7 @@ int det_memory_more(struct memory_store *store, struct memory_instance *instance
 
 static size_t effect_size(const struct memory_machine *machine)
 {
-    return aligned(sizeof(struct memory_effect)) + aligned(machine->data_size) +
+    return align_size(sizeof(struct memory_effect)) + align_size(machine->data_size) +
            machine->event_size;
 }
 
@@ -129,8 +129,8 @@ struct memory_effect *det_memory_effect_open(
     if (!effect)
         return NULL;
     det_list_init(&effect->node);
-    data = (char *)effect + aligned(sizeof *effect);
-    event = data + aligned(machine->data_size);
+    data = (char *)effect + align_size(sizeof *effect);
+    event = data + align_size(machine->data_size);
     memcpy(data, row->data, machine->data_size);
     memcpy(event, row->event, machine->event_size);
     effect->row = *row;
@@ -156,7 +156,7 @@ void det_memory_effect_close(
 
 static size_t deferred_size(const struct memory_machine *machine)
 {
-    return aligned(sizeof(struct memory_deferred)) + machine->event_size;
+    return align_size(sizeof(struct memory_deferred)) + machine->event_size;
 }
 
 struct memory_deferred *det_memory_deferred_open(
@@ -170,7 +170,7 @@ struct memory_deferred *det_memory_deferred_open(
     if (!deferred)
         return NULL;
     det_list_init(&deferred->node);
-    event = (char *)deferred + aligned(sizeof *deferred);
+    event = (char *)deferred + align_size(sizeof *deferred);
     memcpy(event, row->event, machine->event_size);
     deferred->row = (struct det_store_deferred){ row->sequence, event };
     return deferred;

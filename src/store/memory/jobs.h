@@ -14,7 +14,7 @@
 /* The jobs of a queue that have not ended, each in the heap of its state. It stays, however empty.
  */
 struct memory_queue {
-    const char *name;       /* behind the struct */
+    const char *name;       /* follows the struct */
     size_t count;           /* of its jobs, ended ones too: each heap has room for so many */
     struct det_heap queued; /* by key */
     struct det_heap delayed, running; /* by due_at */
@@ -27,7 +27,7 @@ struct memory_job {
     struct memory_queue *queue;
     const char *name; /* of the map: queue, a line feed, id */
     struct det_job_row row;
-    size_t size; /* of this block: the texts and the body are behind it */
+    size_t size; /* of this block: the texts and the body follow it */
     char reason[DET_REASON_MAX + 1];
 };
 

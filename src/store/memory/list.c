@@ -65,7 +65,7 @@ static int by_id(const void *left, const void *right)
 }
 
 /* From the back, so that nothing is overwritten before it has been moved. */
-static void merge(
+static void merge_chunks(
     struct memory_instance **ordered, size_t sorted_count, struct memory_instance **added,
     size_t added_count)
 {
@@ -77,7 +77,7 @@ static void merge(
     }
 }
 
-static int sort(struct memory_store *store, struct memory_machine *machine)
+static int sort_instances(struct memory_store *store, struct memory_machine *machine)
 {
     struct memory_instance **added;
     size_t count = machine->ordered_count - machine->sorted_count;
@@ -90,7 +90,7 @@ static int sort(struct memory_store *store, struct memory_machine *machine)
     memcpy(
         added, machine->ordered + machine->sorted_count, count * sizeof(struct memory_instance *));
     qsort(added, count, sizeof(struct memory_instance *), by_id);
-    merge(machine->ordered, machine->sorted_count, added, count);
+    merge_chunks(machine->ordered, machine->sorted_count, added, count);
     machine->sorted_count = machine->ordered_count;
     DET_DELETE_ARRAY(store->store.allocator, added, count);
     return 0;
@@ -121,7 +121,7 @@ static int next_chunk(
     int r;
 
     det_mutex_lock(store->store.world, store->mutex);
-    r = sort(store, machine);
+    r = sort_instances(store, machine);
     if (r == 0) {
         place = place_after(machine, after);
         *ret_count = machine->sorted_count - place;

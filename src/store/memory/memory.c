@@ -311,11 +311,11 @@ static int check_options(
     if (options->is_read_only)
         return det_error_set(
             reterr, DET_ERR_INVALID,
-            "a memory store begins empty: opened for reading only it would stay so");
+            "a memory store is empty when it is opened; open it for writing");
     if (options->identity && options->identity[0])
         return det_error_set(
             reterr, DET_ERR_FOREIGN,
-            "a memory store begins empty: it cannot be the one with the identity %s",
+            "a memory store is new when it is opened; it cannot have the identity %s",
             options->identity);
     return 0;
 }

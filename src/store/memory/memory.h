@@ -37,7 +37,7 @@
 #define MEMORY_INLINE_MAX 64u
 
 /* A large payload, an event id and a cause, where a row has any of them; the block stays with its
- * place in the ring and is used again. The id and the cause are behind the payload; 0: none. */
+ * place in the ring and is used again. The id and the cause follow the payload; 0: none. */
 struct memory_extra {
     uint32_t capacity; /* of `bytes` */
     uint16_t id_size, cause_size;
@@ -83,7 +83,7 @@ struct memory_timer {
     atomic_bool is_dead; /* armed too, but never due */
 };
 
-/* The head as it was once, with what belongs to it; the data is behind it. */
+/* The head as it was once, with what belongs to it; the data follows it. */
 struct memory_snapshot {
     struct det_store_head head;
     det_time taken_at;
@@ -96,7 +96,7 @@ struct memory_snapshot {
 /* A lease, or the lock of an instance. Changed under the store's mutex; a commit looks at the token
  * and the end alone. */
 struct memory_lease {
-    const char *name; /* behind the struct; NULL for a lock */
+    const char *name; /* follows the struct; NULL for a lock */
     _Atomic uint64_t token;
     _Atomic det_time expires_at; /* 0: free */
     char owner[DET_OWNER_MAX + 1];
@@ -104,14 +104,14 @@ struct memory_lease {
 
 struct memory_effect {
     struct det_list node;
-    struct det_store_effect row; /* its data and event point behind it */
+    struct det_store_effect row; /* its data and event follow it */
     char *reason;                /* that of the row */
     struct det_trace_context trace;
 };
 
 struct memory_deferred {
     struct det_list node;
-    struct det_store_deferred row; /* its event points behind it */
+    struct det_store_deferred row; /* its event follows it */
 };
 
 /* What only some instances have. */
@@ -149,8 +149,8 @@ struct memory_instance {
     struct det_store_head head;
     struct memory_machine *machine;
     struct memory_more *more;
-    void *data;     /* behind the struct */
-    const char *id; /* behind the data */
+    void *data;     /* follows the struct */
+    const char *id; /* follows the data */
     uint32_t row_count;
     _Atomic uint32_t listed; /* the state, and above it whether it has stopped */
     _Atomic uint64_t listed_sequence;
@@ -349,7 +349,7 @@ void det_memory_documents_init(struct memory_store *store);
 void det_memory_documents_deinit(struct memory_store *store);
 extern const struct det_document_ops det_memory_documents;
 
-/* memory/check.c: keeping a store. Both for a store that nobody writes to meanwhile. */
+/* memory/check.c: both while there is no other writer. */
 int det_memory_check(
     struct det_store *store, int (*visit)(void *context, const struct det_store_finding *row),
     void (*progress)(void *context, uint64_t done, uint64_t total), void *context);

@@ -39,7 +39,7 @@ void det_postgres_column_clear(struct postgres_column *column)
 }
 
 /* Room for an element, whose length is written. */
-static char *begin(struct postgres_column *column, uint32_t size)
+static char *begin_element(struct postgres_column *column, uint32_t size)
 {
     char *target;
 
@@ -54,7 +54,7 @@ static char *begin(struct postgres_column *column, uint32_t size)
 
 void det_postgres_column_number(struct postgres_column *column, int64_t n)
 {
-    char *target = begin(column, 8);
+    char *target = begin_element(column, 8);
 
     if (!target)
         return;
@@ -69,7 +69,7 @@ void det_postgres_put_number(struct postgres_batch *batch, enum postgres_column_
 
 void det_postgres_put_flag(struct postgres_batch *batch, enum postgres_column_id id, bool flag)
 {
-    char *target = begin(&batch->columns[id], 1);
+    char *target = begin_element(&batch->columns[id], 1);
 
     if (target)
         *target = flag ? 1 : 0;
@@ -80,13 +80,13 @@ void det_postgres_column_bytes(struct postgres_column *column, struct det_chain_
     char *target;
 
     if (!bytes.data) {
-        target = begin(column, 0);
+        target = begin_element(column, 0);
         column->has_null = true;
         if (target)
             write_u32(target - 4, UINT32_MAX);
         return;
     }
-    target = begin(column, (uint32_t)bytes.size);
+    target = begin_element(column, (uint32_t)bytes.size);
     if (target)
         memcpy(target, bytes.data, bytes.size);
 }

@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
+#include "store/contract.h"
 #include "store/postgres/batch.h"
 
 #define ATTEMPTS_MAX 4
@@ -29,7 +30,7 @@ static const int verdicts[] = { 0,
                                 DET_ERR_NOT_FOUND,
                                 DET_ERR_EXISTS };
 
-static void settle(struct postgres_staged *staged, int result)
+static void settle_commit(struct postgres_staged *staged, int result)
 {
     staged->commit->result = result;
     staged->is_settled = true;
@@ -82,7 +83,7 @@ static int take_plain(struct postgres_exchange *exchange, void *context)
             tried++;
         }
         if (tried < rows)
-            settle(staged, 0);
+            settle_commit(staged, 0);
     }
     return 0;
 }
@@ -116,13 +117,13 @@ static int take_verdicts(struct postgres_exchange *exchange, void *context)
         verdict = verdicts[det_postgres_number(result, (int)staged->n - 1, 0)];
         if (verdict == DET_ERR_CONFLICT)
             staged->commit->actual = (uint64_t)det_postgres_number(result, (int)staged->n - 1, 1);
-        settle(staged, verdict);
+        settle_commit(staged, verdict);
     }
     return 0;
 }
 
 /* The rows of those from `first` on that are not settled, at most `limit`. */
-static int fill(struct postgres_batch *batch, size_t first, size_t limit)
+static int fill_batch(struct postgres_batch *batch, size_t first, size_t limit)
 {
     int r = 0;
 
@@ -142,7 +143,7 @@ static int fill(struct postgres_batch *batch, size_t first, size_t limit)
     return r;
 }
 
-static int bind(struct postgres_batch *batch)
+static int bind_columns(struct postgres_batch *batch)
 {
     const struct postgres_statement *statement;
     unsigned parts;
@@ -174,7 +175,7 @@ static void settle_all(struct postgres_batch *batch, int result)
 {
     for (size_t i = 0; i < batch->count; i++) {
         if (batch->staged[i].n && !batch->staged[i].is_settled)
-            settle(&batch->staged[i], result);
+            settle_commit(&batch->staged[i], result);
     }
 }
 
@@ -186,9 +187,9 @@ static bool write_some(struct postgres_batch *batch, size_t first, size_t limit)
     struct postgres_failure failure = { 0 };
     int r;
 
-    r = fill(batch, first, limit);
+    r = fill_batch(batch, first, limit);
     if (r == 0)
-        r = bind(batch);
+        r = bind_columns(batch);
     if (r == 0)
         r = det_postgres_run(batch->store, &job, &failure);
     if (r == 0)
@@ -229,7 +230,7 @@ static bool is_all_settled(const struct postgres_batch *batch)
 }
 
 /* What is committed is kept: there was room made for it. */
-static void keep(struct postgres_batch *batch, const struct postgres_staged *staged)
+static void keep_result(struct postgres_batch *batch, const struct postgres_staged *staged)
 {
     struct det_store_commit *commit = staged->commit;
     struct postgres_instance *instance = staged->instance;
@@ -245,7 +246,7 @@ static void keep(struct postgres_batch *batch, const struct postgres_staged *sta
 }
 
 /* The last one is a witness: see invariant 2. */
-static void finish(struct postgres_batch *batch)
+static void finish_batch(struct postgres_batch *batch)
 {
     struct postgres_store *store = batch->store;
     const struct postgres_staged *witness = NULL;
@@ -255,7 +256,7 @@ static void finish(struct postgres_batch *batch)
 
         det_assert(staged->is_settled);
         if (staged->commit->result == 0) {
-            keep(batch, staged);
+            keep_result(batch, staged);
             witness = staged;
         } else if (staged->commit->is_new) {
             det_postgres_instance_close(store, staged->instance);
@@ -287,7 +288,7 @@ static int write_batch(void *context, unsigned writer, const void *items, size_t
         if (write_some(batch, 0, SIZE_MAX))
             write_each(batch);
     }
-    finish(batch);
+    finish_batch(batch);
     return 0;
 }
 
@@ -300,6 +301,7 @@ int det_postgres_commit(
         return DET_ERR_READ_ONLY;
     if (count == 0)
         return 0;
+    det_contract_commits(commits, count);
     return det_group_commit(store->group, commits, count);
 }
 

@@ -87,7 +87,7 @@ static int shake_hands(struct postgres_connection *connection, det_time deadline
     }
 }
 
-static int say(
+static int explain_connection(
     const struct postgres_connection *connection, int code, const char *text,
     struct det_error *reterr)
 {
@@ -130,7 +130,7 @@ static int check_settings(const PGresult *row, struct det_error *reterr)
     if (det_postgres_number(row, 0, 3) < SERVER_MIN)
         return det_error_set(
             reterr, DET_ERR_UNSUPPORTED,
-            "PostgreSQL: the server is older than version 14; take a newer one");
+            "PostgreSQL: the server is older than version 14; use a newer one");
     return 0;
 }
 
@@ -152,15 +152,15 @@ static int check_store(struct postgres_store *store, const PGresult *row, struct
     if (strcmp(identity, store->store.identity) != 0) {
         atomic_store(&store->is_poisoned, true);
         return det_error_set(
-            reterr, DET_ERR_FOREIGN, "PostgreSQL: another store has taken the place of %s",
+            reterr, DET_ERR_FOREIGN, "PostgreSQL: the store %s was replaced by another one",
             store->store.identity);
     }
     if (!det_postgres_bool(row, 0, 1)) {
         atomic_store(&store->is_poisoned, true);
         return det_error_set(
             reterr, DET_ERR_IO,
-            "PostgreSQL: a commit that was answered is not there any more; the server has gone "
-            "back in time, perhaps to a standby that lacked it. Open the store again to go on from "
+            "PostgreSQL: an acknowledged commit is missing; the server was restored to an earlier "
+            "state, perhaps to a standby without it. Open the store again to go on from "
             "what is there");
     }
     return 0;
@@ -177,7 +177,7 @@ static void ask_store(struct postgres_store *store, struct postgres_exchange *ex
     det_postgres_ask(exchange, POSTGRES_WITNESS, &parameters);
 }
 
-static int check(
+static int check_server(
     struct postgres_connection *connection, det_time deadline, struct det_error *reterr)
 {
     struct postgres_store *store = connection->store;
@@ -191,7 +191,7 @@ static int check(
         ask_store(store, &exchange);
     det_postgres_exchange_finish(&exchange, deadline);
     if (exchange.failure.action != POSTGRES_DONE) {
-        r = say(connection, exchange.failure.result, exchange.failure.text, reterr);
+        r = explain_connection(connection, exchange.failure.result, exchange.failure.text, reterr);
     } else {
         det_postgres_clock(store, det_postgres_number(exchange.results[0], 0, 4));
         if (!store->sql.is_read_only)
@@ -239,15 +239,16 @@ int det_postgres_connect(
     (void)PQsetNoticeReceiver(connection->pq, ignore_notice, NULL);
     r = PQstatus(connection->pq) == CONNECTION_BAD ? DET_ERR_IO : shake_hands(connection, deadline);
     if (r < 0) {
-        (void)say(
+        (void)explain_connection(
             connection, r,
             r == DET_ERR_TIMEOUT ? "the server does not answer" : PQerrorMessage(connection->pq),
             reterr);
     } else {
         connection->watched = 0;
         r = PQsetnonblocking(connection->pq, 1) == 0 && PQenterPipelineMode(connection->pq)
-                ? check(connection, deadline, reterr)
-                : say(connection, DET_ERR_IO, PQerrorMessage(connection->pq), reterr);
+                ? check_server(connection, deadline, reterr)
+                : explain_connection(
+                      connection, DET_ERR_IO, PQerrorMessage(connection->pq), reterr);
     }
     if (r < 0)
         det_postgres_disconnect(connection);

@@ -9,7 +9,7 @@
 /* Columns of COUNT. */
 enum { OF_MACHINE, OF_STATE, OF_RUNNING, OF_STOPPED, OF_TIMERS, OF_EFFECTS, OF_DEAD };
 
-static int ask(struct postgres_session *session, PGresult **ret_rows, PGresult **ret_size)
+static int ask_counts(struct postgres_session *session, PGresult **ret_rows, PGresult **ret_size)
 {
     struct postgres_parameters name = { 0 };
     int r;
@@ -42,7 +42,7 @@ static int add_row(struct det_count *count, const PGresult *rows, int row)
     return det_count_add(count, &counted);
 }
 
-static int tell(
+static int report_counts(
     struct det_store *store, const PGresult *rows,
     int (*visit)(void *context, const struct det_store_counted *row), void *context)
 {
@@ -69,10 +69,10 @@ int det_postgres_count(
     r = det_postgres_session_open(&session, postgres_store_of(base));
     if (r < 0)
         return r;
-    r = ask(&session, &rows, &size);
+    r = ask_counts(&session, &rows, &size);
     det_postgres_session_close(&session);
     if (r == 0)
-        r = tell(base, rows, visit, context);
+        r = report_counts(base, rows, visit, context);
     if (r == 0)
         *ret_bytes = (uint64_t)det_postgres_number(size, 0, 0);
     PQclear(rows);

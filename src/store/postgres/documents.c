@@ -43,7 +43,7 @@ static void put_texts(struct postgres_column *columns, const struct det_document
 }
 
 /* The arrays become parameters; `types` has a letter for each: t for texts, n for numbers. */
-static int complete(struct saving *saving, const char *types)
+static int complete_arrays(struct saving *saving, const char *types)
 {
     struct det_chain_bytes array;
     int length, r = 0;
@@ -62,7 +62,7 @@ static int complete(struct saving *saving, const char *types)
     return r;
 }
 
-static void clear(struct saving *saving)
+static void clear_arrays(struct saving *saving)
 {
     for (size_t i = 0; i < WRITE_COLUMNS; i++)
         det_postgres_column_clear(&saving->columns[i]);
@@ -113,10 +113,10 @@ static int read_cells(struct postgres_store *store, struct saving *saving)
     const struct postgres_job job = { send_read, take_read, saving, true, 0 };
     int r;
 
-    clear(saving);
+    clear_arrays(saving);
     for (size_t i = 0; i < saving->stage.cell_count; i++)
         put_texts(saving->columns, saving->stage.cells[i]);
-    r = complete(saving, "ttt");
+    r = complete_arrays(saving, "ttt");
     return r < 0 ? r : det_postgres_run(store, &job, &saving->failure);
 }
 
@@ -163,7 +163,7 @@ static int write_cells(struct postgres_store *store, struct saving *saving)
     const struct postgres_job job = { send_write, take_write, saving, false, 0 };
     int r;
 
-    clear(saving);
+    clear_arrays(saving);
     det_postgres_add_number(&saving->parameters, (int64_t)saving->latest);
     det_postgres_add_number(&saving->parameters, (int64_t)stage->change_count);
     for (size_t i = 0; i < stage->cell_count; i++) {
@@ -172,14 +172,14 @@ static int write_cells(struct postgres_store *store, struct saving *saving)
     }
     for (size_t i = 0; i < stage->change_count; i++)
         put_change(saving->columns + 8, &stage->changes[i]);
-    r = complete(saving, "tttnnntnttttnt");
+    r = complete_arrays(saving, "tttnnntnttttnt");
     det_postgres_add_number(&saving->parameters, (int64_t)stage->base);
     return r < 0 ? r : det_postgres_run(store, &job, &saving->failure);
 }
 
 /* Saving. */
 
-static int explain(const struct saving *saving, int r, struct det_error *reterr)
+static int explain_failure(const struct saving *saving, int r, struct det_error *reterr)
 {
     const char *text = saving->failure.text[0] ? saving->failure.text : det_error_text(r);
 
@@ -195,7 +195,7 @@ static int try_save(
 
     r = read_cells(store, saving);
     if (r < 0)
-        return explain(saving, r, reterr);
+        return explain_failure(saving, r, reterr);
     /* Times are the server's: 0 is now. */
     r = det_document_stage_judge(&saving->stage, saving->latest, 0, reterr);
     if (r < 0)
@@ -203,7 +203,7 @@ static int try_save(
     if (saving->stage.change_count)
         r = write_cells(store, saving);
     if (r < 0)
-        return explain(saving, r, reterr);
+        return explain_failure(saving, r, reterr);
     det_document_stage_answer(&saving->stage, ret);
     return 0;
 }

@@ -7,7 +7,7 @@
  *     <-- ParseComplete? rows CommandComplete ... ReadyForQuery      the commit is before this one
  *
  * All statements up to the Sync are one transaction, which the Sync commits. What is known when the
- * answers stop is in `judge`: it is the whole knowledge of this driver about lost connections. */
+ * answers stop is in judge_outcome(): nothing else in this driver knows about lost connections. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static void keep_prepared(struct postgres_connection *connection, unsigned slot)
     connection->prepared[slot / 8] |= (uint8_t)(1u << (slot % 8));
 }
 
-static bool prepare(
+static bool prepare_statement(
     struct postgres_exchange *exchange, const struct postgres_statement *statement,
     const char *name)
 {
@@ -81,7 +81,7 @@ static void send_one(
         char name[16];
 
         snprintf(name, sizeof name, "d%u", statement->slot);
-        ok = prepare(exchange, statement, name) &&
+        ok = prepare_statement(exchange, statement, name) &&
              PQsendQueryPrepared(
                  pq, name, values->count, values->values, values->lengths, binary, 1);
     }
@@ -122,7 +122,7 @@ void det_postgres_exchange_send(
 
 /* Until libpq has an answer that it can give without waiting. `is_flushed` is also set when it is
  * not known: while it is not, the Sync is still here. */
-static int await(struct postgres_connection *connection, bool *is_flushed, det_time deadline)
+static int await_answer(struct postgres_connection *connection, bool *is_flushed, det_time deadline)
 {
     PGconn *pq = connection->pq;
     int r;
@@ -212,7 +212,7 @@ static void note_result(struct postgres_exchange *exchange, PGresult *result)
 
 /* Takes answers until that of the Sync: 1; 0: there is none any more; or an error of waiting, which
  * may be that it must stop. A NULL ends the answers to one statement; two of them, all. */
-static int collect(struct postgres_exchange *exchange, bool *is_flushed, det_time deadline)
+static int collect_answers(struct postgres_exchange *exchange, bool *is_flushed, det_time deadline)
 {
     PGconn *pq = exchange->connection->pq;
     bool was_null = false;
@@ -222,7 +222,7 @@ static int collect(struct postgres_exchange *exchange, bool *is_flushed, det_tim
         PGresult *result;
         ExecStatusType status;
 
-        r = await(exchange->connection, is_flushed, deadline);
+        r = await_answer(exchange->connection, is_flushed, deadline);
         /* Of one that is not lost, libpq would wait for more itself, and without an end. */
         if (r < 0 && PQstatus(pq) != CONNECTION_BAD)
             return r;
@@ -247,7 +247,7 @@ static int collect(struct postgres_exchange *exchange, bool *is_flushed, det_tim
     }
 }
 
-static void fail(
+static void set_failure(
     struct postgres_exchange *exchange, enum postgres_action action, int result, const char *text)
 {
     exchange->failure = (struct postgres_failure){ .action = action, .result = result };
@@ -257,7 +257,7 @@ static void fail(
 /* The connection is lost, or we wait no more. If not all was handed over, the Sync was not, and the
  * server has undone what it had begun. If the server itself said why before the last statement was
  * complete, it did not come to the Sync either. Otherwise nobody knows. */
-static void judge(struct postgres_exchange *exchange, int r, bool is_flushed)
+static void judge_outcome(struct postgres_exchange *exchange, int r, bool is_flushed)
 {
     bool is_over = exchange->failure.action != POSTGRES_DONE &&
                    exchange->failure.action != POSTGRES_UNKNOWN &&
@@ -273,12 +273,12 @@ static void judge(struct postgres_exchange *exchange, int r, bool is_flushed)
     if (r < 0 && r != DET_ERR_IO)
         why = r == DET_ERR_TIMEOUT ? "the server did not answer in time" : det_error_text(r);
     det_postgres_url_scrub(&exchange->connection->store->url, why, said, sizeof said);
-    fail(exchange, is_flushed ? POSTGRES_UNKNOWN : POSTGRES_RECONNECT, result, said);
+    set_failure(exchange, is_flushed ? POSTGRES_UNKNOWN : POSTGRES_RECONNECT, result, said);
 }
 
 int det_postgres_exchange_doubt(struct postgres_exchange *exchange)
 {
-    fail(exchange, POSTGRES_UNKNOWN, DET_ERR_IO, "the answer of the server makes no sense");
+    set_failure(exchange, POSTGRES_UNKNOWN, DET_ERR_IO, "the answer of the server makes no sense");
     det_postgres_disconnect(exchange->connection);
     return DET_ERR_IO;
 }
@@ -289,11 +289,11 @@ void det_postgres_exchange_finish(struct postgres_exchange *exchange, det_time d
     int r;
 
     if (exchange->is_broken || !PQpipelineSync(exchange->connection->pq)) {
-        fail(exchange, POSTGRES_RECONNECT, DET_ERR_IO, "libpq takes no more statements");
+        set_failure(exchange, POSTGRES_RECONNECT, DET_ERR_IO, "libpq takes no more statements");
         det_postgres_disconnect(exchange->connection);
         return;
     }
-    r = collect(exchange, &is_flushed, deadline);
+    r = collect_answers(exchange, &is_flushed, deadline);
     if (r == 1) {
         bool is_done = exchange->failure.action == POSTGRES_DONE;
 
@@ -303,6 +303,6 @@ void det_postgres_exchange_finish(struct postgres_exchange *exchange, det_time d
             det_postgres_disconnect(exchange->connection);
         return;
     }
-    judge(exchange, r, is_flushed);
+    judge_outcome(exchange, r, is_flushed);
     det_postgres_disconnect(exchange->connection);
 }

@@ -118,7 +118,7 @@ static void fill_events(struct postgres_batch *batch, const struct postgres_stag
 }
 
 /* The payload of an event struct, in memory that the next one takes. */
-static int encode(
+static int encode_value(
     struct postgres_batch *batch, const struct det_machine *machine, const void *event,
     struct det_chain_bytes *ret)
 {
@@ -134,7 +134,7 @@ static int fill_timer_set(
     struct det_chain_bytes payload;
     int r;
 
-    r = encode(batch, machine, timer->value, &payload);
+    r = encode_value(batch, machine, timer->value, &payload);
     if (r < 0)
         return r;
     NUMBER(t_n, staged->n);
@@ -225,7 +225,7 @@ static int fill_effect_set(
     if (r < 0)
         return r;
     BYTES(o_data, bytes);
-    r = encode(batch, machine, effect->event, &bytes);
+    r = encode_value(batch, machine, effect->event, &bytes);
     if (r < 0)
         return r;
     BYTES(o_payload, bytes);
@@ -299,7 +299,7 @@ static int fill_deferred(struct postgres_batch *batch, const struct postgres_sta
             NUMBER(r_sequence, deferred->sequence);
             continue;
         }
-        r = encode(batch, commit->machine, deferred->event, &payload);
+        r = encode_value(batch, commit->machine, deferred->event, &payload);
         if (r < 0)
             return r;
         NUMBER(d_n, staged->n);

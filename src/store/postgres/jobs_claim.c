@@ -37,7 +37,7 @@ struct applying {
     struct det_buffer *refused; /* struct det_job_end of those that are to be given back */
 };
 
-static det_time bounded(det_time span)
+static det_time bound_span(det_time span)
 {
     return span < SPAN_MAX ? span : SPAN_MAX;
 }
@@ -77,7 +77,7 @@ static int fill_renewals(struct applying *applying)
         det_postgres_column_number(&arrays->columns[RENEW_KEY], (int64_t)renewal->key);
         det_postgres_column_number(&arrays->columns[RENEW_TOKEN], renewal->token);
     }
-    det_postgres_add_number(&applying->renewals, bounded(applying->batch->span));
+    det_postgres_add_number(&applying->renewals, bound_span(applying->batch->span));
     r = det_postgres_arrays_add(arrays, RENEW_KEY, POSTGRES_NUMBERS, &applying->renewals);
     if (r == 0)
         r = det_postgres_arrays_add(arrays, RENEW_TOKEN, POSTGRES_NUMBERS, &applying->renewals);
@@ -96,7 +96,7 @@ static void send_claim(struct postgres_exchange *exchange, const struct det_job_
     det_postgres_add_text(&take, batch->queue);
     det_postgres_add_number(&take, batch->wanted);
     det_postgres_add_number(&take, batch->capacity);
-    det_postgres_add_number(&take, bounded(batch->span));
+    det_postgres_add_number(&take, bound_span(batch->span));
     det_postgres_add_text(&take, store->store.owner);
     det_postgres_ask(exchange, POSTGRES_JOB_TAKE, &take);
 }

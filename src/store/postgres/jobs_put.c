@@ -87,7 +87,7 @@ static bool next_job(
 }
 
 /* How many, or an error. */
-static int fill(struct put_batch *batch, struct postgres_store *store)
+static int fill_arrays(struct put_batch *batch, struct postgres_store *store)
 {
     struct postgres_arrays *arrays = batch->arrays;
     const struct det_job_put *job;
@@ -181,7 +181,7 @@ static int put_once(struct postgres_store *store, struct put_batch *batch)
     det_postgres_arrays_init(&arrays, store->store.allocator);
     batch->arrays = &arrays;
     batch->wake = batch->jobs = (struct postgres_parameters){ 0 };
-    r = fill(batch, store);
+    r = fill_arrays(batch, store);
     if (r > 0) {
         r = det_postgres_run(store, &job, NULL);
         r = r < 0 ? r : 1;

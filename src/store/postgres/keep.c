@@ -16,6 +16,7 @@
 #include "store/postgres/session.h"
 #include "store/row.h"
 #include "store/sql/instance.h"
+#include "store/sql/log.h"
 
 #define PAGE_ROWS 512
 
@@ -82,7 +83,7 @@ enum { OF_HEAD = 3, OF_SNAPSHOT = 16, HAS_SNAPSHOT = 15, HEAD_CHECKSUM = 14, MOV
 /* And those of the start. */
 enum { OF_START = 30 };
 
-static int find(struct checking *checking, int row, uint64_t sequence, const char *text)
+static int report_finding(struct checking *checking, int row, uint64_t sequence, const char *text)
 {
     const struct det_store_finding finding = {
         .machine = row < 0 ? NULL : det_postgres_text(checking->heads, row, 1),
@@ -109,7 +110,7 @@ static int check_head(struct checking *checking, int row, const struct det_chain
     if (det_chain_head_checksum(head) ==
         (uint64_t)det_postgres_number(checking->heads, row, HEAD_CHECKSUM))
         return 0;
-    return find(checking, row, 0, "the head is damaged: its checksum does not match");
+    return report_finding(checking, row, 0, "the head is damaged: its checksum does not match");
 }
 
 static int check_snapshot(struct checking *checking, int row, struct det_chain_head *ret)
@@ -123,7 +124,7 @@ static int check_snapshot(struct checking *checking, int row, struct det_chain_h
         (uint64_t)det_postgres_number(rows, row, OF_SNAPSHOT + MOVED))
         return 0;
     ret->sequence = 0;
-    return find(checking, row, 0, "the snapshot is damaged: its checksum does not match");
+    return report_finding(checking, row, 0, "the snapshot is damaged: its checksum does not match");
 }
 
 static int next_events(struct checking *checking)
@@ -164,31 +165,6 @@ static int next_event(struct checking *checking, int64_t key)
     }
 }
 
-static struct det_chain_event read_event(
-    const struct checking *checking, const struct det_chain_head *head)
-{
-    const PGresult *rows = checking->events;
-    int row = checking->event - 1;
-
-    return (struct det_chain_event){
-        .machine = head->machine,
-        .id = head->id,
-        .sequence = (uint64_t)det_postgres_number(rows, row, 1),
-        .version = (uint64_t)det_postgres_number(rows, row, 2),
-        .visit = (uint64_t)det_postgres_number(rows, row, 3),
-        .from = det_postgres_text(rows, row, 4),
-        .to = det_postgres_text(rows, row, 5),
-        .event = det_postgres_text(rows, row, 6),
-        .outcome = det_postgres_text(rows, row, 7),
-        .choice = (uint64_t)det_postgres_number(rows, row, 8),
-        .is_timeout = det_postgres_bool(rows, row, 9),
-        .at = det_postgres_number(rows, row, 10),
-        .event_id = det_postgres_text(rows, row, 11),
-        .cause = det_postgres_text(rows, row, 12),
-        .payload = det_postgres_bytes(rows, row, 13),
-    };
-}
-
 /* How far the chain of an instance was followed. */
 struct chain {
     struct det_chain_hash hash;
@@ -200,17 +176,20 @@ struct chain {
 static int check_link(
     struct checking *checking, int row, const struct det_chain_head *head, struct chain *chain)
 {
-    struct det_chain_event event = read_event(checking, head);
-    struct det_chain_bytes stored = det_postgres_bytes(checking->events, checking->event - 1, 14);
+    const struct det_sql_row place = det_postgres_row(checking->events, checking->event - 1);
+    struct det_chain_bytes stored;
+    struct det_chain_event event = det_sql_event_read(&place, &stored);
     struct det_chain_hash hash;
     int r = 0;
 
+    event.machine = head->machine;
+    event.id = head->id;
     if (chain->is_known && event.sequence != chain->sequence + 1) {
-        r = find(checking, row, event.sequence, "events before this one are missing");
+        r = report_finding(checking, row, event.sequence, "events before this one are missing");
     } else if (chain->is_known) {
         hash = det_chain_next(&chain->hash, &event);
         if (stored.size != sizeof hash.bytes || memcmp(hash.bytes, stored.data, stored.size) != 0)
-            r = find(
+            r = report_finding(
                 checking, row, event.sequence,
                 event.sequence == 1
                     ? "the event, or the start before it, was changed: its hash does not match"
@@ -259,7 +238,7 @@ static int check_chain(
             chain = (struct chain){ .hash = snapshot->hash, .sequence = covered };
         chain.is_known = chain.is_begun ? chain.is_known : first == 1 || first == covered + 1;
         if (first > covered + 1) {
-            r = find(
+            r = report_finding(
                 checking, row, first,
                 "events before this one are missing, and no snapshot covers them");
             if (r != 0)
@@ -273,11 +252,11 @@ static int check_chain(
     if (r < 0)
         return r;
     if ((chain.is_begun ? chain.sequence : covered) != head->sequence)
-        return find(checking, row, head->sequence, "events up to the head are missing");
+        return report_finding(checking, row, head->sequence, "events up to the head are missing");
     if (!chain.is_begun && head->sequence == 0)
         chain = (struct chain){ .hash = start_hash(checking, row, head), .is_begun = true };
     if (chain.is_begun && memcmp(chain.hash.bytes, head->hash.bytes, sizeof head->hash.bytes) != 0)
-        return find(
+        return report_finding(
             checking, row, head->sequence,
             head->sequence ? "the hash of the head is not that of the last event"
                            : "the hash of the head is not that of its start");
@@ -338,7 +317,7 @@ static int check_orphans(struct checking *checking)
             text, sizeof text, "%lld row%s of the table %s %s to no instance", (long long)count,
             det_plural((uint64_t)count), det_postgres_text(rows, i, 0),
             count == 1 ? "belongs" : "belong");
-        r = find(checking, -1, 0, text);
+        r = report_finding(checking, -1, 0, text);
     }
     PQclear(rows);
     return r;

@@ -8,8 +8,8 @@
  * way, and could not know that it is itself. It lapses like that of a holder who died. */
 #include <string.h>
 
-#include "base/assert.h"
 #include "base/text.h"
+#include "store/lease.h"
 #include "store/postgres/postgres.h"
 
 /* How often somebody else may be first in a moment. */
@@ -70,7 +70,7 @@ static void send_leasing(struct postgres_exchange *exchange, void *context)
         det_postgres_ask(exchange, POSTGRES_LEASE_FORGET_NODES, NULL);
 }
 
-static int verdict(const struct leasing *leasing, bool is_changed)
+static int lease_result(const struct leasing *leasing, bool is_changed)
 {
     if (is_changed)
         return 0;
@@ -90,7 +90,7 @@ static int take_leasing(struct postgres_exchange *exchange, void *context)
         /* There never was one; or somebody was first, whom this statement did not see yet. */
         return leasing->change->verb == DET_LEASE_ACQUIRE
                    ? DET_ERR_BUSY
-                   : verdict(leasing, leasing->change->verb == DET_LEASE_LOOK);
+                   : lease_result(leasing, leasing->change->verb == DET_LEASE_LOOK);
     }
     now = det_postgres_number(row, 0, 5);
     det_postgres_clock(exchange->connection->store, now);
@@ -100,7 +100,7 @@ static int take_leasing(struct postgres_exchange *exchange, void *context)
     if (leasing->ret->expires_at > now && det_postgres_text(row, 0, 2))
         (void)det_text_copy(
             leasing->ret->owner, sizeof leasing->ret->owner, det_postgres_text(row, 0, 2));
-    return verdict(leasing, det_postgres_bool(row, 0, 0));
+    return lease_result(leasing, det_postgres_bool(row, 0, 0));
 }
 
 /* A statement that waited for another one finds the lock taken, but still sees it as it was before
@@ -119,14 +119,15 @@ static int find_holder(struct postgres_store *store, const struct leasing *leasi
     return leasing->ret->owner[0] ? DET_ERR_LOCKED : DET_ERR_BUSY;
 }
 
-static int run(struct postgres_store *store, struct leasing *leasing)
+static int run_leasing(struct postgres_store *store, struct leasing *leasing)
 {
     const struct det_store_lease_change *change = leasing->change;
     const struct postgres_job job = { send_leasing, take_leasing, leasing,
                                       change->verb != DET_LEASE_ACQUIRE, 0 };
     int r = DET_ERR_BUSY;
 
-    det_assert(change->verb != DET_LEASE_ACQUIRE || strlen(change->owner) <= DET_OWNER_MAX);
+    if (!det_lease_is_valid(change))
+        return DET_ERR_INVALID;
     if (store->sql.is_read_only && change->verb != DET_LEASE_LOOK)
         return DET_ERR_READ_ONLY;
     /* The one who was first is seen the next time. */
@@ -167,7 +168,7 @@ int det_postgres_lease(
 {
     struct leasing leasing = { NULL, change, ret };
 
-    return run(postgres_store_of(store), &leasing);
+    return run_leasing(postgres_store_of(store), &leasing);
 }
 
 int det_postgres_lock(
@@ -176,5 +177,5 @@ int det_postgres_lock(
 {
     struct leasing leasing = { machine, change, ret };
 
-    return run(postgres_store_of(store), &leasing);
+    return run_leasing(postgres_store_of(store), &leasing);
 }

@@ -36,7 +36,7 @@ struct postgres_listener {
     struct det_job_listener *queues;
 };
 
-static det_time after(const struct postgres_listener *listener, det_time span)
+static det_time time_after(const struct postgres_listener *listener, det_time span)
 {
     return det_world_now(listener->store->store.world, DET_CLOCK_MONOTONIC) + span;
 }
@@ -56,7 +56,7 @@ static void wake_listeners(struct postgres_listener *listener, const char *queue
     det_mutex_unlock(world, listener->mutex);
 }
 
-static int begin(struct postgres_listener *listener)
+static int begin_listening(struct postgres_listener *listener)
 {
     struct postgres_connection *connection = &listener->connection;
     struct postgres_statement statement = { .slot = UINT_MAX };
@@ -64,21 +64,21 @@ static int begin(struct postgres_listener *listener)
     char text[80];
     int r;
 
-    r = det_postgres_connect(connection, after(listener, listener->store->timeout), NULL);
+    r = det_postgres_connect(connection, time_after(listener, listener->store->timeout), NULL);
     if (r < 0)
         return r;
     snprintf(text, sizeof text, "LISTEN %s", listener->store->channel);
     statement.text = text;
     det_postgres_exchange_init(&exchange, connection);
     det_postgres_exchange_send(&exchange, &statement, NULL);
-    det_postgres_exchange_finish(&exchange, after(listener, listener->store->timeout));
+    det_postgres_exchange_finish(&exchange, time_after(listener, listener->store->timeout));
     r = exchange.failure.action == POSTGRES_DONE ? 0 : exchange.failure.result;
     det_postgres_exchange_deinit(&exchange);
     return r;
 }
 
 /* Until the connection is lost, or it is over. */
-static void attend(struct postgres_listener *listener)
+static void await_notice(struct postgres_listener *listener)
 {
     struct postgres_connection *connection = &listener->connection;
     int r;
@@ -90,37 +90,37 @@ static void attend(struct postgres_listener *listener)
             wake_listeners(listener, notify->extra);
             PQfreemem(notify);
         }
-        r = det_postgres_wait(connection, false, after(listener, WAIT_SPAN));
+        r = det_postgres_wait(connection, false, time_after(listener, WAIT_SPAN));
         if ((r < 0 && r != DET_ERR_TIMEOUT) || !PQconsumeInput(connection->pq))
             return;
     }
 }
 
 /* The poller is woken to stop; nothing else is watched meanwhile. */
-static void rest(struct postgres_listener *listener, det_time span)
+static void pause_listening(struct postgres_listener *listener, det_time span)
 {
     struct det_world *world = listener->store->store.world;
     struct det_poll_event event;
 
     if (!atomic_load(&listener->stop_wanted))
         (void)world->ops->poller_wait(
-            world, listener->connection.poller, &event, 1, after(listener, span));
+            world, listener->connection.poller, &event, 1, time_after(listener, span));
 }
 
-static void run(void *argument)
+static void run_listener(void *argument)
 {
     struct postgres_listener *listener = argument;
     det_time pause = PAUSE_FIRST;
 
     while (!atomic_load(&listener->stop_wanted)) {
-        if (begin(listener) == 0) {
+        if (begin_listening(listener) == 0) {
             pause = PAUSE_FIRST;
             wake_listeners(listener, NULL);
-            attend(listener);
+            await_notice(listener);
         }
         if (listener->connection.pq)
             det_postgres_disconnect(&listener->connection);
-        rest(listener, pause);
+        pause_listening(listener, pause);
         pause = pause * 2 < PAUSE_MAX ? pause * 2 : PAUSE_MAX;
     }
 }
@@ -193,7 +193,7 @@ static void start_or_stop(struct postgres_listener *listener)
     if (!is_wanted)
         stop_thread(listener);
     else if (!listener->thread)
-        (void)!det_thread_start(world, "postgres", run, listener, &listener->thread);
+        (void)!det_thread_start(world, "postgres", run_listener, listener, &listener->thread);
     det_mutex_unlock(world, listener->control);
 }
 

@@ -323,7 +323,7 @@ static int take_load(struct postgres_exchange *exchange, void *context)
     return 0;
 }
 
-static int give(struct loading *loading)
+static int give_instance(struct loading *loading)
 {
     struct det_chain_head head;
     int r;
@@ -354,7 +354,7 @@ int det_postgres_load(
 
     r = det_postgres_run(loading.store, &job, NULL);
     if (r == 0)
-        r = give(&loading);
+        r = give_instance(&loading);
     for (int i = 0; i < 3; i++)
         PQclear(loading.results[i]);
     if (r != 0) {

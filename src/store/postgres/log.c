@@ -16,7 +16,7 @@
  *   1. `final` only grows, and holds for what is read after it was found: so it is asked for before
  *      a page is, never after.
  *   2. A writer has a lock on the table before it gets a position, and until it is visible. */
-#include "store/log.h"
+#include "store/sql/log.h"
 #include "base/memory.h"
 #include "os/os.h"
 #include "store/postgres/session.h"
@@ -31,29 +31,6 @@
 #define LOOKS_MAX     6
 #define END_LOOKS_MAX 10
 #define FIRST_WAIT    DET_MILLISECOND
-
-/* Columns of the statements. */
-enum {
-    OF_POSITION,
-    OF_INSTANCE,
-    OF_MACHINE,
-    OF_ID,
-    OF_START,
-    OF_SEQUENCE,
-    OF_VISIT,
-    OF_VERSION,
-    OF_FROM,
-    OF_TO,
-    OF_EVENT,
-    OF_OUTCOME,
-    OF_CHOICE,
-    OF_TIMEOUT,
-    OF_AT,
-    OF_EVENT_ID,
-    OF_CAUSE,
-    OF_PAYLOAD,
-    OF_TRACE,
-};
 
 /* What is final. */
 
@@ -91,7 +68,7 @@ static int take_looking(struct postgres_exchange *exchange, void *context)
 }
 
 /* The look before, as a copy: others look too. */
-static int recall(struct postgres_store *store, struct looking *looking)
+static int recall_look(struct postgres_store *store, struct looking *looking)
 {
     const char *writers;
     int r = 0;
@@ -108,7 +85,7 @@ static int recall(struct postgres_store *store, struct looking *looking)
 }
 
 /* Whatever two looks of other threads have found meanwhile: each is true by itself. */
-static void conclude(struct postgres_store *store, struct looking *looking)
+static void note_final(struct postgres_store *store, struct looking *looking)
 {
     uint64_t final = 0;
 
@@ -130,19 +107,19 @@ static void conclude(struct postgres_store *store, struct looking *looking)
 }
 
 /* One look; `ret` is the last position that was visible then. */
-static int look(struct postgres_store *store, uint64_t *ret)
+static int look_for_end(struct postgres_store *store, uint64_t *ret)
 {
     struct looking looking = { 0 };
     const struct postgres_job job = { send_looking, take_looking, &looking, true, 0 };
     int r;
 
-    r = recall(store, &looking);
+    r = recall_look(store, &looking);
     if (r == 0)
         r = det_postgres_run(store, &job, NULL);
     if (r == 0 && looking.is_standby)
         r = DET_ERR_UNSUPPORTED;
     if (r == 0)
-        conclude(store, &looking);
+        note_final(store, &looking);
     if (r == 0)
         *ret = looking.last;
     det_free_string(store->store.allocator, looking.writers);
@@ -263,58 +240,17 @@ static int read_page(struct reading *reading)
     return det_postgres_run(reading->store, &job, NULL);
 }
 
-static const char *name_of(
-    const struct reading *reading, int row, int column, enum det_name_kind kind)
-{
-    const char *machine = det_postgres_text(reading->rows, row, OF_MACHINE);
-    const char *name = det_postgres_text(reading->rows, row, column);
-
-    return machine ? det_sql_renamed(
-                         &reading->store->store, machine, kind,
-                         det_postgres_number(reading->rows, row, OF_POSITION), name)
-                   : name;
-}
-
-static struct det_store_logged read_row(
-    const struct reading *reading, int row, struct det_trace_context *trace)
-{
-    const PGresult *rows = reading->rows;
-    struct det_chain_bytes payload = det_postgres_bytes(rows, row, OF_PAYLOAD);
-    bool has_trace = det_trace_context_read(det_postgres_bytes(rows, row, OF_TRACE), trace);
-
-    return (struct det_store_logged){
-        .position = (uint64_t)det_postgres_number(rows, row, OF_POSITION),
-        .machine = det_postgres_text(rows, row, OF_MACHINE),
-        .id = det_postgres_text(rows, row, OF_ID),
-        .is_start = det_postgres_bool(rows, row, OF_START),
-        .sequence = (uint64_t)det_postgres_number(rows, row, OF_SEQUENCE),
-        .visit = (uint64_t)det_postgres_number(rows, row, OF_VISIT),
-        .version = (uint32_t)det_postgres_number(rows, row, OF_VERSION),
-        .from = name_of(reading, row, OF_FROM, DET_NAME_STATE),
-        .to = name_of(reading, row, OF_TO, DET_NAME_STATE),
-        .event = name_of(reading, row, OF_EVENT, DET_NAME_EVENT),
-        .outcome = det_postgres_text(rows, row, OF_OUTCOME),
-        .choice = (uint16_t)det_postgres_number(rows, row, OF_CHOICE),
-        .is_timeout = det_postgres_bool(rows, row, OF_TIMEOUT),
-        .at = det_postgres_number(rows, row, OF_AT),
-        .event_id = det_postgres_text(rows, row, OF_EVENT_ID),
-        .cause = det_postgres_text(rows, row, OF_CAUSE),
-        .payload = payload.data,
-        .payload_size = payload.size,
-        .trace = has_trace ? trace : NULL,
-    };
-}
-
 static int give_row(struct reading *reading, int row)
 {
     struct det_trace_context trace;
-    struct det_store_logged logged = read_row(reading, row, &trace);
+    const struct det_sql_row place = det_postgres_row(reading->rows, row);
+    struct det_store_logged logged = det_sql_logged_read(&reading->store->store, &place, &trace);
 
     if (!logged.is_start)
         reading->event_at = (int64_t)logged.position;
     if (logged.is_start) {
         reading->start_at = (int64_t)logged.position;
-        reading->start_key = det_postgres_number(reading->rows, row, OF_INSTANCE);
+        reading->start_key = det_sql_number(&place, DET_SQL_LOGGED_INSTANCE);
     }
     return det_log_look(&reading->walk, &logged) ? reading->visit(reading->context, &logged) : 0;
 }
@@ -335,7 +271,8 @@ static int give_page(struct reading *reading, int *ret)
 
     *ret = (size_t)count == reading->page ? MORE : ALL;
     for (int i = 0; r == 0 && i < count; i++) {
-        uint64_t position = (uint64_t)det_postgres_number(reading->rows, i, OF_POSITION);
+        uint64_t position =
+            (uint64_t)det_postgres_number(reading->rows, i, DET_SQL_LOGGED_POSITION);
 
         if (det_log_ends(&reading->walk, position)) {
             *ret = ALL;
@@ -367,7 +304,7 @@ static int look_again(struct reading *reading, uint64_t *ret_last)
             return r;
     }
     reading->looks++;
-    r = look(reading->store, ret_last);
+    r = look_for_end(reading->store, ret_last);
     return r < 0 ? r : 1;
 }
 

@@ -108,7 +108,7 @@ static void append_token(
         buffer, "$%zu::%s", number_of(statement, (uint8_t)column), columns[column].type);
 }
 
-static void append(
+static void append_part(
     struct det_buffer *buffer, struct postgres_statement *statement, const char *text)
 {
     const char *open;
@@ -123,12 +123,13 @@ static void append(
     det_buffer_append_text(buffer, text);
 }
 
-static void assemble(struct det_buffer *buffer, struct postgres_statement *statement, unsigned bits)
+static void assemble_statement(
+    struct det_buffer *buffer, struct postgres_statement *statement, unsigned bits)
 {
-    append(buffer, statement, heads);
+    append_part(buffer, statement, heads);
     for (size_t i = 0; i < POSTGRES_PART_COUNT; i++) {
         if (bits >> i & 1 && parts[i].check[0])
-            append(buffer, statement, parts[i].check);
+            append_part(buffer, statement, parts[i].check);
     }
     det_buffer_append_text(buffer, verdict_begin);
     for (size_t i = 0; i < POSTGRES_PART_COUNT; i++) {
@@ -138,12 +139,13 @@ static void assemble(struct det_buffer *buffer, struct postgres_statement *state
     det_buffer_append_text(buffer, verdict_end);
     for (size_t i = 0; i < POSTGRES_PART_COUNT; i++) {
         if (bits >> i & 1)
-            append(buffer, statement, parts[i].write);
+            append_part(buffer, statement, parts[i].write);
     }
     det_buffer_append_text(buffer, answer);
 }
 
-static int make(struct postgres_store *store, unsigned bits, struct postgres_statement *statement)
+static int make_statement(
+    struct postgres_store *store, unsigned bits, struct postgres_statement *statement)
 {
     struct det_buffer buffer;
     int r;
@@ -153,9 +155,9 @@ static int make(struct postgres_store *store, unsigned bits, struct postgres_sta
         return DET_ERR_NO_MEMORY;
     det_buffer_init(&buffer, store->store.allocator);
     if (bits)
-        assemble(&buffer, statement, bits);
+        assemble_statement(&buffer, statement, bits);
     else
-        append(&buffer, statement, plain);
+        append_part(&buffer, statement, plain);
     r = det_buffer_status(&buffer);
     if (r == 0) {
         statement->text = det_postgres_qualify(store, det_buffer_text(&buffer));
@@ -178,7 +180,7 @@ const struct postgres_statement *det_postgres_variant(struct postgres_store *sto
     det_assert(bits < POSTGRES_VARIANT_COUNT);
     det_mutex_lock(store->store.world, store->sql.mutex);
     if (!statement->text)
-        r = make(store, bits, statement);
+        r = make_statement(store, bits, statement);
     det_mutex_unlock(store->store.world, store->sql.mutex);
     return r < 0 ? NULL : statement;
 }

@@ -68,7 +68,7 @@ void det_postgres_give(struct postgres_connection *connection)
 
 /* A server that went away while nothing was asked is seen here, before anything is sent to it: then
  * there is something to read, and in the end of it an end. */
-static void look(struct postgres_connection *connection)
+static void drop_if_lost(struct postgres_connection *connection)
 {
     while (connection->pq && det_postgres_wait(connection, false, 0) == 0) {
         if (!PQconsumeInput(connection->pq))
@@ -84,7 +84,7 @@ static void note_away(struct postgres_store *store, const char *why)
     atomic_store(&store->is_away, true);
 }
 
-static int ready(
+static int make_ready(
     struct postgres_connection *connection, det_time deadline, struct postgres_failure *ret)
 {
     struct det_error error = { 0 };
@@ -95,7 +95,7 @@ static int ready(
         snprintf(ret->text, sizeof ret->text, "detent is shutting down; retry later");
         return DET_ERR_CLOSED;
     }
-    look(connection);
+    drop_if_lost(connection);
     if (connection->pq)
         return 0;
     r = det_postgres_connect(connection, deadline, &error);
@@ -112,7 +112,7 @@ static int ready(
     return r;
 }
 
-static int try(
+static int try_job(
     struct postgres_store *store, const struct postgres_job *job, struct postgres_failure *ret)
 {
     struct det_world *world = store->store.world;
@@ -121,7 +121,7 @@ static int try(
     struct postgres_exchange exchange;
     int r;
 
-    r = ready(connection, deadline, ret);
+    r = make_ready(connection, deadline, ret);
     if (r == 0) {
         det_postgres_exchange_init(&exchange, connection);
         job->send(&exchange, job->context);
@@ -139,7 +139,7 @@ static int try(
 }
 
 /* Full jitter on top of half of the delay, so that many who lost the server do not come at once. */
-static det_time pause(struct postgres_store *store, unsigned attempt)
+static det_time retry_delay(struct postgres_store *store, unsigned attempt)
 {
     det_time delay = BACKOFF_FIRST << (attempt < 7 ? attempt : 7);
 
@@ -168,7 +168,7 @@ static bool is_worth_it(const struct postgres_job *job, const struct postgres_fa
 static void wait_for_next(struct postgres_store *store, unsigned attempt)
 {
     struct det_world *world = store->store.world;
-    det_time until = det_world_now(world, DET_CLOCK_MONOTONIC) + pause(store, attempt);
+    det_time until = det_world_now(world, DET_CLOCK_MONOTONIC) + retry_delay(store, attempt);
     int r = 0;
 
     det_mutex_lock(world, store->sql.mutex);
@@ -203,7 +203,7 @@ int det_postgres_run(
     int r;
 
     for (unsigned attempt = 0;; attempt++) {
-        r = try(store, job, &failure);
+        r = try_job(store, job, &failure);
         is_in_doubt = is_in_doubt || failure.action == POSTGRES_UNKNOWN;
         if (failure.action == POSTGRES_DONE || !is_worth_it(job, &failure))
             break;
@@ -226,7 +226,7 @@ int det_postgres_session_open(struct postgres_session *session, struct postgres_
 
     *session = (struct postgres_session){ .store = store, .span = SESSION_SPAN };
     session->connection = det_postgres_take(store);
-    r = ready(session->connection, now + store->timeout, &session->failure);
+    r = make_ready(session->connection, now + store->timeout, &session->failure);
     if (r < 0)
         det_postgres_give(session->connection);
     return r;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres.h - the store on PostgreSQL, as its files share it. Tables: docs/formats/sql_schema.md.
+/* postgres.h - the store on PostgreSQL: what the files of the driver share. docs/formats/sql_schema.md
+ * has the tables.
  *
  *     commits of many threads -- group -- a writer: one statement for all, with arrays
  *     everything else --------------------- a job: some statements in one pipeline
@@ -122,10 +123,10 @@ struct postgres_store {
     struct postgres_url url;
     det_time timeout;
     char channel[48];
-    struct det_group *group, *job_group; /* the second one: of those who put jobs */
+    struct det_group *group, *job_group; /* the second one: puts of jobs */
     struct postgres_batch *batches;      /* one for each writer */
     unsigned writer_count;
-    struct postgres_listener *listener; /* NULL: nobody listens */
+    struct postgres_listener *listener; /* NULL: no listener */
     struct postgres_statement statements[POSTGRES_STATEMENT_COUNT];
 
     struct det_condition *freed; /* `sql.mutex` is for this and what follows */
@@ -222,7 +223,7 @@ void det_postgres_exchange_send(
     const struct postgres_values *values);
 /* Ends the pipeline and waits; fills failure, and the results if that is DONE. */
 void det_postgres_exchange_finish(struct postgres_exchange *exchange, det_time deadline);
-/* The answers make no sense: whoever gave them is not believed in anything. The connection is
+/* The answers make no sense: nothing that came with them is trusted. The connection is
  * dropped, and what became of what was sent is unknown. Returns the result for that. */
 int det_postgres_exchange_doubt(struct postgres_exchange *exchange);
 
@@ -310,7 +311,7 @@ char *det_postgres_qualify(const struct postgres_store *store, const char *text)
 DET_MUST_CHECK int det_postgres_send_once(struct postgres_exchange *exchange, const char *text);
 
 /* postgres/upgrade.c: from an older schema to ours. `judge` has the answer to POSTGRES_COLUMNS as
- * it is then; what it refuses with an error stays as it was. It fails also when somebody else was
+ * it is then; what it refuses with an error stays as it was. It fails also when another process was
  * first. */
 DET_MUST_CHECK int det_postgres_upgrade(
     struct postgres_store *store, int64_t schema, int (*judge)(void *context, const PGresult *rows),

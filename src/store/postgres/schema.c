@@ -174,14 +174,14 @@ static int take_find(struct postgres_exchange *exchange, void *context)
     return 0;
 }
 
-static int failed(const struct postgres_failure *failure, int r, struct det_error *reterr)
+static int report_failure(const struct postgres_failure *failure, int r, struct det_error *reterr)
 {
     return det_error_set(
         reterr, r, "PostgreSQL: %s", failure->text[0] ? failure->text : det_error_text(r));
 }
 
 /* Somebody else may be first: then the tables are there, which is as good. */
-static int create(struct postgres_store *store, bool has_schema, struct det_error *reterr)
+static int create_tables(struct postgres_store *store, bool has_schema, struct det_error *reterr)
 {
     char identity[33];
     struct creation creation = { .identity = identity, .has_schema = has_schema };
@@ -199,7 +199,7 @@ static int create(struct postgres_store *store, bool has_schema, struct det_erro
     again = det_postgres_run(store, &find, NULL);
     if (again == 0 && creation.is_there)
         return 0;
-    return failed(&failure, r, reterr);
+    return report_failure(&failure, r, reterr);
 }
 
 struct verification {
@@ -210,7 +210,7 @@ struct verification {
     bool has_row;
 };
 
-static bool is_there(const PGresult *rows, const char *table, const struct column *column)
+static bool has_column(const PGresult *rows, const char *table, const struct column *column)
 {
     for (int i = 0; i < PQntuples(rows); i++) {
         if (strcmp(det_postgres_text(rows, i, 0), table) == 0 &&
@@ -240,7 +240,7 @@ static int find_missing(void *context, const PGresult *rows)
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         if (columns[i].table)
             table = columns[i].table;
-        if (columns[i].name && !is_there(rows, table, &columns[i]) && count++ < MISSING_MAX)
+        if (columns[i].name && !has_column(rows, table, &columns[i]) && count++ < MISSING_MAX)
             det_buffer_format(
                 &verification->missing, "%s%s.%s (%s)", verification->missing.size ? ", " : "",
                 table, columns[i].name, columns[i].type);
@@ -291,7 +291,8 @@ static int refuse_table(
 {
     return det_error_set(
         reterr, DET_ERR_FOREIGN,
-        "the schema %s has a table \"%s\" that is not detent's; say another one with schema=... in "
+        "the schema %s has a table \"%s\" that is not detent's; choose another schema with "
+        "schema=... in "
         "the URL",
         store->url.schema, table);
 }
@@ -309,7 +310,7 @@ static int read_row(struct verification *verification, struct det_error *reterr)
          strcmp(failure.sqlstate, "42501") != 0) ||
         (r == 0 && (!verification->has_row || strlen(verification->identity) != 32)))
         return refuse_table(store, "store", reterr);
-    return r < 0 ? failed(&failure, r, reterr) : 0;
+    return r < 0 ? report_failure(&failure, r, reterr) : 0;
 }
 
 static int verify_schema(const struct verification *verification, struct det_error *reterr)
@@ -333,7 +334,7 @@ static int verify_schema(const struct verification *verification, struct det_err
 }
 
 /* Somebody else may be first: then the schema is ours, which is as good. */
-static int upgrade(struct verification *verification, struct det_error *reterr)
+static int upgrade_tables(struct verification *verification, struct det_error *reterr)
 {
     struct postgres_failure failure = { 0 };
     int r, again;
@@ -355,7 +356,7 @@ static int upgrade(struct verification *verification, struct det_error *reterr)
             "backup, "
             "nothing was changed",
             verification->store->url.schema, (long long)verification->schema, failure.text);
-    return failed(&failure, r, reterr);
+    return report_failure(&failure, r, reterr);
 }
 
 static int verify_columns(struct verification *verification, struct det_error *reterr)
@@ -367,7 +368,7 @@ static int verify_columns(struct verification *verification, struct det_error *r
     r = det_postgres_run(verification->store, &job, &failure);
     if (r == DET_ERR_FOREIGN && verification->missing.size)
         return refuse_columns(verification, reterr);
-    return r < 0 ? failed(&failure, r, reterr) : 0;
+    return r < 0 ? report_failure(&failure, r, reterr) : 0;
 }
 
 struct rights {
@@ -404,7 +405,7 @@ static int verify_rights(struct postgres_store *store, struct det_error *reterr)
 
     r = det_postgres_run(store, &job, &failure);
     if (r < 0)
-        return failed(&failure, r, reterr);
+        return report_failure(&failure, r, reterr);
     if (!rights.unwritable[0])
         return 0;
     return det_error_set(
@@ -415,7 +416,8 @@ static int verify_rights(struct postgres_store *store, struct det_error *reterr)
 }
 
 /* It is upgraded only when it is the one that is wanted. */
-static int verify(struct postgres_store *store, const char *identity, struct det_error *reterr)
+static int verify_store(
+    struct postgres_store *store, const char *identity, struct det_error *reterr)
 {
     struct verification verification = { .store = store };
     int r;
@@ -429,7 +431,7 @@ static int verify(struct postgres_store *store, const char *identity, struct det
             reterr, DET_ERR_FOREIGN, "the store in the schema %s is %s, and not %s",
             store->url.schema, verification.identity, identity);
     if (r == 0 && verification.schema < POSTGRES_SCHEMA)
-        r = upgrade(&verification, reterr);
+        r = upgrade_tables(&verification, reterr);
     if (r == 0)
         r = verify_columns(&verification, reterr);
     if (r == 0 && !store->sql.is_read_only)
@@ -452,7 +454,7 @@ int det_postgres_schema_open(
 
     r = det_postgres_run(store, &find, &failure);
     if (r < 0)
-        return failed(&failure, r, reterr);
+        return report_failure(&failure, r, reterr);
     if (!creation.is_there && creation.taken[0])
         return refuse_table(store, creation.taken, reterr);
     if (!creation.is_there) {
@@ -462,9 +464,9 @@ int det_postgres_schema_open(
                 "there is no store in the schema %s of this database; \"detent start FILE.fsm ID "
                 "--store URL\" makes it",
                 store->url.schema);
-        r = create(store, creation.has_schema, reterr);
+        r = create_tables(store, creation.has_schema, reterr);
         if (r < 0)
             return r;
     }
-    return verify(store, identity, reterr);
+    return verify_store(store, identity, reterr);
 }

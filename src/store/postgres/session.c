@@ -135,7 +135,8 @@ static int read_rows(const struct det_sql_question *question, const PGresult *ro
     return r;
 }
 
-static int explain(const struct postgres_failure *failure, int r, struct det_error *retreason)
+static int explain_failure(
+    const struct postgres_failure *failure, int r, struct det_error *retreason)
 {
     if (r < 0 && failure->action != POSTGRES_DONE && failure->text[0])
         (void)det_error_set(retreason, r, "PostgreSQL: %s", failure->text);
@@ -152,7 +153,7 @@ static int ask_all(
     int r;
 
     r = det_postgres_run(postgres_store_of(base), &job, &failure);
-    (void)explain(&failure, r, retreason);
+    (void)explain_failure(&failure, r, retreason);
     for (size_t i = 0; r == 0 && i < count; i++)
         r = read_rows(&questions[i], asking.answers[i]);
     for (size_t i = 0; i < count; i++)
@@ -186,12 +187,12 @@ static int change_alone(
     if (store->sql.is_read_only)
         return DET_ERR_READ_ONLY;
     r = det_postgres_run(store, &job, &failure);
-    return explain(&failure, r, retreason);
+    return explain_failure(&failure, r, retreason);
 }
 
 /* Transactions of several exchanges. */
 
-static int transact(
+static int transact_session(
     struct det_store *base, int (*run)(struct det_sql_session *session, void *context),
     void *context, struct det_error *retreason)
 {
@@ -204,7 +205,7 @@ static int transact(
         return DET_ERR_READ_ONLY;
     r = det_postgres_session_open(&postgres, store);
     if (r < 0)
-        return explain(&postgres.failure, r, retreason);
+        return explain_failure(&postgres.failure, r, retreason);
     r = det_postgres_session_ask(&postgres, POSTGRES_BEGIN_WRITING, NULL, NULL);
     if (r == 0)
         r = det_postgres_session_ask(&postgres, POSTGRES_SCAN, NULL, NULL);
@@ -213,7 +214,7 @@ static int transact(
     if (r == 0)
         r = det_postgres_session_ask(&postgres, POSTGRES_END_READING, NULL, NULL);
     det_postgres_session_close(&postgres);
-    return explain(&postgres.failure, r, retreason);
+    return explain_failure(&postgres.failure, r, retreason);
 }
 
 static int session_ask(struct det_sql_session *session, const struct det_sql_question *question)
@@ -320,7 +321,7 @@ static int64_t key_of(
 const struct det_sql_ops det_postgres_sql = {
     .ask = ask_all,
     .change = change_alone,
-    .transact = transact,
+    .transact = transact_session,
     .session_ask = session_ask,
     .session_change = session_change,
     .begin_migration = begin_migration,

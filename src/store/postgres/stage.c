@@ -15,7 +15,7 @@
 /* Of how many keys the server gives away the first. */
 #define KEYS_AT_ONCE 256
 
-static int grow(
+static int grow_room(
     const struct det_allocator *allocator, void **items, size_t *capacity, size_t wanted,
     size_t size)
 {
@@ -34,16 +34,16 @@ static int grow(
     return 0;
 }
 
-static int reserve(struct postgres_batch *batch, size_t commits, size_t events)
+static int reserve_stage(struct postgres_batch *batch, size_t commits, size_t events)
 {
     const struct det_allocator *allocator = batch->store->store.allocator;
     void *staged = batch->staged, *of_events = batch->events;
     int r;
 
-    r = grow(allocator, &staged, &batch->capacity, commits, sizeof *batch->staged);
+    r = grow_room(allocator, &staged, &batch->capacity, commits, sizeof *batch->staged);
     batch->staged = staged;
     if (r == 0)
-        r = grow(allocator, &of_events, &batch->event_capacity, events, sizeof *batch->events);
+        r = grow_room(allocator, &of_events, &batch->event_capacity, events, sizeof *batch->events);
     batch->events = of_events;
     return r;
 }
@@ -152,7 +152,7 @@ static int chain_event(
     return 0;
 }
 
-static int chain(struct postgres_batch *batch, struct postgres_staged *staged)
+static int chain_commit(struct postgres_batch *batch, struct postgres_staged *staged)
 {
     const struct det_store_commit *commit = staged->commit;
     struct postgres_instance *instance = staged->instance;
@@ -179,7 +179,7 @@ static int chain(struct postgres_batch *batch, struct postgres_staged *staged)
     return 0;
 }
 
-static int stage(struct postgres_batch *batch, struct postgres_staged *staged)
+static int stage_commit(struct postgres_batch *batch, struct postgres_staged *staged)
 {
     struct det_store_commit *commit = staged->commit;
     int r;
@@ -198,7 +198,7 @@ static int stage(struct postgres_batch *batch, struct postgres_staged *staged)
         r = det_postgres_instance_reserve(
             batch->store, staged->instance, staged->data_size, commit->reason != NULL);
     if (r == 0)
-        r = chain(batch, staged);
+        r = chain_commit(batch, staged);
     return r;
 }
 
@@ -219,7 +219,7 @@ void det_postgres_stage(
 
     for (size_t i = 0; i < count; i++)
         events += commits[i]->event_count;
-    reserved = reserve(batch, count, events);
+    reserved = reserve_stage(batch, count, events);
     batch->count = batch->event_count = 0;
     det_buffer_clear(&batch->scratch);
     for (size_t i = 0; i < count; i++) {
@@ -230,7 +230,7 @@ void det_postgres_stage(
             continue;
         staged = &batch->staged[batch->count];
         *staged = (struct postgres_staged){ .commit = commits[i] };
-        commits[i]->result = stage(batch, staged);
+        commits[i]->result = stage_commit(batch, staged);
         if (commits[i]->result == 0)
             batch->count++;
         else if (commits[i]->is_new)

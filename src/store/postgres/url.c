@@ -98,7 +98,7 @@ static int copy_url(
     return 0;
 }
 
-static const char *given(const struct postgres_url *url, const char *keyword)
+static const char *given_option(const struct postgres_url *url, const char *keyword)
 {
     for (size_t i = 0; url->keywords[i]; i++) {
         if (strcmp(url->keywords[i], keyword) == 0)
@@ -107,7 +107,7 @@ static const char *given(const struct postgres_url *url, const char *keyword)
     return NULL;
 }
 
-static void set(struct postgres_url *url, const char *keyword, const char *value)
+static void set_option(struct postgres_url *url, const char *keyword, const char *value)
 {
     size_t i = 0;
 
@@ -120,15 +120,15 @@ static void set(struct postgres_url *url, const char *keyword, const char *value
 
 static void set_unless_given(struct postgres_url *url, const char *keyword, const char *value)
 {
-    if (!given(url, keyword))
-        set(url, keyword, value);
+    if (!given_option(url, keyword))
+        set_option(url, keyword, value);
 }
 
 /* What holds for the session; what the URL says about it comes behind, and wins. */
 static void set_session(struct postgres_url *url, const struct det_store_options *options)
 {
     long long ms = (long long)(options->timeout / DET_MILLISECOND);
-    const char *own = given(url, "options");
+    const char *own = given_option(url, "options");
 
     snprintf(
         url->options, sizeof url->options,
@@ -137,7 +137,7 @@ static void set_session(struct postgres_url *url, const struct det_store_options
         "-c default_transaction_isolation=read\\ committed %s%s %s",
         ms, ms / 2 + 1, ms, PLANS,
         options->is_read_only ? " -c default_transaction_read_only=on" : "", own ? own : "");
-    set(url, "options", url->options);
+    set_option(url, "options", url->options);
 }
 
 static void set_defaults(struct postgres_url *url, const struct det_store_options *options)
@@ -156,7 +156,7 @@ static void set_defaults(struct postgres_url *url, const struct det_store_option
     set_unless_given(url, "fallback_application_name", "detent");
     if (!options->is_read_only)
         set_unless_given(url, "target_session_attrs", "read-write");
-    set(url, "client_encoding", "UTF8");
+    set_option(url, "client_encoding", "UTF8");
     if (!url->is_pooled)
         set_session(url, options);
 }
@@ -203,7 +203,7 @@ int det_postgres_url_init(
         url->keywords[count] = option->keyword;
         url->values[count++] = option->val;
     }
-    if (given(url, "options") && strlen(given(url, "options")) > 100) {
+    if (given_option(url, "options") && strlen(given_option(url, "options")) > 100) {
         det_postgres_url_deinit(url);
         return det_error_set(reterr, DET_ERR_INVALID, "options in the URL has over 100 bytes");
     }
@@ -220,7 +220,7 @@ void det_postgres_url_deinit(struct postgres_url *url)
 void det_postgres_url_scrub(
     const struct postgres_url *url, const char *text, char *target, size_t capacity)
 {
-    const char *password = given(url, "password");
+    const char *password = given_option(url, "password");
     size_t length = password ? strlen(password) : 0, used = 0;
 
     while (*text && used + 4 < capacity) {

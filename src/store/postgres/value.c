@@ -12,7 +12,7 @@
 /* The type of numbers, as the server calls it. */
 #define POSTGRES_INT8 20
 
-static void add(struct postgres_parameters *parameters, const void *value, size_t size)
+static void add_value(struct postgres_parameters *parameters, const void *value, size_t size)
 {
     det_assert(parameters->count < POSTGRES_PARAMETERS_MAX);
     parameters->values[parameters->count] = value;
@@ -25,17 +25,17 @@ void det_postgres_add_number(struct postgres_parameters *parameters, int64_t num
 
     for (int i = 0; i < 8; i++)
         bytes[i] = (unsigned char)((uint64_t)number >> (56 - 8 * i));
-    add(parameters, bytes, 8);
+    add_value(parameters, bytes, 8);
 }
 
 void det_postgres_add_text(struct postgres_parameters *parameters, const char *text)
 {
-    add(parameters, text, text ? strlen(text) : 0);
+    add_value(parameters, text, text ? strlen(text) : 0);
 }
 
 void det_postgres_add_bytes(struct postgres_parameters *parameters, struct det_chain_bytes bytes)
 {
-    add(parameters, bytes.data, bytes.size);
+    add_value(parameters, bytes.data, bytes.size);
 }
 
 static struct postgres_values values_of(const struct postgres_parameters *parameters)

@@ -22,7 +22,7 @@ void det_sql_definition_close(struct det_sql_definition *definition);
 void det_sql_definition_add(
     struct det_sql_values *values, const struct det_sql_definition *definition);
 
-/* Reads a row of USED_NAMES: DET_ERR_VERSION and a sentence if the machine does not have the name. */
+/* Reads a row of USED_NAMES: DET_ERR_VERSION and a sentence if the machine lacks the name. */
 struct det_sql_used {
     const struct det_machine *machine;
     struct det_error *reterr;

@@ -299,7 +299,7 @@ static int run_migration(struct det_sql_session *session, void *context)
     return r < 0 ? r : read_renames(migration);
 }
 
-static int migrate(
+static int migrate_store(
     struct det_store *store, struct migration *migration, struct det_error *retreason)
 {
     int r;
@@ -331,7 +331,7 @@ int det_sql_migrate(
         reterr->code = 0;
     r = det_sql_definition_open(store, machine, &migration.definition);
     if (r == 0) {
-        r = migrate(store, &migration, &reason);
+        r = migrate_store(store, &migration, &reason);
         det_sql_definition_close(&migration.definition);
     }
     if (r == 0)

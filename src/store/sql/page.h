@@ -6,7 +6,7 @@
  *
  *     reader --> rows into the page --> reader back --> visit each row --+--> done
  *        ^                                                               |
- *        +---------------- there are more, behind the last --------------+
+ *        +---------------- there are more, after the last ---------------+
  *
  * So the visitor runs without a connection, and may ask for one. */
 #ifndef DET_STORE_SQL_PAGE_H
@@ -34,7 +34,7 @@ DET_MUST_CHECK int det_sql_page_keep_trace(
     const struct det_trace_context **ret);
 /* 1: the page is full now. */
 DET_MUST_CHECK int det_sql_page_add(struct det_sql_page *page, const void *row);
-/* The first row, for NULL, or the one behind another; NULL: there is none. */
+/* The first row, for NULL, or the one after another; NULL: there is none. */
 const void *det_sql_page_next(const struct det_sql_page *page, const void *row);
 
 #endif

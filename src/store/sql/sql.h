@@ -171,7 +171,7 @@ struct det_sql_ops {
         void *context, struct det_error *retreason);
     int (*session_ask)(struct det_sql_session *session, const struct det_sql_question *question);
     int (*session_change)(struct det_sql_session *session, struct det_sql_change *change);
-    /* Excludes other migrations; refuses while other programs use the store. NULL: nothing to do. */
+    /* Excludes other migrations; refuses while other programs use the store. May be NULL. */
     int (*begin_migration)(struct det_sql_session *session, struct det_error *reterr);
     /* A position that no event has, and above those of all events that were recorded. */
     int (*take_position)(struct det_sql_session *session, int64_t *ret);

@@ -58,7 +58,7 @@ static const struct sqlite_row *waiting_at(struct sqlite_append *append, size_t 
     return row;
 }
 
-static void clear(struct sqlite_append *append)
+static void clear_append(struct sqlite_append *append)
 {
     append->count = 0;
     det_buffer_clear(&append->bytes);
@@ -74,13 +74,13 @@ static int insert_many(struct sqlite_store *store)
     for (size_t i = 0; i < SQLITE_ROWS; i++)
         bind_row(&call, waiting_at(append, i));
     r = det_sqlite_run(&call);
-    clear(append);
+    clear_append(append);
     return r;
 }
 
 void det_sqlite_append_begin(struct sqlite_store *store, bool is_many)
 {
-    clear(&store->append);
+    clear_append(&store->append);
     store->append.is_on = is_many;
 }
 
@@ -105,6 +105,6 @@ int det_sqlite_append_end(struct sqlite_store *store)
 
     for (size_t i = 0; r == 0 && i < append->count; i++)
         r = insert_one(store, waiting_at(append, i));
-    clear(append);
+    clear_append(append);
     return r;
 }

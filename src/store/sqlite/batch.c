@@ -11,6 +11,7 @@
  *             +- anything else - poisoned: it may be there after a restart, or not */
 #include "base/assert.h"
 #include "os/os.h"
+#include "store/contract.h"
 #include "store/sqlite/sqlite.h"
 
 /* A result that is not known yet. */
@@ -183,6 +184,7 @@ int det_sqlite_commit(struct det_store *base, struct det_store_commit *const *co
         return DET_ERR_READ_ONLY;
     if (count == 0)
         return 0;
+    det_contract_commits(commits, count);
     r = det_group_commit(store->group, commits, count);
     if (r == 0 && store->checkpoint_wanted)
         det_sqlite_checkpoint(store);

@@ -12,7 +12,7 @@
 
 /* Whether a statement that looks for one row finds it: 1, 0 or an error. What it finds must match
  * its checksum, which `column` tells. */
-static int finds(struct sqlite_call *call, int column)
+static int finds_row(struct sqlite_call *call, int column)
 {
     int r;
 
@@ -61,7 +61,7 @@ static int check_answer(const struct sqlite_write *write)
     det_sqlite_call(&write->store->writer, STATEMENT_ANSWER_FIND, &call);
     det_sqlite_number(&call, write->instance->key);
     det_sqlite_text(&call, write->commit->event_id);
-    r = finds(&call, ANSWER_WHOLE);
+    r = finds_row(&call, ANSWER_WHOLE);
     return r > 0 ? DET_ERR_EXISTS : r;
 }
 
@@ -147,10 +147,10 @@ static int find_effect(const struct sqlite_write *write, const struct det_store_
     int r;
 
     call_effect(write, STATEMENT_OUTBOX_FIND, row, &call);
-    r = finds(&call, 0);
+    r = finds_row(&call, 0);
     if (r == 0) {
         call_effect(write, STATEMENT_DEAD_FIND, row, &call);
-        r = finds(&call, 0);
+        r = finds_row(&call, 0);
     }
     return r;
 }
@@ -199,7 +199,7 @@ static int check_deferred(
 
     if (!write->commit->is_new) {
         call_deferred(write, STATEMENT_DEFERRED_FIND, &change->deferred, &call);
-        r = finds(&call, 0);
+        r = finds_row(&call, 0);
     }
     if (is_set && r == DET_ERR_CORRUPT)
         r = 1;
@@ -328,12 +328,12 @@ static void call_attempts(
 }
 
 /* How many rows were changed by the last statement. */
-static int changed(const struct sqlite_write *write)
+static int check_changed(const struct sqlite_write *write)
 {
     return sqlite3_changes(write->store->writer.database);
 }
 
-static int bury(const struct sqlite_write *write, const struct det_store_effect *row)
+static int bury_effects(const struct sqlite_write *write, const struct det_store_effect *row)
 {
     struct sqlite_call call;
     int r;
@@ -343,7 +343,7 @@ static int bury(const struct sqlite_write *write, const struct det_store_effect 
     r = det_sqlite_run(&call);
     if (r < 0)
         return r;
-    if (changed(write) == 0) {
+    if (check_changed(write) == 0) {
         call_attempts(write, STATEMENT_DEAD_UPDATE, row, &call);
         return det_sqlite_run(&call);
     }
@@ -355,7 +355,7 @@ static int bury(const struct sqlite_write *write, const struct det_store_effect 
     det_sqlite_number(&call, write->instance->key);
     det_sqlite_number(&call, DET_DEAD_MAX);
     r = det_sqlite_run(&call);
-    return r < 0 ? r : det_sqlite_own(write->store, write->instance->key, -changed(write));
+    return r < 0 ? r : det_sqlite_own(write->store, write->instance->key, -check_changed(write));
 }
 
 static int insert_effect(const struct sqlite_write *write, const struct det_store_effect *row)
@@ -393,7 +393,7 @@ static int set_effect(const struct sqlite_write *write, const struct det_store_e
     if (r < 0)
         return r;
     if (row->is_dead)
-        return bury(write, row);
+        return bury_effects(write, row);
     return det_row_may_be_dead(write->commit, row) ? run_on_effect(write, STATEMENT_DEAD_TAKE, row)
                                                    : 0;
 }
@@ -404,10 +404,10 @@ static int update_effect(const struct sqlite_write *write, const struct det_stor
     int r;
 
     if (row->is_dead)
-        return bury(write, row);
+        return bury_effects(write, row);
     call_attempts(write, STATEMENT_OUTBOX_UPDATE, row, &call);
     r = det_sqlite_run(&call);
-    if (r < 0 || changed(write))
+    if (r < 0 || check_changed(write))
         return r;
     call_attempts(write, STATEMENT_OUTBOX_REVIVE, row, &call);
     det_sqlite_text(&call, write->commit->machine->name);
@@ -430,7 +430,7 @@ static int apply_effect(
         break;
     }
     r = run_on_effect(write, STATEMENT_OUTBOX_TAKE, &change->effect);
-    if (r < 0 || changed(write))
+    if (r < 0 || check_changed(write))
         return r;
     return run_on_effect(write, STATEMENT_DEAD_TAKE, &change->effect);
 }

@@ -29,7 +29,7 @@ struct subject {
     struct det_chain_hash snapshot_hash;
 };
 
-static int tell(
+static int report_finding(
     const struct checking *checking, const struct subject *subject, uint64_t sequence,
     const char *text)
 {
@@ -42,10 +42,10 @@ static int tell(
 }
 
 /* What is too damaged to be read is a finding, and the rest is looked at. */
-static int excuse(
+static int excuse_damage(
     const struct checking *checking, const struct subject *subject, int r, const char *text)
 {
-    return r == DET_ERR_CORRUPT ? tell(checking, subject, 0, text) : r;
+    return r == DET_ERR_CORRUPT ? report_finding(checking, subject, 0, text) : r;
 }
 
 int det_sqlite_complaint(const char *text)
@@ -64,7 +64,7 @@ static int check_line(const struct checking *checking, const char *text)
     r = det_sqlite_complaint(text);
     if (r < 0)
         return r;
-    return strcmp(text, "ok") == 0 ? 0 : tell(checking, NULL, 0, text);
+    return strcmp(text, "ok") == 0 ? 0 : report_finding(checking, NULL, 0, text);
 }
 
 static int check_file(const struct checking *checking)
@@ -79,10 +79,10 @@ static int check_file(const struct checking *checking)
             break;
     }
     det_sqlite_end(&call);
-    return excuse(checking, NULL, r, "the file cannot be checked");
+    return excuse_damage(checking, NULL, r, "the file cannot be checked");
 }
 
-static bool equal(const struct det_chain_hash *a, const struct det_chain_hash *b)
+static bool hashes_equal(const struct det_chain_hash *a, const struct det_chain_hash *b)
 {
     return memcmp(a, b, sizeof *a) == 0;
 }
@@ -136,7 +136,7 @@ static int check_snapshot(const struct checking *checking, struct subject *subje
         }
     }
     det_sqlite_end(&call);
-    return text ? tell(checking, subject, 0, text) : r;
+    return text ? report_finding(checking, subject, 0, text) : r;
 }
 
 /* The hash before the first event that is kept, which has the number `sequence`. False: it is not
@@ -174,7 +174,7 @@ static const char *check_event(
     content.machine = subject->row->head.machine;
     content.id = subject->row->head.id;
     hash = det_chain_next(before, &content);
-    if (equal(&hash, &event->hash))
+    if (hashes_equal(&hash, &event->hash))
         return NULL;
     return content.sequence == 1 ? "the event does not match its hash, or not the start before it"
                                  : "the event does not match its hash";
@@ -220,10 +220,11 @@ static int check_link(
         text = "another event is in the place of this one";
     if (r < 0 || text) {
         det_sqlite_end(&call);
-        return text ? tell(checking, subject, sequence, text) : r;
+        return text ? report_finding(checking, subject, sequence, text) : r;
     }
     checking->chained++;
-    if (sequence == subject->row->head.sequence && !equal(&event.hash, &subject->row->head.hash))
+    if (sequence == subject->row->head.sequence &&
+        !hashes_equal(&event.hash, &subject->row->head.hash))
         text = "the head does not stand on its last event";
     if (event.previous) {
         r = read_hash(checking, subject, event.previous, &before);
@@ -238,7 +239,7 @@ static int check_link(
     det_sqlite_end(&call);
     if (r < 0 && r != DET_ERR_CORRUPT)
         return r;
-    return text ? tell(checking, subject, sequence, text) : 0;
+    return text ? report_finding(checking, subject, sequence, text) : 0;
 }
 
 static int check_chain(struct checking *checking, const struct subject *subject)
@@ -252,10 +253,11 @@ static int check_chain(struct checking *checking, const struct subject *subject)
 
     if (!position) {
         text = check_beginning(subject, sequence + 1);
-        if (!text && hash_before(subject, sequence + 1, &before) && !equal(&before, &head->hash))
+        if (!text && hash_before(subject, sequence + 1, &before) &&
+            !hashes_equal(&before, &head->hash))
             text = sequence ? "the head does not match its hash"
                             : "the head does not match its hash, or not the start";
-        return text ? tell(checking, subject, 0, text) : 0;
+        return text ? report_finding(checking, subject, 0, text) : 0;
     }
     while (r == 0 && position)
         r = check_link(checking, subject, position, sequence--, &position);
@@ -267,7 +269,7 @@ static int check_instance(struct checking *checking, struct subject *subject)
     int r = 0;
 
     if (det_chain_head_checksum(&subject->row->head) != subject->row->checksum)
-        r = tell(checking, subject, 0, "the head does not match its checksum");
+        r = report_finding(checking, subject, 0, "the head does not match its checksum");
     if (r == 0)
         r = read_start(checking, subject);
     if (r == 0)
@@ -291,17 +293,18 @@ static int check_next(struct checking *checking, int64_t *key)
         *key = row.key;
         subject.last_event = det_sqlite_get_number(&call, 15);
         if (r == 0)
-            r = excuse(
+            r = excuse_damage(
                 checking, &subject, check_instance(checking, &subject), "not all can be read");
         else
-            r = excuse(checking, &subject, r, "the head cannot be read");
+            r = excuse_damage(checking, &subject, r, "the head cannot be read");
         r = r == 0 ? 1 : r;
     }
     det_sqlite_end(&call);
     return r;
 }
 
-static int count(const struct checking *checking, enum sqlite_statement statement, uint64_t *ret)
+static int count_rows(
+    const struct checking *checking, enum sqlite_statement statement, uint64_t *ret)
 {
     struct sqlite_call call;
     int r;
@@ -344,27 +347,27 @@ static int check_orphans(const struct checking *checking)
 
     for (size_t i = 0; r == 0 && i < sizeof tables / sizeof tables[0]; i++) {
         found = 0;
-        r = count(checking, tables[i].statement, &found);
+        r = count_rows(checking, tables[i].statement, &found);
         if (i == 0)
             strangers = found;
         if (r == DET_ERR_CORRUPT) {
             (void)snprintf(text, sizeof text, "not all %s can be read", tables[i].name);
-            r = tell(checking, NULL, 0, text);
+            r = report_finding(checking, NULL, 0, text);
         } else if (r == 0 && found) {
             (void)snprintf(
                 text, sizeof text, "%llu %.*s belong%s to no instance", (unsigned long long)found,
                 (int)strlen(tables[i].name) - (found == 1), tables[i].name, found == 1 ? "s" : "");
-            r = tell(checking, NULL, 0, text);
+            r = report_finding(checking, NULL, 0, text);
         }
     }
     if (r == 0)
-        r = excuse_count(count(checking, STATEMENT_EVENT_COUNT, &events), &events);
+        r = excuse_count(count_rows(checking, STATEMENT_EVENT_COUNT, &events), &events);
     if (r == 0 && events > strangers && events - strangers > checking->chained) {
         (void)snprintf(
             text, sizeof text, "%llu event%s not in the chain of the instance",
             (unsigned long long)(events - strangers - checking->chained),
             events - strangers - checking->chained == 1 ? " is" : "s are");
-        r = tell(checking, NULL, 0, text);
+        r = report_finding(checking, NULL, 0, text);
     }
     return r;
 }
@@ -395,7 +398,7 @@ static int tell_rows(
             break;
     }
     det_sqlite_end(&call);
-    return excuse(checking, NULL, r, "not all rows can be read");
+    return excuse_damage(checking, NULL, r, "not all rows can be read");
 }
 
 /* Every row that has a checksum of its own, and that none is missing. */
@@ -451,12 +454,12 @@ static int check_mark(
         position = det_sqlite_get_number(&call, 0);
     det_sqlite_end(&call);
     if (r < 0)
-        return excuse(checking, NULL, r, "the last position cannot be read");
+        return excuse_damage(checking, NULL, r, "the last position cannot be read");
     /* A writer may have checkpointed the log of the mark meanwhile, and begun another. */
     if (det_sqlite_mark_lost(mark, checking->reader->database, position) == 0 ||
         (det_sqlite_mark_find(store, &now) && now.generation != mark->generation))
         return 0;
-    return tell(
+    return report_finding(
         checking, NULL, 0,
         "it has lost what it had acknowledged: its log is damaged or gone, or an older copy is in "
         "its place");
@@ -471,7 +474,7 @@ static int check_all(
 
     r = check_file(checking);
     if (r == 0)
-        r = excuse_count(count(checking, STATEMENT_INSTANCE_COUNT, &total), &total);
+        r = excuse_count(count_rows(checking, STATEMENT_INSTANCE_COUNT, &total), &total);
     if (r != 0)
         return r;
     while ((r = check_next(checking, &key)) == 1) {
@@ -479,7 +482,7 @@ static int check_all(
         if (progress)
             progress(checking->context, done, total > done ? total : done);
     }
-    r = excuse(checking, NULL, r, "not all instances can be read");
+    r = excuse_damage(checking, NULL, r, "not all instances can be read");
     if (r == 0)
         r = check_rows(checking);
     return r != 0 ? r : check_orphans(checking);

@@ -139,7 +139,7 @@ struct det_chain_bytes det_sqlite_next_value(struct sqlite_scratch *scratch)
 }
 
 /* The data, if it changes; then the payloads of the events; then what the changes set. */
-static int encode(const struct sqlite_write *write)
+static int encode_values(const struct sqlite_write *write)
 {
     struct sqlite_scratch *scratch = &write->store->scratch;
     const struct det_store_commit *commit = write->commit;
@@ -398,7 +398,7 @@ static bool is_fresh(const struct sqlite_store *store, const struct sqlite_write
     return !has_expected(write->commit) || instance->sequence == write->commit->expected;
 }
 
-static int check(struct sqlite_write *write)
+static int check_commit(struct sqlite_write *write)
 {
     const struct det_store_commit *commit = write->commit;
     int r, why;
@@ -481,9 +481,9 @@ int det_sqlite_write_commit(struct sqlite_write *write, bool *ret_dirty)
     struct det_chain_head head;
     int r;
 
-    r = check(write);
+    r = check_commit(write);
     if (r == 0)
-        r = encode(write);
+        r = encode_values(write);
     if (r < 0)
         return r;
     if (commit->is_new) {

@@ -193,8 +193,9 @@ static int open_to_read(
         if (det_sqlite_is_there(store, "-wal"))
             return det_error_set(
                 reterr, DET_ERR_READ_ONLY,
-                "%s: there are commits in %s-wal, and to read them this process would have to "
-                "write to the folder; read it as one who may",
+                "%s: some commits are only in %s-wal, and reading them needs write permission in "
+                "the "
+                "folder; read the store as a user who has it",
                 store->path, store->path);
         if (!det_sqlite_is_there(store, "-shm"))
             code = open_alone(store, flags, connection);
@@ -289,7 +290,7 @@ void det_sqlite_reader_end(struct sqlite_store *store, struct sqlite_connection 
 }
 
 /* The first code that is not good stays. */
-static void note(struct sqlite_call *call, int code)
+static void note_code(struct sqlite_call *call, int code)
 {
     if (code == SQLITE_OK)
         return;
@@ -322,7 +323,7 @@ void det_sqlite_call(
 
     *call = (struct sqlite_call){ .connection = connection };
     if (!*kept)
-        note(
+        note_code(
             call, sqlite3_prepare_v3(
                       connection->database, statement_texts[statement], -1,
                       SQLITE_PREPARE_PERSISTENT, kept, NULL));
@@ -359,7 +360,7 @@ static inline bool must_bind(struct sqlite_call *call, enum sqlite_bound_kind ki
 void det_sqlite_text_n(struct sqlite_call *call, const char *text, size_t size)
 {
     if (must_bind(call, text ? BOUND_NOT : BOUND_NULL, 0))
-        note(
+        note_code(
             call, sqlite3_bind_text64(
                       call->statement, call->bound, text, size, SQLITE_STATIC, SQLITE_UTF8));
 }
@@ -384,7 +385,7 @@ void det_sqlite_name(struct sqlite_call *call, const char *name)
     kept->kind = BOUND_NAME;
     kept->number = (int64_t)size;
     memcpy(kept->name, name, size);
-    note(
+    note_code(
         call,
         sqlite3_bind_text(call->statement, call->bound, kept->name, (int)size, SQLITE_STATIC));
 }
@@ -392,13 +393,13 @@ void det_sqlite_name(struct sqlite_call *call, const char *name)
 void det_sqlite_number(struct sqlite_call *call, int64_t number)
 {
     if (must_bind(call, BOUND_NUMBER, number))
-        note(call, sqlite3_bind_int64(call->statement, call->bound, number));
+        note_code(call, sqlite3_bind_int64(call->statement, call->bound, number));
 }
 
 void det_sqlite_bytes(struct sqlite_call *call, struct det_chain_bytes bytes)
 {
     if (must_bind(call, bytes.data ? BOUND_NOT : BOUND_NULL, 0))
-        note(
+        note_code(
             call, sqlite3_bind_blob64(
                       call->statement, call->bound, bytes.data, bytes.size, SQLITE_STATIC));
 }
@@ -420,7 +421,7 @@ int det_sqlite_step(struct sqlite_call *call)
     if (code == SQLITE_DONE)
         return 0;
     code = det_sqlite_settle(call->connection->database, code, true);
-    note(call, code);
+    note_code(call, code);
     return det_sqlite_error(code);
 }
 
@@ -431,7 +432,7 @@ const char *det_sqlite_get_text(struct sqlite_call *call, int column, bool is_nu
     if (text)
         return text;
     if (sqlite3_errcode(call->connection->database) == SQLITE_NOMEM)
-        note(call, SQLITE_NOMEM);
+        note_code(call, SQLITE_NOMEM);
     return is_nullable ? NULL : "";
 }
 
@@ -449,7 +450,7 @@ struct det_chain_bytes det_sqlite_get_bytes(struct sqlite_call *call, int column
     if (!data && sqlite3_column_type(call->statement, column) == SQLITE_BLOB && size == 0)
         data = "";
     if (!data && sqlite3_errcode(call->connection->database) == SQLITE_NOMEM)
-        note(call, SQLITE_NOMEM);
+        note_code(call, SQLITE_NOMEM);
     return (struct det_chain_bytes){ data, (size_t)size };
 }
 

@@ -17,7 +17,8 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
-#include "store/sqlite/sqlite.h"
+#include "store/sql/log.h"
+#include "store/sqlite/session.h"
 
 #define CHUNK 4096u
 /* So many times as many rows may be looked at as are wanted. */
@@ -28,26 +29,18 @@
 /* The columns that EVENT_READ and EVENT_SCAN have in common. */
 static int read_columns(struct sqlite_call *call, struct sqlite_event *ret)
 {
+    const struct det_sql_row row = det_sqlite_row(call);
+    struct det_chain_bytes hash;
+
     ret->previous = det_sqlite_get_number(call, 0);
-    ret->event = (struct det_chain_event){
-        .sequence = (uint64_t)det_sqlite_get_number(call, 1),
-        .version = (uint64_t)det_sqlite_get_number(call, 2),
-        .visit = (uint64_t)det_sqlite_get_number(call, 3),
-        .from = det_sqlite_get_text(call, 4, false),
-        .to = det_sqlite_get_text(call, 5, false),
-        .event = det_sqlite_get_text(call, 6, true),
-        .outcome = det_sqlite_get_text(call, 7, false),
-        .choice = (uint64_t)det_sqlite_get_number(call, 8),
-        .is_timeout = det_sqlite_get_number(call, 9) != 0,
-        .at = det_sqlite_get_number(call, 10),
-        .event_id = det_sqlite_get_text(call, 11, true),
-        .cause = det_sqlite_get_text(call, 12, true),
-        .payload = det_sqlite_get_bytes(call, 13),
-    };
+    ret->event = det_sql_event_read(&row, &hash);
     ret->has_trace = det_trace_context_read(det_sqlite_get_bytes(call, 15), &ret->trace);
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);
-    return det_sqlite_get_hash(call, 14, &ret->hash);
+    if (!hash.data || hash.size != DET_CHAIN_SIZE)
+        return DET_ERR_CORRUPT;
+    memcpy(ret->hash.bytes, hash.data, DET_CHAIN_SIZE);
+    return 0;
 }
 
 int det_sqlite_event_read(
@@ -152,7 +145,7 @@ struct event_walk {
     struct det_sql_page page;
 };
 
-static bool pop(struct det_buffer *steps, struct sqlite_step *ret)
+static bool pop_step(struct det_buffer *steps, struct sqlite_step *ret)
 {
     if (!steps->size)
         return false;
@@ -344,11 +337,11 @@ static int next_step(
     struct sqlite_step first;
     int r = 0;
 
-    if (!walk->steps.size && pop(&walk->chunks, &first))
+    if (!walk->steps.size && pop_step(&walk->chunks, &first))
         r = note_steps(
             reader, (struct range){ key, first.position, first.sequence, walk->after, 1, CHUNK },
             &walk->steps);
-    return r < 0 ? r : pop(&walk->steps, ret);
+    return r < 0 ? r : pop_step(&walk->steps, ret);
 }
 
 static int read_noted(struct event_walk *walk, struct sqlite_connection *reader)

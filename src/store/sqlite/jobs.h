@@ -8,9 +8,9 @@
 #include "store/jobs.h"
 #include "store/sqlite/sqlite.h"
 
-/* Whose claims those of this opening are. */
+/* The owner of the claims of this opening. */
 const char *det_sqlite_jobs_owner(struct sqlite_store *store);
-/* For claims, which are all of this opening: the wall clock as if nobody had set it since. */
+/* The clock of claims: the wall clock when the store was opened, advanced by the boot clock. */
 det_time det_sqlite_jobs_steady(struct sqlite_store *store);
 
 /* sqlite/jobs_put.c */

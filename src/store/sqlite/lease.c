@@ -81,7 +81,7 @@ static int run_change(struct sqlite_store *store, void *context)
     return leasing->refusal < 0 ? 0 : write_lease(store, leasing);
 }
 
-static int look(struct sqlite_store *store, struct leasing *leasing)
+static int look_at_lease(struct sqlite_store *store, struct leasing *leasing)
 {
     struct sqlite_connection *reader;
     int r;
@@ -97,14 +97,14 @@ static int look(struct sqlite_store *store, struct leasing *leasing)
     return r == 0 && leasing->machine ? DET_ERR_NOT_FOUND : 0;
 }
 
-static int lease(struct sqlite_store *store, struct leasing *leasing)
+static int change_lease(struct sqlite_store *store, struct leasing *leasing)
 {
     int r;
 
     if (!det_lease_is_valid(leasing->change))
         return DET_ERR_INVALID;
     *leasing->ret = (struct det_store_lease){ 0 };
-    r = leasing->change->verb == DET_LEASE_LOOK ? look(store, leasing)
+    r = leasing->change->verb == DET_LEASE_LOOK ? look_at_lease(store, leasing)
                                                 : det_sqlite_alone(store, run_change, leasing);
     if (r < 0)
         return r;
@@ -136,14 +136,14 @@ int det_sqlite_lease(
     struct det_store *store, const struct det_store_lease_change *change,
     struct det_store_lease *ret)
 {
-    return lease(sqlite_store_of(store), &(struct leasing){ .change = change, .ret = ret });
+    return change_lease(sqlite_store_of(store), &(struct leasing){ .change = change, .ret = ret });
 }
 
 int det_sqlite_lock(
     struct det_store *store, const struct det_machine *machine,
     const struct det_store_lease_change *change, struct det_store_lease *ret)
 {
-    return lease(
+    return change_lease(
         sqlite_store_of(store),
         &(struct leasing){ .machine = machine, .change = change, .ret = ret });
 }

@@ -198,7 +198,7 @@ static int source_open(
     return source_next(source);
 }
 
-static struct source *earlier(struct source *timers, struct source *effects)
+static struct source *earlier_source(struct source *timers, struct source *effects)
 {
     if (!timers->has_row)
         return effects;
@@ -216,7 +216,7 @@ static int read_due(struct source *timers, struct source *effects, struct due *d
     struct source *source;
     int r;
 
-    for (size_t count = 0; (source = earlier(timers, effects))->has_row; count++) {
+    for (size_t count = 0; (source = earlier_source(timers, effects))->has_row; count++) {
         struct det_store_due row = { .due = source->due, .is_timer = source->is_timer };
 
         if (source->due > due->query->before || count == due->query->limit) {

@@ -17,31 +17,10 @@
 #include "store/log.h"
 #include "base/memory.h"
 #include "os/os.h"
-#include "store/sqlite/sqlite.h"
+#include "store/sql/log.h"
+#include "store/sqlite/session.h"
 
 #define PAGE_LOOKS 10000
-
-/* Columns of the statements. */
-enum {
-    OF_POSITION,
-    OF_INSTANCE,
-    OF_MACHINE,
-    OF_ID,
-    OF_SEQUENCE,
-    OF_VISIT,
-    OF_VERSION,
-    OF_FROM,
-    OF_TO,
-    OF_EVENT,
-    OF_OUTCOME,
-    OF_CHOICE,
-    OF_TIMEOUT,
-    OF_AT,
-    OF_EVENT_ID,
-    OF_CAUSE,
-    OF_PAYLOAD,
-    OF_TRACE,
-};
 
 struct source {
     struct sqlite_call call;
@@ -64,7 +43,7 @@ static int source_next(struct source *source)
     r = det_sqlite_step(&source->call);
     source->has_row = r > 0;
     if (r > 0)
-        source->position = det_sqlite_get_number(&source->call, OF_POSITION);
+        source->position = det_sqlite_get_number(&source->call, DET_SQL_LOGGED_POSITION);
     return r < 0 ? r : 0;
 }
 
@@ -84,7 +63,7 @@ static int source_open(
 }
 
 /* The one whose row comes next; at one position starts come before the event. */
-static struct source *choose(
+static struct source *choose_source(
     const struct reading *reading, struct source *events, struct source *starts)
 {
     bool is_start_lower = starts->position <= events->position;
@@ -94,56 +73,15 @@ static struct source *choose(
     return is_start_lower != reading->is_backward ? starts : events;
 }
 
-static void rename_row(const struct sqlite_store *store, struct det_store_logged *row)
-{
-    const struct det_renames *renames = store->sql.renames;
-    int64_t position = (int64_t)row->position;
-
-    if (!row->machine)
-        return;
-    row->from = det_renames_apply(renames, row->machine, DET_NAME_STATE, position, row->from);
-    row->to = det_renames_apply(renames, row->machine, DET_NAME_STATE, position, row->to);
-    row->event = det_renames_apply(renames, row->machine, DET_NAME_EVENT, position, row->event);
-}
-
-/* Texts and bytes are the statement's. */
-static struct det_store_logged read_row(struct source *source)
-{
-    struct sqlite_call *call = &source->call;
-    struct det_chain_bytes payload = det_sqlite_get_bytes(call, OF_PAYLOAD);
-
-    return (struct det_store_logged){
-        .position = (uint64_t)source->position,
-        .machine = det_sqlite_get_text(call, OF_MACHINE, true),
-        .id = det_sqlite_get_text(call, OF_ID, true),
-        .is_start = source->is_start,
-        .sequence = (uint64_t)det_sqlite_get_number(call, OF_SEQUENCE),
-        .visit = (uint64_t)det_sqlite_get_number(call, OF_VISIT),
-        .version = (uint32_t)det_sqlite_get_number(call, OF_VERSION),
-        .from = det_sqlite_get_text(call, OF_FROM, true),
-        .to = det_sqlite_get_text(call, OF_TO, false),
-        .event = det_sqlite_get_text(call, OF_EVENT, true),
-        .outcome = det_sqlite_get_text(call, OF_OUTCOME, false),
-        .choice = (uint16_t)det_sqlite_get_number(call, OF_CHOICE),
-        .is_timeout = det_sqlite_get_number(call, OF_TIMEOUT) != 0,
-        .at = det_sqlite_get_number(call, OF_AT),
-        .event_id = det_sqlite_get_text(call, OF_EVENT_ID, true),
-        .cause = det_sqlite_get_text(call, OF_CAUSE, true),
-        .payload = payload.data,
-        .payload_size = payload.size,
-    };
-}
-
 /* Copies a row into the page; 1: that is full now. */
-static int keep_row(struct reading *reading, struct source *source, struct det_store_logged row)
+static int keep_row(struct reading *reading, struct det_store_logged row)
 {
     const char **texts[] = { &row.machine, &row.id,      &row.from,     &row.to,
                              &row.event,   &row.outcome, &row.event_id, &row.cause };
-    struct det_trace_context trace;
     int r = 0;
 
-    if (det_trace_context_read(det_sqlite_get_bytes(&source->call, OF_TRACE), &trace))
-        r = det_sql_page_keep_trace(&reading->page, &trace, &row.trace);
+    if (row.trace)
+        r = det_sql_page_keep_trace(&reading->page, row.trace, &row.trace);
     for (size_t i = 0; r == 0 && i < sizeof texts / sizeof *texts; i++)
         r = det_sql_page_keep(&reading->page, texts[i]);
     if (r == 0 && row.payload) {
@@ -155,19 +93,20 @@ static int keep_row(struct reading *reading, struct source *source, struct det_s
 
 static int take_row(struct reading *reading, struct source *source)
 {
-    struct det_store_logged row = read_row(source);
+    const struct det_sql_row row = det_sqlite_row(&source->call);
+    struct det_trace_context trace;
+    struct det_store_logged logged = det_sql_logged_read(&reading->store->store, &row, &trace);
     int r = 0;
 
-    rename_row(reading->store, &row);
     if (source->call.code != SQLITE_OK)
         return det_sqlite_error(source->call.code);
-    if (det_log_look(&reading->walk, &row))
-        r = keep_row(reading, source, row);
+    if (det_log_look(&reading->walk, &logged))
+        r = keep_row(reading, logged);
     if (!source->is_start)
         reading->event_at = source->position;
     if (source->is_start) {
         reading->start_at = source->position;
-        reading->start_key = det_sqlite_get_number(&source->call, OF_INSTANCE);
+        reading->start_key = det_sqlite_get_number(&source->call, DET_SQL_LOGGED_INSTANCE);
     }
     return r;
 }
@@ -179,7 +118,7 @@ static int read_merged(struct reading *reading, struct source *events, struct so
     size_t looks = 0;
     int r, full = 0;
 
-    while (!full && (source = choose(reading, events, starts))->has_row) {
+    while (!full && (source = choose_source(reading, events, starts))->has_row) {
         if (det_log_ends(&reading->walk, (uint64_t)source->position))
             return 0;
         full = take_row(reading, source);
@@ -218,7 +157,7 @@ static int read_page(struct reading *reading)
     return r;
 }
 
-static void begin(struct reading *reading, const struct det_store_log_query *query)
+static void begin_reading(struct reading *reading, const struct det_store_log_query *query)
 {
     bool is_from_end = query->is_backward && !query->after;
     int64_t at = is_from_end || query->after > INT64_MAX ? INT64_MAX : (int64_t)query->after;
@@ -239,7 +178,7 @@ int det_sqlite_log(
     const struct det_store_logged *row;
     int r, more;
 
-    begin(&reading, query);
+    begin_reading(&reading, query);
     det_sql_page_init(&reading.page, base->allocator, sizeof *row);
     do {
         row = NULL;

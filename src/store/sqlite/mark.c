@@ -49,7 +49,7 @@ enum { LOG_HEAD = 32, FRAME_HEAD = 24 };
 /* In the file. */
 enum { FILE_HEAD = 100 };
 
-static void put(unsigned char *target, uint64_t number, int size)
+static void put_number(unsigned char *target, uint64_t number, int size)
 {
     for (int i = 0; i < size; i++)
         target[i] = (unsigned char)(number >> (8 * i));
@@ -228,7 +228,7 @@ void det_sqlite_mark_set_closed(const struct sqlite_store *store)
     if (!read_log(store->writer.database, &log) || log.frames > log.checkpointed ||
         det_file_read(world, store->mark, at, slot, sizeof slot) < (int64_t)sizeof slot)
         return;
-    put(sum, det_crc32c(0, slot, sizeof slot), 4);
+    put_number(sum, det_crc32c(0, slot, sizeof slot), 4);
     /* Without it the next one reads the file from the disk. */
     if (det_file_write(world, store->mark, at + AT_CLOSED, sum, sizeof sum) < 0)
         return;
@@ -379,19 +379,19 @@ void det_sqlite_mark_write(struct sqlite_store *store)
         return;
     read_last_frame(store->writer.database, &log);
     store->mark_generation++;
-    put(slot + AT_GENERATION, store->mark_generation, 8);
+    put_number(slot + AT_GENERATION, store->mark_generation, 8);
     memcpy(slot + AT_IDENTITY, store->store.identity, 32);
     memcpy(slot + AT_SALTS, &log.salts, sizeof log.salts);
-    put(slot + AT_FRAMES, log.frames, 8);
-    put(slot + AT_POSITION, (uint64_t)store->committed, 8);
-    put(slot + AT_TIME, (uint64_t)sqlite_now(store), 8);
-    put(slot + AT_SUM, det_crc32c(0, slot, AT_SUM), 4);
-    put(slot + AT_CHECKPOINTED, log.checkpointed, 8);
-    put(slot + AT_PAGE, log.page_at, 8);
-    put(slot + AT_PAGE_SIZE, log.page_size, 4);
-    put(slot + AT_PAGE_SUM, log.page_sum, 4);
-    put(slot + AT_FILE_SUM, log.file_sum, 4);
-    put(slot + AT_WHOLE_SUM, det_crc32c(0, slot, AT_WHOLE_SUM), 4);
+    put_number(slot + AT_FRAMES, log.frames, 8);
+    put_number(slot + AT_POSITION, (uint64_t)store->committed, 8);
+    put_number(slot + AT_TIME, (uint64_t)sqlite_now(store), 8);
+    put_number(slot + AT_SUM, det_crc32c(0, slot, AT_SUM), 4);
+    put_number(slot + AT_CHECKPOINTED, log.checkpointed, 8);
+    put_number(slot + AT_PAGE, log.page_at, 8);
+    put_number(slot + AT_PAGE_SIZE, log.page_size, 4);
+    put_number(slot + AT_PAGE_SUM, log.page_sum, 4);
+    put_number(slot + AT_FILE_SUM, log.file_sum, 4);
+    put_number(slot + AT_WHOLE_SUM, det_crc32c(0, slot, AT_WHOLE_SUM), 4);
     if (det_file_write(
             store->store.world, store->mark, slot_at(store->mark_generation), slot, sizeof slot) <
         0)

@@ -13,7 +13,7 @@
 #include "store/sqlite/sqlite.h"
 
 /* What cannot be asked is not so. */
-static bool may(const struct sqlite_store *store, const char *path, int what)
+static bool may_access(const struct sqlite_store *store, const char *path, int what)
 {
     sqlite3_vfs *vfs = sqlite3_vfs_find(store->vfs);
     int is_so = 0;
@@ -26,14 +26,15 @@ bool det_sqlite_is_there(const struct sqlite_store *store, const char *suffix)
     char path[DET_PATH_MAX];
 
     (void)snprintf(path, sizeof path, "%s%s", store->path, suffix);
-    return may(store, path, SQLITE_ACCESS_EXISTS);
+    return may_access(store, path, SQLITE_ACCESS_EXISTS);
 }
 
 bool det_sqlite_folder_is_ours(const struct sqlite_store *store)
 {
     char folder[DET_PATH_MAX];
 
-    return det_file_folder(store->path, folder) == 0 && may(store, folder, SQLITE_ACCESS_READWRITE);
+    return det_file_folder(store->path, folder) == 0 &&
+           may_access(store, folder, SQLITE_ACCESS_READWRITE);
 }
 
 int det_sqlite_place(
@@ -67,7 +68,7 @@ static int explain_lock(
     if (det_file_folder(lock, folder) < 0 || (r != DET_ERR_NOT_FOUND && r != DET_ERR_IO))
         return det_error_set(
             reterr, r, "%s: cannot open its lock file: %s", store->path, det_error_text(r));
-    if (r == DET_ERR_NOT_FOUND && may(store, folder, SQLITE_ACCESS_EXISTS))
+    if (r == DET_ERR_NOT_FOUND && may_access(store, folder, SQLITE_ACCESS_EXISTS))
         return det_error_set(
             reterr, DET_ERR_IO,
             "%s: the folder %s does not accept new files; choose another folder", store->path,
@@ -75,7 +76,7 @@ static int explain_lock(
     if (r == DET_ERR_NOT_FOUND)
         return det_error_set(
             reterr, r, "%s: the folder %s is not there; make it first", store->path, folder);
-    if (may(store, lock, SQLITE_ACCESS_READWRITE))
+    if (may_access(store, lock, SQLITE_ACCESS_READWRITE))
         return det_error_set(
             reterr, r,
             "%s: cannot open its lock file %s: %s; remove it if it is a link, else look after the "
@@ -83,9 +84,10 @@ static int explain_lock(
             store->path, lock, det_error_text(r));
     return det_error_set(
         reterr, DET_ERR_READ_ONLY,
-        "%s: this process may not write to %s (no permission, or a file system for reading only); "
-        "change who may write there, remove it if it is a link, or open the store for reading only",
-        store->path, is_ours || may(store, lock, SQLITE_ACCESS_EXISTS) ? lock : folder);
+        "%s: this process cannot write to %s (no permission, or a read-only file system); change "
+        "the "
+        "permissions, remove it if it is a link, or open the store for reading only",
+        store->path, is_ours || may_access(store, lock, SQLITE_ACCESS_EXISTS) ? lock : folder);
 }
 
 static int refuse_second(const struct sqlite_store *store, struct det_error *reterr)

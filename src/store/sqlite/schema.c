@@ -42,7 +42,7 @@ static const char *without_head(const char *said)
     return strncmp(said, "***", 3) == 0 && line ? line + 1 : said;
 }
 
-static int complain(struct sqlite_store *store, const char *said, struct det_error *reterr)
+static int report_damage(struct sqlite_store *store, const char *said, struct det_error *reterr)
 {
     int r = said ? det_sqlite_complaint(said) : DET_ERR_NO_MEMORY;
 
@@ -71,7 +71,7 @@ static int check_integrity(
     if (code != SQLITE_ROW)
         r = det_sqlite_explain(store, database, code, "check it", reterr);
     else if (!said || strcmp(said, "ok") != 0)
-        r = complain(store, said, reterr);
+        r = report_damage(store, said, reterr);
     (void)sqlite3_finalize(statement);
     return r;
 }
@@ -117,7 +117,7 @@ static int read_identity(
     else if (wanted && strcmp(wanted, identity) != 0)
         r = det_error_set(
             reterr, DET_ERR_FOREIGN,
-            "%s is the store %s, not %s: another one has taken its place; put the right file back",
+            "%s is the store %s, not %s: the file was replaced; put the right file back",
             store->path, identity, wanted);
     else
         memcpy(store->store.identity, identity, sizeof store->store.identity);
@@ -208,7 +208,7 @@ static int pass_gate(
     if (gate->schema < 1)
         return det_error_set(
             reterr, DET_ERR_CORRUPT,
-            "%s says schema %lld, which there never was; take the newest backup", store->path,
+            "%s has schema %lld, which does not exist; take the newest backup", store->path,
             (long long)gate->schema);
     return 0;
 }
@@ -269,7 +269,7 @@ static int check_file(
     return code == SQLITE_OK ? 0 : det_sqlite_explain(store, database, code, "upgrade it", reterr);
 }
 
-static int create(
+static int create_store(
     struct sqlite_store *store, struct sqlite_connection *connection, bool may_create,
     struct det_error *reterr)
 {
@@ -305,10 +305,12 @@ int det_sqlite_schema(
     if (can_write && sqlite3_db_readonly(database, "main") == 1)
         return det_error_set(
             reterr, DET_ERR_READ_ONLY,
-            "%s: this process may not write to it; change who may, or open it for reading only",
+            "%s: this process has no permission to write to it; change that, or open it for "
+            "reading "
+            "only",
             store->path);
     if (is_unmade(&gate))
-        r = create(store, connection, can_write && !options->must_exist, reterr);
+        r = create_store(store, connection, can_write && !options->must_exist, reterr);
     else
         r = check_file(store, connection, &gate, options->identity, reterr);
     store->store.schema = DET_SQLITE_SCHEMA;

@@ -124,7 +124,7 @@ static int ask_one(struct sqlite_connection *reader, const struct det_sql_questi
 }
 
 /* Says of which file it is, and what to do. */
-static int explain(const struct sqlite_store *store, int r, struct det_error *retreason)
+static int explain_failure(const struct sqlite_store *store, int r, struct det_error *retreason)
 {
     if (r < 0)
         (void)det_error_set(
@@ -142,11 +142,11 @@ static int ask_all(
 
     r = det_sqlite_reader(store, &reader);
     if (r < 0)
-        return explain(store, r, retreason);
+        return explain_failure(store, r, retreason);
     for (size_t i = 0; r == 0 && i < count; i++)
         r = ask_one(reader, &questions[i]);
     det_sqlite_reader_end(store, reader);
-    return explain(store, r, retreason);
+    return explain_failure(store, r, retreason);
 }
 
 int det_sqlite_ask(struct sqlite_store *store, const struct sqlite_question *question)
@@ -189,7 +189,7 @@ static int change_alone(
 {
     struct sqlite_store *store = sqlite_store_of(base);
 
-    return explain(store, det_sqlite_alone(store, run_change, change), retreason);
+    return explain_failure(store, det_sqlite_alone(store, run_change, change), retreason);
 }
 
 /* Transactions of several statements, on the writer. */
@@ -207,14 +207,15 @@ static int run_transaction(struct sqlite_store *store, void *context)
     return transaction->run(&session, transaction->context);
 }
 
-static int transact(
+static int transact_alone(
     struct det_store *base, int (*run)(struct det_sql_session *session, void *context),
     void *context, struct det_error *retreason)
 {
     struct sqlite_store *store = sqlite_store_of(base);
     struct transaction transaction = { run, context };
 
-    return explain(store, det_sqlite_alone(store, run_transaction, &transaction), retreason);
+    return explain_failure(
+        store, det_sqlite_alone(store, run_transaction, &transaction), retreason);
 }
 
 static int session_ask(struct det_sql_session *session, const struct det_sql_question *question)
@@ -268,7 +269,7 @@ static int64_t key_of(
 const struct det_sql_ops det_sqlite_sql = {
     .ask = ask_all,
     .change = change_alone,
-    .transact = transact,
+    .transact = transact_alone,
     .session_ask = session_ask,
     .session_change = session_change,
     .take_position = take_position,

@@ -68,8 +68,9 @@ static int read_url(struct sqlite_store *store, const char *rest, struct det_err
     if (length == 0 || rest[0] == ':' || length >= DET_PATH_MAX - 8)
         return det_error_set(
             reterr, DET_ERR_INVALID,
-            "\"sqlite:%s\": a path belongs behind the colon, for example \"sqlite:orders.db\"; for "
-            "a store that is gone with the process say \"memory:\"",
+            "\"sqlite:%s\": give a path after the colon, for example \"sqlite:orders.db\"; for a "
+            "store "
+            "that ends with the process use \"memory:\"",
             rest);
     store->path = det_string_copy_n(store->store.allocator, rest, length);
     if (!store->path)
@@ -165,7 +166,7 @@ static int keep_names(const struct sqlite_store *store, struct det_error *reterr
 }
 
 /* What to do about one who is busy says all there is to say. */
-static int refuse(
+static int refuse_open(
     const struct sqlite_store *store, int r, const char *what, struct det_error *reterr)
 {
     bool is_busy = r == DET_ERR_BUSY;
@@ -220,7 +221,7 @@ static int open_writer(
         store->next_position = det_sqlite_get_number(&call, 0) + 1;
     det_sqlite_end(&call);
     if (r < 0)
-        return refuse(store, r, "read its events", reterr);
+        return refuse_open(store, r, "read its events", reterr);
     r = det_sqlite_mark_open(store, reterr);
     if (r < 0) {
         /* Closing must leave the log alone. */
@@ -232,7 +233,7 @@ static int open_writer(
         return r;
     r = det_sqlite_lease_free_all(store);
     if (r < 0)
-        return refuse(store, r, "free the locks of a process that is gone", reterr);
+        return refuse_open(store, r, "free the locks of a process that is gone", reterr);
     return open_groups(store, options);
 }
 

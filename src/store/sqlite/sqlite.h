@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite.h - the store in one SQLite file, as its own files see it.
+/* sqlite.h - the store in one SQLite file: what the files of the driver share.
  *
  *     senders --> group --> writer connection --> <file>-wal --- checkpoint ---> <file>
  *                           (one leader at a time, one transaction per batch)
@@ -39,7 +39,7 @@
 #define DET_SQLITE_CHECKPOINT_PAGES 10000
 
 /* Parameters of statements of sql/statements.def for what PostgreSQL asks its server: the clock,
- * which opening of the file this is, and the clock that nobody sets. */
+ * which opening of the file this is, and a clock that is never set back. */
 #define SQLITE_NOW    "?13"
 #define SQLITE_OWNER  "?14"
 #define SQLITE_STEADY "?15"
@@ -159,7 +159,7 @@ struct sqlite_store {
     uint64_t cache_pages;
     uint64_t checkpoint_pages; /* in the log, after which they are brought into the file */
     struct det_file *lock, *kept[2];
-    struct det_group *group, *job_group; /* the second one: of those who put jobs */
+    struct det_group *group, *job_group; /* the second one: puts of jobs */
     struct sqlite_connection writer;     /* database NULL: for reading only */
     struct sqlite_scratch scratch;
     struct sqlite_append append;
@@ -208,7 +208,7 @@ static inline struct det_chain_bytes det_sqlite_hash_bytes(const struct det_chai
 
 /* sqlite/place.c */
 
-/* Whether there is something, and not an empty file, at the path with this behind it. */
+/* Whether there is a file that is not empty at the path with this suffix. */
 bool det_sqlite_is_there(const struct sqlite_store *store, const char *suffix);
 /* Whether this process may make files beside the store's. */
 bool det_sqlite_folder_is_ours(const struct sqlite_store *store);
@@ -227,7 +227,7 @@ int det_sqlite_error(int code);
  * nothing was written: SQLITE_FULL, as on a full disk. Any other code as it is. `is_log`: it was a
  * write to the log, else to the file. */
 int det_sqlite_settle(sqlite3 *database, int code, bool is_log);
-/* What somebody can do about an error. */
+/* What to do about an error, for its message. */
 const char *det_sqlite_remedy(int r);
 /* Fills `reterr`: which file, what was tried, what SQLite says. Returns the error of `code`. */
 int det_sqlite_explain(
@@ -241,7 +241,7 @@ void det_sqlite_disconnect(struct sqlite_connection *connection);
 DET_MUST_CHECK int det_sqlite_reader(struct sqlite_store *store, struct sqlite_connection **ret);
 void det_sqlite_reader_end(struct sqlite_store *store, struct sqlite_connection *reader);
 
-/* Begins the use of a statement. What goes wrong is remembered in the call and told by stepping. */
+/* Begins the use of a statement. An error is kept in the call, and det_sqlite_step() returns it. */
 void det_sqlite_call(
     struct sqlite_connection *connection, enum sqlite_statement statement,
     struct sqlite_call *call);
@@ -261,7 +261,7 @@ struct det_chain_bytes det_sqlite_get_bytes(struct sqlite_call *call, int column
 /* DET_ERR_CORRUPT when it has not the size of a hash. */
 DET_MUST_CHECK int det_sqlite_get_hash(
     struct sqlite_call *call, int column, struct det_chain_hash *ret);
-/* DET_ERR_CORRUPT when the row does not match its checksum, which this column tells. */
+/* DET_ERR_CORRUPT when this column says that the row does not match its checksum. */
 DET_MUST_CHECK int det_sqlite_get_whole(struct sqlite_call *call, int column);
 void det_sqlite_end(struct sqlite_call *call);
 /* The end of a statement that gives no rows: steps and ends. */
@@ -331,7 +331,7 @@ DET_MUST_CHECK int det_sqlite_mark_compare(
     struct det_error *reterr);
 /* DET_ERR_CORRUPT when something is lost. */
 DET_MUST_CHECK int det_sqlite_mark_open(struct sqlite_store *store, struct det_error *reterr);
-/* After a transaction that is durable, before anybody is told. */
+/* After a durable transaction, before it is acknowledged. */
 void det_sqlite_mark_write(struct sqlite_store *store);
 /* Before a checkpoint: after a power failure an older mark would not match the file. */
 void det_sqlite_mark_sync(struct sqlite_store *store);
@@ -484,7 +484,7 @@ int det_sqlite_due(
     int (*visit)(void *context, const struct det_store_due *row), void *context,
     det_time *ret_next);
 /* sqlite/session.c */
-/* Reads the renames that somebody else has added. */
+/* Reads the renames that were added since. */
 DET_MUST_CHECK int det_sqlite_renames_refresh(
     struct sqlite_store *store, struct sqlite_connection *connection);
 int det_sqlite_migrate(
@@ -492,7 +492,7 @@ int det_sqlite_migrate(
     size_t count, uint64_t *ret, struct det_error *reterr);
 
 /* sqlite/lease.c */
-/* Who opens the file as the writer is the only one: whoever held something is gone. */
+/* The one who opens the file for writing is the only writer: all former holders are gone. */
 int det_sqlite_lease_free_all(struct sqlite_store *store);
 int det_sqlite_lease(
     struct det_store *store, const struct det_store_lease_change *change,
