@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* chain.c - the fields of a row one after the other into BLAKE2b or CRC-32C.
+/* chain.c - writes the fields of a row into a BLAKE2b hash or a CRC-32C checksum.
  *
  *     field --> 512 bytes on the stack --> full, or the end: hash or checksum
  *
- * Both are fed in large pieces, since a call for every few bytes costs more than the bytes. */
+ * Both get large pieces: a call for every few bytes would cost more than the bytes. */
 #include "store/chain.h"
 
 #include <sodium.h>

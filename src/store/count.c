@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* count.c - numbers by machine and state. There are few of them, so they are looked for one by
- * one. */
+/* count.c - counts by machine and state. There are few of them, so they are searched linearly. */
 #include "store/count.h"
 
 #include <stdlib.h>

@@ -13,8 +13,8 @@
  *     [1,2]               '[' each ']'
  *     {"b":1,"a":2}       '{' each name, END, value '}'   in the order of the names
  *
- * END is a byte that no text has. The members of an object stand one behind the other when it ends;
- * then they are put in order, and who stands beside its equal is there twice. */
+ * END is a byte that no text has. When an object ends, its members are sorted; two equal
+ * neighbours are a duplicate key. */
 #include "store/document.h"
 
 #include <stdlib.h>

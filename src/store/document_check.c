@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* document_check.c - whether the documents of a store and their deltas are what was written: by the
- * store's own operations, page by page, so that it is the same for all drivers. */
+/* document_check.c - verifies the documents of a store and their deltas through the store's own
+ * operations, page by page, so that it is the same for all drivers. */
 #include <stdio.h>
 
 #include "store/document.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* document_stage.c - one call of `save`, from the documents it is about to what becomes of them. */
+/* document_stage.c - one call of `save`: from the documents to the changes that a driver writes. */
 #include "store/document.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* documents.c - documents for those who use a store: its operations, and following what changes. */
+/* documents.c - the public operations on documents, and following their changes. */
 #include <detent/documents.h>
 
 #include "base/assert.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lease.c - what a change makes of a lease.
+/* lease.c - how a change is applied to a lease.
  *
  *              acquire: token + 1                 renew with the token
  *     free ----------------------> held until ... -------------------> held until later
  *       ^                           |      |
- *       |                           |      | its end has come: free to whoever acquires next
+ *       |                           |      | its end has come: free for the next to acquire
  *       +---- release with token ---+------+ */
 #include "store/lease.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* row.c - between a commit and its rows. An event whose payload has no fields has no bytes: what is
- * not there is zero, and that is what it is. */
+/* row.c - conversion between a commit and its rows. An event whose payload has no fields is stored
+ * without bytes: missing fields are zero. */
 #include "store/row.h"
 
 #include <stdio.h>

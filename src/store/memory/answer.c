@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* answer.c - the event ids that an instance of the memory store remembers: a list in the
- * order of their coming, and a map. */
+/* answer.c - the event ids that an instance of the memory store remembers: a list in the order in
+ * which they came, and a map. */
 #include <string.h>
 
 #include "base/assert.h"

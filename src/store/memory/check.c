@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* check.c - looks through a memory store for what its invariants exclude. There is no disk
- * that could have damaged it: a finding is a fault of the program. */
+/* check.c - verifies the invariants of a memory store. No disk could have damaged it: a finding is
+ * a fault of the program. */
 #include <string.h>
 
 #include "os/os.h"

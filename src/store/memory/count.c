@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* count.c - how much there is in memory: a look at every instance, which others change
- * meanwhile. How many bytes that takes only the allocator knows. */
+/* count.c - counts in the memory store. It looks at every instance, while others change them. Only
+ * the allocator knows how many bytes they take. */
 #include "store/count.h"
 #include "base/memory.h"
 #include "os/os.h"

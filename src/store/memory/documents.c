@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* documents.c - documents in the memory store: gone with the process, and so for tests and
- * for what need not outlive it.
+/* documents.c - documents in the memory store. They end with the process: use them for tests
+ * and for data that need not outlive it.
  *
  *     ids:      each id with its documents, in the order of kinds and roles; by name, and in an
- *               array that is sorted when somebody lists after one came or went
- *     deltas:   an array of pointers: that of the sync id n is n - oldest behind the first
+ *               array that a list sorts if ids were added or removed since
+ *     deltas:   an array of pointers: the delta of sync id n is at n - oldest
  *
  * memory/documents_look.c lists and compacts them.
  *

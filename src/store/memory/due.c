@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* due.c - what is due in the memory store: a look at every instance of a machine, which
- * keeps the first ones in a heap with the last of them on top. Runtimes ask once for a machine, so
- * there is no index that every commit would have to keep. */
+/* due.c - what is due in the memory store. It looks at every instance of a machine and keeps the
+ * first ones in a heap, whose top is the last of them. Runtimes ask once for a machine, so there is
+ * no index that every commit would have to maintain. */
 #include <stdlib.h>
 #include <string.h>
 

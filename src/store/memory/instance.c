@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* instance.c - an instance of the memory store and the small objects that hang on it. */
+/* instance.c - an instance of the memory store and the small objects that belong to it. */
 #include <string.h>
 
 #include "base/assert.h"

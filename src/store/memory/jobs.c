@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs.c - jobs and schedules in the memory store: gone with the process, and so for tests
- * and for what need not outlive it.
+/* jobs.c - jobs and schedules in the memory store. They end with the process: use them for
+ * tests and for jobs that need not outlive it.
  *
  *     jobs:    a list in the order of their keys; the same by key, and by queue and id
  *     queues:  heaps of what is queued, delayed and running
  *
- * What is claimed is in memory/jobs_claim.c, what is done by hand in memory/jobs_keep.c.
+ * memory/jobs_claim.c has claims, memory/jobs_keep.c has manual changes.
  *
  * Invariants, under the store's mutex
  *   1. What is in the list is in the maps, and the other way round.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs_keep.c - what is done by hand to the jobs of a memory store: trying again and
- * cancelling, forgetting those that have ended, and bringing in those of another store. */
+/* jobs_keep.c - manual changes of jobs in a memory store: retry and cancel, deletion of those that
+ * have ended, and restoring those of another store. */
 #include <string.h>
 
 #include "base/assert.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lease.c - leases by name and the locks of instances in the memory store: the same thing,
- * kept in two places. lease.h has the rules. */
+/* lease.c - leases by name and the locks of instances in the memory store, which are the same and
+ * kept in two places. store/lease.h has the rules. */
 #include <string.h>
 
 #include "base/assert.h"

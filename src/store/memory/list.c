@@ -3,10 +3,10 @@
 
 /* list.c - the instances of a machine in the memory store, in the order of their ids.
  *
- *     ordered:  a c f k m | d b      new ones are put at the end; who lists next sorts them and
- *               sorted      new      merges them into the rest
+ *     ordered:  a c f k m | d b      new ones are appended; the next list sorts them and merges
+ *               sorted      new      them into the rest
  *
- * So a new instance costs next to nothing, a page of a list costs what it looks at, and the first
+ * So a new instance costs little, a page of a list costs what it looks at, and the first
  * list after n new ones costs their sorting and one pass over the array. */
 #include <stdlib.h>
 #include <string.h>

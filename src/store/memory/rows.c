@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* rows.c - the last events of an instance in the memory store: a ring that grows up to the
- * number of events kept, and then forgets the oldest with each new one. */
+/* rows.c - the last events of an instance in the memory store: a ring that grows up to the number
+ * of events kept, and then drops the oldest for each new one. */
 #include <string.h>
 
 #include "base/assert.h"

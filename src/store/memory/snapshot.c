@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* snapshot.c - snapshots in the memory store, and the events that may go behind them. */
+/* snapshot.c - snapshots in the memory store, and deletion of the events before them. */
 #include <string.h>
 
 #include "base/assert.h"

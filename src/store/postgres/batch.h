@@ -117,4 +117,18 @@ DET_MUST_CHECK int det_postgres_fill(
 /* Whether the plain statement can do it. */
 bool det_postgres_is_plain(const struct postgres_staged *staged);
 
+/* Parameters of a statement that are arrays. */
+#define POSTGRES_ARRAYS_MAX 14
+struct postgres_arrays {
+    struct postgres_column columns[POSTGRES_ARRAYS_MAX];
+};
+void det_postgres_arrays_init(
+    struct postgres_arrays *arrays, const struct det_allocator *allocator);
+void det_postgres_arrays_deinit(struct postgres_arrays *arrays);
+void det_postgres_arrays_text(struct postgres_arrays *arrays, size_t column, const char *text);
+/* Completes the column and adds it to the parameters. */
+DET_MUST_CHECK int det_postgres_arrays_add(
+    struct postgres_arrays *arrays, size_t column, uint32_t type,
+    struct postgres_parameters *parameters);
+
 #endif

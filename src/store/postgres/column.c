@@ -131,3 +131,38 @@ int det_postgres_column_finish(
 {
     return det_postgres_column_complete(column, types[id], ret, ret_length);
 }
+
+void det_postgres_arrays_init(struct postgres_arrays *arrays, const struct det_allocator *allocator)
+{
+    memset(arrays, 0, sizeof *arrays);
+    for (size_t i = 0; i < POSTGRES_ARRAYS_MAX; i++)
+        det_buffer_init(&arrays->columns[i].bytes, allocator);
+}
+
+void det_postgres_arrays_deinit(struct postgres_arrays *arrays)
+{
+    for (size_t i = 0; i < POSTGRES_ARRAYS_MAX; i++)
+        det_buffer_deinit(&arrays->columns[i].bytes);
+}
+
+void det_postgres_arrays_text(struct postgres_arrays *arrays, size_t column, const char *text)
+{
+    det_postgres_column_bytes(
+        &arrays->columns[column], (struct det_chain_bytes){ text, strlen(text) });
+}
+
+int det_postgres_arrays_add(
+    struct postgres_arrays *arrays, size_t column, uint32_t type,
+    struct postgres_parameters *parameters)
+{
+    struct det_chain_bytes bytes = { 0 };
+    const char *data;
+    int length, r;
+
+    r = det_postgres_column_complete(&arrays->columns[column], type, &data, &length);
+    if (r < 0)
+        return r;
+    bytes = (struct det_chain_bytes){ data, (size_t)length };
+    det_postgres_add_bytes(parameters, bytes);
+    return 0;
+}

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* commit.c - a batch from its commits to their results.
+/* commit.c - commits a batch and gives each commit its result.
  *
- *     all are plain --> the plain statement --> went through: done
- *                                           --> did not -----+
+ *     all are plain --> the plain statement --> succeeded: done
+ *                                           --> failed ------+
  *     otherwise -----> the statement with its parts <--------+--> each its verdict
  *                            |
  *                            +--> refused as a whole, and nothing happened: each one alone
- *                            +--> unknown: that is everyone's result */
+ *                            +--> unknown: the result of every commit */
 #include <string.h>
 
 #include "base/assert.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* connection.c - one connection: how it is made, checked, waited for; and the server's
- * clock as it is known from what comes through it. */
+/* connection.c - one connection: connecting, checking the server, waiting; and the server's clock
+ * as it is known from answers. */
 #include <string.h>
 
 #include "base/assert.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* count.c - how much there is, at one moment; of all nodes. */
+/* count.c - counts of one moment, of all nodes. */
 #include "store/count.h"
 #include "os/os.h"
 #include "store/postgres/postgres.h"

@@ -9,63 +9,47 @@
  *                  +--- somebody was faster --- write all, if the sync id is still that one
  *
  * The statement that writes moves store.sync on, and so holds the lock of that row until it is
- * committed: sync ids are given in the order of the commits and without gaps, and who has seen one
- * can see all that are lower. Every change of a document moves it, so that what was decided on is
- * still there when it has not moved. A write whose outcome is not known is not tried again. */
+ * committed: sync ids are given in the order of the commits and without gaps, and a reader that
+ * sees one sees all lower ones. Every change of a document moves it: if it has not moved, what
+ * was read is still there. A write whose outcome is not known is not tried again. */
 #include <string.h>
 
 #include "os/os.h"
 #include "store/postgres/batch.h"
 #include "store/sql/documents.h"
 
-/* The arrays of both statements. */
-#define READ_COLUMNS  3
-#define WRITE_COLUMNS 14
-
 struct saving {
     struct det_document_stage stage;
     uint64_t latest;
-    struct postgres_column columns[WRITE_COLUMNS];
+    struct postgres_arrays arrays;
     struct postgres_parameters parameters;
     struct postgres_failure failure;
 };
 
-static struct det_chain_bytes bytes_of(const char *text)
+static void put_texts(
+    struct postgres_arrays *arrays, size_t first, const struct det_document_cell *cell)
 {
-    return (struct det_chain_bytes){ text, strlen(text) };
-}
-
-static void put_texts(struct postgres_column *columns, const struct det_document_cell *cell)
-{
-    det_postgres_column_bytes(&columns[0], bytes_of(cell->id));
-    det_postgres_column_bytes(&columns[1], bytes_of(cell->kind));
-    det_postgres_column_bytes(&columns[2], bytes_of(det_document_role_name(cell->role)));
+    det_postgres_arrays_text(arrays, first, cell->id);
+    det_postgres_arrays_text(arrays, first + 1, cell->kind);
+    det_postgres_arrays_text(arrays, first + 2, det_document_role_name(cell->role));
 }
 
 /* The arrays become parameters; `types` has a letter for each: t for texts, n for numbers. */
-static int complete_arrays(struct saving *saving, const char *types)
+static int add_arrays(struct saving *saving, const char *types)
 {
-    struct det_chain_bytes array;
-    int length, r = 0;
+    int r = 0;
 
-    for (size_t i = 0; r == 0 && types[i]; i++) {
-        const char *data = NULL;
-
-        r = det_postgres_column_complete(
-            &saving->columns[i], types[i] == 't' ? POSTGRES_TEXTS : POSTGRES_NUMBERS, &data,
-            &length);
-        if (r < 0)
-            break;
-        array = (struct det_chain_bytes){ data, (size_t)length };
-        det_postgres_add_bytes(&saving->parameters, array);
-    }
+    for (size_t i = 0; r == 0 && types[i]; i++)
+        r = det_postgres_arrays_add(
+            &saving->arrays, i, types[i] == 't' ? POSTGRES_TEXTS : POSTGRES_NUMBERS,
+            &saving->parameters);
     return r;
 }
 
 static void clear_arrays(struct saving *saving)
 {
-    for (size_t i = 0; i < WRITE_COLUMNS; i++)
-        det_postgres_column_clear(&saving->columns[i]);
+    for (size_t i = 0; i < POSTGRES_ARRAYS_MAX; i++)
+        det_postgres_column_clear(&saving->arrays.columns[i]);
     saving->parameters.count = 0;
 }
 
@@ -115,18 +99,19 @@ static int read_cells(struct postgres_store *store, struct saving *saving)
 
     clear_arrays(saving);
     for (size_t i = 0; i < saving->stage.cell_count; i++)
-        put_texts(saving->columns, saving->stage.cells[i]);
-    r = complete_arrays(saving, "ttt");
+        put_texts(&saving->arrays, 0, saving->stage.cells[i]);
+    r = add_arrays(saving, "ttt");
     return r < 0 ? r : det_postgres_run(store, &job, &saving->failure);
 }
 
 /* Writing. */
 
-static void put_cell(struct postgres_column *columns, const struct det_document_cell *cell)
+static void put_cell(struct postgres_arrays *arrays, const struct det_document_cell *cell)
 {
+    struct postgres_column *columns = arrays->columns;
     struct det_chain_bytes text = { cell->is_there ? cell->text : "", cell->size };
 
-    put_texts(columns, cell);
+    put_texts(arrays, 0, cell);
     det_postgres_column_number(&columns[3], (int64_t)cell->sync);
     det_postgres_column_number(&columns[4], (int64_t)cell->version);
     det_postgres_column_number(&columns[5], cell->created_at);
@@ -134,13 +119,14 @@ static void put_cell(struct postgres_column *columns, const struct det_document_
     det_postgres_column_number(&columns[7], cell->updated_at);
 }
 
-static void put_change(struct postgres_column *columns, const struct det_document_changed *changed)
+static void put_change(struct postgres_arrays *arrays, const struct det_document_changed *changed)
 {
-    put_texts(columns, changed->cell);
-    det_postgres_column_bytes(&columns[3], bytes_of(det_document_change_name(changed->change)));
-    det_postgres_column_number(&columns[4], (int64_t)changed->version);
-    det_postgres_column_bytes(
-        &columns[5], (struct det_chain_bytes){ changed->text, changed->size });
+    struct det_chain_bytes text = { changed->text, changed->size };
+
+    put_texts(arrays, 8, changed->cell);
+    det_postgres_arrays_text(arrays, 11, det_document_change_name(changed->change));
+    det_postgres_column_number(&arrays->columns[12], (int64_t)changed->version);
+    det_postgres_column_bytes(&arrays->columns[13], text);
 }
 
 static void send_write(struct postgres_exchange *exchange, void *context)
@@ -168,11 +154,11 @@ static int write_cells(struct postgres_store *store, struct saving *saving)
     det_postgres_add_number(&saving->parameters, (int64_t)stage->change_count);
     for (size_t i = 0; i < stage->cell_count; i++) {
         if (stage->cells[i]->is_changed)
-            put_cell(saving->columns, stage->cells[i]);
+            put_cell(&saving->arrays, stage->cells[i]);
     }
     for (size_t i = 0; i < stage->change_count; i++)
-        put_change(saving->columns + 8, &stage->changes[i]);
-    r = complete_arrays(saving, "tttnnntnttttnt");
+        put_change(&saving->arrays, &stage->changes[i]);
+    r = add_arrays(saving, "tttnnntnttttnt");
     det_postgres_add_number(&saving->parameters, (int64_t)stage->base);
     return r < 0 ? r : det_postgres_run(store, &job, &saving->failure);
 }
@@ -249,13 +235,11 @@ static int save_until_done(struct postgres_store *store, struct request *request
     struct saving saving = { 0 };
     int r;
 
-    for (size_t i = 0; i < WRITE_COLUMNS; i++)
-        det_buffer_init(&saving.columns[i].bytes, store->store.allocator);
+    det_postgres_arrays_init(&saving.arrays, store->store.allocator);
     do {
         r = save_once(store, &saving, request);
     } while (r == DET_ERR_BUSY && det_world_now(world, DET_CLOCK_MONOTONIC) < deadline);
-    for (size_t i = 0; i < WRITE_COLUMNS; i++)
-        det_buffer_deinit(&saving.columns[i].bytes);
+    det_postgres_arrays_deinit(&saving.arrays);
     return r;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* error.c - from a code of the server to what is done about it, by sqlstate.def. */
+/* error.c - the reaction to an error code of the server, by sqlstate.def. */
 #include <string.h>
 
 #include "base/assert.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* fill.c - the rows of a staged commit into the columns of its batch.
+/* fill.c - puts the rows of a staged commit into the columns of its batch.
  *
  * A statement touches a row once, while the changes of a commit follow each other: so of several
  * changes to one timer the last one counts, after the condition of the first. */

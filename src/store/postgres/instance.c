@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* instance.c - the handle of an instance: what the next commit on it builds upon. */
+/* instance.c - the handle of an instance: what the next commit on it needs. */
 #include <string.h>
 
 #include "base/assert.h"

@@ -10,11 +10,11 @@
  * A batch that leaves what is due has three statements at most, which is what one worker's jobs
  * cost, one after the other.
  *
- * Everybody takes the lock of the queue first: so nobody counts what runs while another one does,
- * and batches do not wait for rows of each other.
+ * Every batch takes the lock of the queue first: so no two batches count running jobs at once, and
+ * none waits for rows of another.
  *
- * What has a claim in it, or an end of what was not begun, is not tried again when its outcome is
- * not known. A claim that stands although its answer was lost lapses like that of a process that
+ * A batch with a claim, or with an end of a job that was not begun, is not retried when its outcome
+ * is unknown. A claim that stands although its answer was lost lapses like that of a process that
  * died. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs_put.c - jobs are put on PostgreSQL through a group commit: whoever comes while a
- * statement is on its way is in the next one.
+/* jobs_put.c - puts jobs on PostgreSQL through a group commit: calls that arrive while a
+ * statement is under way are in the next one.
  *
- *     put --> group of puts --> leader: arrays of all --> wake who waits, insert --> results
+ *     put --> group of puts --> leader: arrays of all --> wake listeners, insert --> results
  *
- * A put whose outcome is not known is sent again: what is there is not put twice. */
+ * A put whose outcome is unknown is sent again: a job that is there is not put twice. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -25,43 +25,6 @@ struct put_batch {
 };
 
 enum { QUEUE, ID, TASK, BODY, RUN_AT, QUEUE_TO_WAKE };
-
-/* Arrays. */
-
-void det_postgres_arrays_init(struct postgres_arrays *arrays, const struct det_allocator *allocator)
-{
-    memset(arrays, 0, sizeof *arrays);
-    for (size_t i = 0; i < POSTGRES_ARRAYS_MAX; i++)
-        det_buffer_init(&arrays->columns[i].bytes, allocator);
-}
-
-void det_postgres_arrays_deinit(struct postgres_arrays *arrays)
-{
-    for (size_t i = 0; i < POSTGRES_ARRAYS_MAX; i++)
-        det_buffer_deinit(&arrays->columns[i].bytes);
-}
-
-void det_postgres_arrays_text(struct postgres_arrays *arrays, size_t column, const char *text)
-{
-    det_postgres_column_bytes(
-        &arrays->columns[column], (struct det_chain_bytes){ text, strlen(text) });
-}
-
-int det_postgres_arrays_add(
-    struct postgres_arrays *arrays, size_t column, uint32_t type,
-    struct postgres_parameters *parameters)
-{
-    struct det_chain_bytes bytes = { 0 };
-    const char *data;
-    int length, r;
-
-    r = det_postgres_column_complete(&arrays->columns[column], type, &data, &length);
-    if (r < 0)
-        return r;
-    bytes = (struct det_chain_bytes){ data, (size_t)length };
-    det_postgres_add_bytes(parameters, bytes);
-    return 0;
-}
 
 /* Walks over the jobs of all calls that are to be put: those whose result is BUSY. */
 struct walk {

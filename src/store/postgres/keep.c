@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* keep.c - keeping a store: pruning, and a check of everything.
+/* keep.c - pruning, and verification of a whole store.
  *
  * The check walks the heads and the events side by side, both in the order of the keys, in one
- * transaction that sees one moment, and holds no more than a page of each. */
+ * transaction that sees one moment, with a page of each in memory. */
 #include <stdio.h>
 #include <string.h>
 

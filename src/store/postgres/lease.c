@@ -2,10 +2,10 @@
  * Copyright the detent authors */
 
 /* lease.c - leases by name and locks of instances: one statement for each verb, which
- * answers how it stands afterwards whether it changed anything or not. The server's clock decides.
+ * answers with the state afterwards, changed or not. The server's clock decides.
  *
- * An acquisition whose outcome is not known is not tried again: it would find itself in its own
- * way, and could not know that it is itself. It lapses like that of a holder who died. */
+ * An acquisition whose outcome is not known is not tried again: it would be refused because
+ * of itself. It lapses like that of a holder that died. */
 #include <string.h>
 
 #include "base/text.h"
@@ -139,27 +139,19 @@ static int run_leasing(struct postgres_store *store, struct leasing *leasing)
     return r;
 }
 
-static void send_nodes(struct postgres_exchange *exchange, void *context)
-{
-    struct postgres_parameters parameters = { 0 };
-
-    (void)context;
-    det_postgres_add_text(&parameters, exchange->connection->store->store.owner);
-    det_postgres_ask(exchange, POSTGRES_RENAME_NODES, &parameters);
-}
-
-static int take_nodes(struct postgres_exchange *exchange, void *context)
-{
-    *(uint64_t *)context = (uint64_t)det_postgres_number(exchange->results[0], 0, 0);
-    return 0;
-}
-
-/* NOLINTNEXTLINE(readability-non-const-parameter): written by take_nodes() */
 int det_postgres_nodes(struct det_store *store, uint64_t *ret)
 {
-    const struct postgres_job job = { send_nodes, take_nodes, ret, true, 0 };
+    struct postgres_parameters parameters = { 0 };
+    PGresult *rows;
+    int r;
 
-    return det_postgres_run(postgres_store_of(store), &job, NULL);
+    det_postgres_add_text(&parameters, store->owner);
+    r = det_postgres_query(
+        postgres_store_of(store), POSTGRES_RENAME_NODES, &parameters, &rows, NULL);
+    if (r == 0)
+        *ret = (uint64_t)det_postgres_number(rows, 0, 0);
+    PQclear(rows);
+    return r;
 }
 
 int det_postgres_lease(

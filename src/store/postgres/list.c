@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* list.c - going through many rows: events of an instance, instances of a machine, what is
- * due; and taking over what others have left.
+/* list.c - lists: events of an instance, instances of a machine, what is due; and takeover
+ * of abandoned work.
  *
  * Pages are read whole, and visited when the connection is free again: no transaction stays open
  * while user code runs. */
@@ -17,37 +17,6 @@
 #define PAGE_ROWS 1024
 /* Between two looks for event ids that may be forgotten. */
 #define FORGET_INTERVAL DET_MINUTE
-
-/* A statement whose one result is taken along. */
-struct page {
-    enum postgres_statement_id id;
-    struct postgres_parameters parameters;
-    PGresult *result;
-};
-
-static void send_page(struct postgres_exchange *exchange, void *context)
-{
-    const struct page *page = context;
-
-    det_postgres_ask(exchange, page->id, &page->parameters);
-}
-
-static int take_page(struct postgres_exchange *exchange, void *context)
-{
-    struct page *page = context;
-
-    page->result = exchange->results[0];
-    exchange->results[0] = NULL;
-    return 0;
-}
-
-static int read_page(struct postgres_store *store, struct page *page)
-{
-    const struct postgres_job job = { send_page, take_page, page, true, 0 };
-
-    page->result = NULL;
-    return det_postgres_run(store, &job, NULL);
-}
 
 /* A name of the event, as it is today. */
 static const char *name_of(
@@ -107,41 +76,45 @@ int det_postgres_events(
 
     r = value ? 0 : DET_ERR_NO_MEMORY;
     while (r == 0 && count == PAGE_ROWS) {
-        struct page page = { .id = POSTGRES_EVENTS_AFTER };
+        struct postgres_parameters parameters = { 0 };
+        PGresult *rows;
 
-        det_postgres_add_number(&page.parameters, instance->key);
-        det_postgres_add_number(&page.parameters, (int64_t)after);
-        det_postgres_add_number(&page.parameters, PAGE_ROWS);
-        r = read_page(store, &page);
-        count = r == 0 ? PQntuples(page.result) : 0;
+        det_postgres_add_number(&parameters, instance->key);
+        det_postgres_add_number(&parameters, (int64_t)after);
+        det_postgres_add_number(&parameters, PAGE_ROWS);
+        r = det_postgres_query(store, POSTGRES_EVENTS_AFTER, &parameters, &rows, NULL);
+        count = PQntuples(rows);
         for (int i = 0; r == 0 && i < count; i++) {
-            r = read_event(store, machine, page.result, i, value, &event);
-            if (det_trace_context_read(det_postgres_bytes(page.result, i, 13), &trace))
+            r = read_event(store, machine, rows, i, value, &event);
+            if (det_trace_context_read(det_postgres_bytes(rows, i, 13), &trace))
                 event.trace = &trace;
             if (r == 0)
                 r = visit(context, &event);
             after = event.sequence;
         }
-        PQclear(page.result);
+        PQclear(rows);
     }
     if (value)
         det_free(base->allocator, value, machine->event_size);
     return r;
 }
 
-static void ask_list(
-    struct page *page, const struct det_machine *machine, const struct det_store_query *query,
-    const char *after, size_t limit)
+static int read_list(
+    struct postgres_store *store, const struct det_machine *machine,
+    const struct det_store_query *query, const char *after, size_t limit, PGresult **ret)
 {
-    page->id = query->has_dead ? POSTGRES_LIST_DEAD : POSTGRES_LIST;
-    det_postgres_add_text(&page->parameters, machine->name);
-    det_postgres_add_text(&page->parameters, after);
+    struct postgres_parameters parameters = { 0 };
+
+    det_postgres_add_text(&parameters, machine->name);
+    det_postgres_add_text(&parameters, after);
     det_postgres_add_text(
-        &page->parameters, query->has_state ? machine->states[query->state].name : NULL);
-    det_postgres_add_number(&page->parameters, query->moved_before);
-    det_postgres_add_number(&page->parameters, query->stopped);
-    det_postgres_add_number(&page->parameters, (int64_t)limit);
-    det_postgres_add_number(&page->parameters, query->is_locked);
+        &parameters, query->has_state ? machine->states[query->state].name : NULL);
+    det_postgres_add_number(&parameters, query->moved_before);
+    det_postgres_add_number(&parameters, query->stopped);
+    det_postgres_add_number(&parameters, (int64_t)limit);
+    det_postgres_add_number(&parameters, query->is_locked);
+    return det_postgres_query(
+        store, query->has_dead ? POSTGRES_LIST_DEAD : POSTGRES_LIST, &parameters, ret, NULL);
 }
 
 /* `machine` NULL: the state is not told. */
@@ -179,18 +152,17 @@ int det_postgres_list(
     if (query->after)
         strncpy(after, query->after, DET_ID_MAX);
     do {
-        struct page page = { 0 };
+        PGresult *rows;
 
         wanted = left < PAGE_ROWS ? left : PAGE_ROWS;
-        ask_list(&page, machine, query, after, wanted);
-        r = read_page(store, &page);
-        count = r == 0 ? PQntuples(page.result) : 0;
+        r = read_list(store, machine, query, after, wanted, &rows);
+        count = PQntuples(rows);
         for (int i = 0; r == 0 && i < count; i++)
-            r = give_listed(query->ids_only ? NULL : machine, page.result, i, visit, context);
+            r = give_listed(query->ids_only ? NULL : machine, rows, i, visit, context);
         if (count > 0)
-            strncpy(after, det_postgres_text(page.result, count - 1, 0), DET_ID_MAX);
+            strncpy(after, det_postgres_text(rows, count - 1, 0), DET_ID_MAX);
         left -= (size_t)count;
-        PQclear(page.result);
+        PQclear(rows);
     } while (r == 0 && left > 0 && (size_t)count == wanted);
     return r;
 }
@@ -202,23 +174,26 @@ int det_postgres_due(
     int (*visit)(void *context, const struct det_store_due *row), void *context, det_time *ret_next)
 {
     struct postgres_store *store = postgres_store_of(base);
-    struct page page = { .id = store->sql.is_read_only ? POSTGRES_DUE_OF_ALL : POSTGRES_DUE };
+    struct postgres_parameters parameters = { 0 };
+    PGresult *rows;
     det_time next = DET_NEVER;
     int r;
 
-    det_postgres_add_text(&page.parameters, machine->name);
+    det_postgres_add_text(&parameters, machine->name);
     det_postgres_add_number(
-        &page.parameters, query->limit < INT64_MAX ? (int64_t)query->limit + 1 : INT64_MAX);
-    det_postgres_add_number(&page.parameters, query->from ? query->from : INT64_MIN);
-    det_postgres_add_number(&page.parameters, (int64_t)query->kind);
+        &parameters, query->limit < INT64_MAX ? (int64_t)query->limit + 1 : INT64_MAX);
+    det_postgres_add_number(&parameters, query->from ? query->from : INT64_MIN);
+    det_postgres_add_number(&parameters, (int64_t)query->kind);
     if (!store->sql.is_read_only)
-        det_postgres_add_text(&page.parameters, store->store.owner);
-    r = read_page(store, &page);
-    for (int i = 0; r == 0 && i < PQntuples(page.result); i++) {
+        det_postgres_add_text(&parameters, store->store.owner);
+    r = det_postgres_query(
+        store, store->sql.is_read_only ? POSTGRES_DUE_OF_ALL : POSTGRES_DUE, &parameters, &rows,
+        NULL);
+    for (int i = 0; r == 0 && i < PQntuples(rows); i++) {
         struct det_store_due due = {
-            .id = det_postgres_text(page.result, i, 0),
-            .due = det_postgres_number(page.result, i, 1),
-            .is_timer = det_postgres_bool(page.result, i, 2),
+            .id = det_postgres_text(rows, i, 0),
+            .due = det_postgres_number(rows, i, 1),
+            .is_timer = det_postgres_bool(rows, i, 2),
         };
 
         if (due.due > query->before || (size_t)i >= query->limit) {
@@ -227,7 +202,7 @@ int det_postgres_due(
         }
         r = visit(context, &due);
     }
-    PQclear(page.result);
+    PQclear(rows);
     if (r == 0)
         *ret_next = next;
     return r;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* listen.c - a thread with a connection of its own that waits for notifications, and wakes
- * the runtime, and who waits for a queue of jobs. Nothing depends on it: it only makes a poll come
- * sooner. There is one while somebody listens.
+/* listen.c - a thread with a connection of its own that waits for notifications, and wakes the
+ * runtime and those that wait for a queue of jobs. Nothing depends on it: it only makes a poll come
+ * sooner. It runs while there is a listener.
  *
  *     connect, LISTEN --> wait --> notified: wake --> wait ...
  *          ^                |
  *          +-- lost: pause -+      after a reconnect: wake, since something may have been missed
  *
- * Those who notify: who gives up a lease or a lock, and, with the name of the queue, who puts a job
- * where nothing was queued. Commits do not, since what they leave to do is their own node's; and
- * notifying costs a lock that all of the database shares. */
+ * Releases of leases and locks notify, and, with the name of the queue, puts of jobs into an empty
+ * queue. Commits do not, since their work belongs to their own node, and a notification takes a
+ * lock that the whole database shares. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

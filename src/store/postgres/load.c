@@ -4,8 +4,8 @@
 /* load.c - reading an instance: its head and what belongs to it, in one transaction that
  * sees one moment.
  *
- * The history is that of the events that are kept, or that of those behind the snapshot followed by
- * the snapshot's: whichever is longer. Both are right. */
+ * The history is that of the kept events, or that of the events after the snapshot followed by the
+ * snapshot's: the longer one. Both are right. */
 #include <string.h>
 
 #include "base/assert.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* log.c - the log: events and starts by their positions, of which some may still come.
+/* log.c - the log: events and starts by their positions, some of which may still be uncommitted.
  *
  *     positions   5  6  7  8  9 10 11        8: its transaction is under way, or was rolled back
  *                 x  x  x  .  x  x  .        the reader stops at 7, or, if 8 is final, at 10
  *
  * Positions come from a sequence, and transactions end in any order. So a gap is passed only when
- * everything up to some position behind it is known to be final, see docs/formats/sql_schema.md:
+ * everything up to some position after it is known to be final, see docs/formats/sql_schema.md:
  *
  *     the last position that is visible, `seen` --> who writes now, `writers`
  *     ... none of these writes any more         --> `final` = `seen`

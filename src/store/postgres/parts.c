@@ -10,9 +10,9 @@
  *     ..  each part writes the rows of the commits whose verdict is 0
  *
  * So one statement is the whole transaction, a commit that fails leaves nothing behind, and the
- * others go through. A row that was changed by somebody else while we waited for its lock is judged
- * as it is then; what the statement does not see yet, because it was inserted since, ends in a
- * unique violation, and the whole is tried again.
+ * others go through. A row that another transaction changed while this one waited for its lock is
+ * judged as it is then; what the statement does not see yet, because it was inserted since, ends
+ * in a unique violation, and the whole is tried again.
  *
  * The plain statement is for batches of nothing but single events: it judges while it updates, and
  * says which commits went through. The others are then tried by the statement above, which knows

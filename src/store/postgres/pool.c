@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* pool.c - connections, and jobs on them, with what is tried again.
+/* pool.c - the connections of a store, and jobs on them with retries.
  *
  *     take -> connect? -> send, finish -> done --------------------------> give, return
  *                ^                     -> nothing happened, may help ---> give, wait, again
@@ -219,6 +219,46 @@ int det_postgres_run(
     return failure.action == POSTGRES_DONE ? r : failure.result;
 }
 
+struct question {
+    const struct postgres_statement *statement;
+    const struct postgres_values *values;
+    PGresult **ret;
+};
+
+static void send_question(struct postgres_exchange *exchange, void *context)
+{
+    const struct question *question = context;
+
+    det_postgres_exchange_send(exchange, question->statement, question->values);
+}
+
+static int take_answer(struct postgres_exchange *exchange, void *context)
+{
+    const struct question *question = context;
+
+    if (!question->ret)
+        return 0;
+    PQclear(*question->ret);
+    *question->ret = exchange->results[0];
+    exchange->results[0] = NULL;
+    return 0;
+}
+
+int det_postgres_query(
+    struct postgres_store *store, enum postgres_statement_id id,
+    const struct postgres_parameters *parameters, PGresult **ret, struct postgres_failure *retfail)
+{
+    struct postgres_values values = { 0 };
+    struct question question = { &store->statements[id], &values, ret };
+    const struct postgres_job job = { send_question, take_answer, &question, true, 0 };
+
+    *ret = NULL;
+    if (parameters)
+        values =
+            (struct postgres_values){ parameters->count, parameters->values, parameters->lengths };
+    return det_postgres_run(store, &job, retfail);
+}
+
 int det_postgres_session_open(struct postgres_session *session, struct postgres_store *store)
 {
     det_time now = det_world_now(store->store.world, DET_CLOCK_MONOTONIC);
@@ -261,31 +301,6 @@ int det_postgres_session_run(struct postgres_session *session, const struct post
         r = job->take(&exchange, job->context);
     det_postgres_exchange_deinit(&exchange);
     return r;
-}
-
-struct question {
-    const struct postgres_statement *statement;
-    const struct postgres_values *values;
-    PGresult **ret;
-};
-
-static void send_question(struct postgres_exchange *exchange, void *context)
-{
-    const struct question *question = context;
-
-    det_postgres_exchange_send(exchange, question->statement, question->values);
-}
-
-static int take_answer(struct postgres_exchange *exchange, void *context)
-{
-    const struct question *question = context;
-
-    if (!question->ret)
-        return 0;
-    PQclear(*question->ret);
-    *question->ret = exchange->results[0];
-    exchange->results[0] = NULL;
-    return 0;
 }
 
 int det_postgres_session_send(

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres.h - the store on PostgreSQL: what the files of the driver share. docs/formats/sql_schema.md
- * has the tables.
+/* postgres.h - the store on PostgreSQL: what the files of the driver share.
+ * docs/formats/sql_schema.md has the tables.
  *
  *     commits of many threads -- group -- a writer: one statement for all, with arrays
  *     everything else --------------------- a job: some statements in one pipeline
@@ -243,6 +243,15 @@ void det_postgres_cancel(struct det_store *base, det_time at);
 void det_postgres_clock(struct postgres_store *store, det_time server);
 det_time det_postgres_now(struct det_store *base);
 
+/* Parameters of a statement, all of them binary. */
+#define POSTGRES_PARAMETERS_MAX 20
+struct postgres_parameters {
+    int count;
+    const char *values[POSTGRES_PARAMETERS_MAX];
+    int lengths[POSTGRES_PARAMETERS_MAX];
+    unsigned char numbers[POSTGRES_PARAMETERS_MAX][8];
+};
+
 /* postgres/pool.c: jobs on whichever connection is free. */
 struct postgres_job {
     void (*send)(struct postgres_exchange *exchange, void *context);
@@ -254,17 +263,15 @@ struct postgres_job {
 /* DET_ERR_IO when it is not known whether it happened. `retfail` (may be NULL) is why it failed. */
 DET_MUST_CHECK int det_postgres_run(
     struct postgres_store *store, const struct postgres_job *job, struct postgres_failure *retfail);
+/* Runs one statement that only reads, on whichever connection is free. `ret` is its answer, which
+ * PQclear() frees, also NULL after an error; `retfail` may be NULL. */
+DET_MUST_CHECK int det_postgres_query(
+    struct postgres_store *store, enum postgres_statement_id id,
+    const struct postgres_parameters *parameters, PGresult **ret, struct postgres_failure *retfail);
 struct postgres_connection *det_postgres_take(struct postgres_store *store);
 void det_postgres_give(struct postgres_connection *connection);
 
-/* postgres/value.c: parameters and results, all of them binary. */
-#define POSTGRES_PARAMETERS_MAX 20
-struct postgres_parameters {
-    int count;
-    const char *values[POSTGRES_PARAMETERS_MAX];
-    int lengths[POSTGRES_PARAMETERS_MAX];
-    unsigned char numbers[POSTGRES_PARAMETERS_MAX][8];
-};
+/* postgres/value.c */
 void det_postgres_add_number(struct postgres_parameters *parameters, int64_t number);
 void det_postgres_add_text(struct postgres_parameters *parameters, const char *text);
 void det_postgres_add_bytes(struct postgres_parameters *parameters, struct det_chain_bytes bytes);

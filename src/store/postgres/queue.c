@@ -5,7 +5,7 @@
  * the server grants in the order of asking, held by a transaction that does nothing else.
  *
  * It takes a connection for as long as its place lasts. So a process has one place at a time, and
- * none when it has one connection only. Whoever stays too long loses it with the transaction, by
+ * none when it has one connection only. A place that is held too long ends with its transaction, by
  * idle_in_transaction_session_timeout; nothing depends on it. */
 #include <stdlib.h>
 

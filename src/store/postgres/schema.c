@@ -4,8 +4,8 @@
 /* schema.c - the tables: created when there are none, and compared with
  * postgres/tables.def when there are, after an upgrade where they are of an older schema.
  *
- * Creating is one transaction. Two who come at once are kept apart by an advisory lock that lives
- * as long as it; the second one finds the tables there. */
+ * Creating is one transaction. An advisory lock, held as long as the transaction, keeps two
+ * processes apart; the second one finds the tables there. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -141,7 +141,9 @@ static void send_creation(struct postgres_exchange *exchange, void *context)
     det_postgres_ask_once(exchange, POSTGRES_CREATE_STORE_ROW, &row);
 }
 
-static void send_find(struct postgres_exchange *exchange, void *context)
+/* Whether the tables are there, and what else is. */
+static int find_store(
+    struct postgres_store *store, struct creation *ret, struct postgres_failure *retfail)
 {
     static const char names[] = ""
 #define DET_POSTGRES_TABLE(name) #name " "
@@ -155,23 +157,19 @@ static void send_find(struct postgres_exchange *exchange, void *context)
 #undef DET_POSTGRES_AFTER
         ;
     struct postgres_parameters parameters = { 0 };
+    PGresult *row;
+    int r;
 
-    (void)context;
-    det_postgres_add_text(&parameters, exchange->connection->store->url.schema);
+    det_postgres_add_text(&parameters, store->url.schema);
     det_postgres_add_text(&parameters, names);
-    det_postgres_ask(exchange, POSTGRES_FIND_STORE, &parameters);
-}
-
-static int take_find(struct postgres_exchange *exchange, void *context)
-{
-    struct creation *creation = context;
-
-    creation->is_there = det_postgres_number(exchange->results[0], 0, 0) > 0;
-    creation->has_schema = det_postgres_number(exchange->results[0], 0, 1) > 0;
-    snprintf(
-        creation->taken, sizeof creation->taken, "%s",
-        det_postgres_text(exchange->results[0], 0, 2));
-    return 0;
+    r = det_postgres_query(store, POSTGRES_FIND_STORE, &parameters, &row, retfail);
+    if (r == 0) {
+        ret->is_there = det_postgres_number(row, 0, 0) > 0;
+        ret->has_schema = det_postgres_number(row, 0, 1) > 0;
+        snprintf(ret->taken, sizeof ret->taken, "%s", det_postgres_text(row, 0, 2));
+    }
+    PQclear(row);
+    return r;
 }
 
 static int report_failure(const struct postgres_failure *failure, int r, struct det_error *reterr)
@@ -186,7 +184,6 @@ static int create_tables(struct postgres_store *store, bool has_schema, struct d
     char identity[33];
     struct creation creation = { .identity = identity, .has_schema = has_schema };
     const struct postgres_job job = { send_creation, NULL, &creation, false, 1 };
-    const struct postgres_job find = { send_find, take_find, &creation, true, 0 };
     struct postgres_failure failure;
     int r, again;
 
@@ -196,7 +193,7 @@ static int create_tables(struct postgres_store *store, bool has_schema, struct d
         return 0;
     if (creation.failure < 0)
         return det_error_set(reterr, creation.failure, "PostgreSQL: no memory to make the tables");
-    again = det_postgres_run(store, &find, NULL);
+    again = find_store(store, &creation, NULL);
     if (again == 0 && creation.is_there)
         return 0;
     return report_failure(&failure, r, reterr);
@@ -218,15 +215,6 @@ static bool has_column(const PGresult *rows, const char *table, const struct col
             return strcmp(det_postgres_text(rows, i, 2), column->type) == 0;
     }
     return false;
-}
-
-static void send_columns(struct postgres_exchange *exchange, void *context)
-{
-    struct postgres_parameters parameters = { 0 };
-
-    (void)context;
-    det_postgres_add_text(&parameters, exchange->connection->store->url.schema);
-    det_postgres_ask(exchange, POSTGRES_COLUMNS, &parameters);
 }
 
 /* What is wrong with these columns goes to `missing`. */
@@ -252,11 +240,6 @@ static int find_missing(void *context, const PGresult *rows)
     return count ? DET_ERR_FOREIGN : 0;
 }
 
-static int take_columns(struct postgres_exchange *exchange, void *context)
-{
-    return find_missing(context, exchange->results[0]);
-}
-
 static int refuse_columns(const struct verification *verification, struct det_error *reterr)
 {
     return det_error_set(
@@ -264,26 +247,6 @@ static int refuse_columns(const struct verification *verification, struct det_er
         "the schema %s: take the newest backup, or another schema; it lacks, or has with another "
         "type: %s",
         verification->store->url.schema, det_buffer_text(&verification->missing));
-}
-
-static void send_row(struct postgres_exchange *exchange, void *context)
-{
-    (void)context;
-    det_postgres_ask(exchange, POSTGRES_STORE_ROW, NULL);
-}
-
-static int take_row(struct postgres_exchange *exchange, void *context)
-{
-    struct verification *verification = context;
-
-    verification->has_row = PQntuples(exchange->results[0]) == 1;
-    if (verification->has_row) {
-        snprintf(
-            verification->identity, sizeof verification->identity, "%s",
-            det_postgres_text(exchange->results[0], 0, 0));
-        verification->schema = det_postgres_number(exchange->results[0], 0, 1);
-    }
-    return 0;
 }
 
 static int refuse_table(
@@ -300,12 +263,20 @@ static int refuse_table(
 /* Which store it is, before its columns: a newer one may have others. */
 static int read_row(struct verification *verification, struct det_error *reterr)
 {
-    const struct postgres_job job = { send_row, take_row, verification, true, 0 };
     struct postgres_store *store = verification->store;
     struct postgres_failure failure;
+    PGresult *row;
     int r;
 
-    r = det_postgres_run(store, &job, &failure);
+    r = det_postgres_query(store, POSTGRES_STORE_ROW, NULL, &row, &failure);
+    verification->has_row = PQntuples(row) == 1;
+    if (verification->has_row) {
+        snprintf(
+            verification->identity, sizeof verification->identity, "%s",
+            det_postgres_text(row, 0, 0));
+        verification->schema = det_postgres_number(row, 0, 1);
+    }
+    PQclear(row);
     if ((r < 0 && strncmp(failure.sqlstate, "42", 2) == 0 &&
          strcmp(failure.sqlstate, "42501") != 0) ||
         (r == 0 && (!verification->has_row || strlen(verification->identity) != 32)))
@@ -361,58 +332,45 @@ static int upgrade_tables(struct verification *verification, struct det_error *r
 
 static int verify_columns(struct verification *verification, struct det_error *reterr)
 {
-    const struct postgres_job job = { send_columns, take_columns, verification, true, 0 };
+    struct postgres_store *store = verification->store;
+    struct postgres_parameters parameters = { 0 };
     struct postgres_failure failure;
+    PGresult *rows;
     int r;
 
-    r = det_postgres_run(verification->store, &job, &failure);
+    det_postgres_add_text(&parameters, store->url.schema);
+    r = det_postgres_query(store, POSTGRES_COLUMNS, &parameters, &rows, &failure);
+    if (r == 0)
+        r = find_missing(verification, rows);
+    PQclear(rows);
     if (r == DET_ERR_FOREIGN && verification->missing.size)
         return refuse_columns(verification, reterr);
     return r < 0 ? report_failure(&failure, r, reterr) : 0;
 }
 
-struct rights {
-    char user[64];
-    char unwritable[64]; /* the name of a table that it may not write; "": there is none */
-};
-
-static void send_rights(struct postgres_exchange *exchange, void *context)
-{
-    struct postgres_parameters parameters = { 0 };
-
-    (void)context;
-    det_postgres_add_text(&parameters, exchange->connection->store->url.schema);
-    det_postgres_ask(exchange, POSTGRES_RIGHTS, &parameters);
-}
-
-static int take_rights(struct postgres_exchange *exchange, void *context)
-{
-    struct rights *rights = context;
-    const PGresult *row = exchange->results[0];
-
-    snprintf(rights->user, sizeof rights->user, "%s", det_postgres_text(row, 0, 0));
-    snprintf(rights->unwritable, sizeof rights->unwritable, "%s", det_postgres_text(row, 0, 1));
-    return 0;
-}
-
-/* Better now than at the first commit, which has no words of its own. */
+/* Better now than at the first commit, which has no message of its own. */
 static int verify_rights(struct postgres_store *store, struct det_error *reterr)
 {
-    struct rights rights = { .user = "" };
-    const struct postgres_job job = { send_rights, take_rights, &rights, true, 0 };
+    struct postgres_parameters parameters = { 0 };
     struct postgres_failure failure;
+    const char *table;
+    PGresult *row;
     int r;
 
-    r = det_postgres_run(store, &job, &failure);
+    det_postgres_add_text(&parameters, store->url.schema);
+    r = det_postgres_query(store, POSTGRES_RIGHTS, &parameters, &row, &failure);
     if (r < 0)
         return report_failure(&failure, r, reterr);
-    if (!rights.unwritable[0])
-        return 0;
-    return det_error_set(
-        reterr, DET_ERR_READ_ONLY,
-        "PostgreSQL: user %s has no right to write the table %s of the schema %s; let its owner "
-        "GRANT that, or open the store for reading only",
-        rights.user, rights.unwritable, store->url.schema);
+    table = det_postgres_text(row, 0, 1);
+    if (table && table[0])
+        r = det_error_set(
+            reterr, DET_ERR_READ_ONLY,
+            "PostgreSQL: user %s has no right to write the table %s of the schema %s; let its "
+            "owner "
+            "GRANT that, or open the store for reading only",
+            det_postgres_text(row, 0, 0), table, store->url.schema);
+    PQclear(row);
+    return r;
 }
 
 /* It is upgraded only when it is the one that is wanted. */
@@ -448,11 +406,10 @@ int det_postgres_schema_open(
     struct postgres_store *store, bool must_exist, const char *identity, struct det_error *reterr)
 {
     struct creation creation = { 0 };
-    const struct postgres_job find = { send_find, take_find, &creation, true, 0 };
     struct postgres_failure failure;
     int r;
 
-    r = det_postgres_run(store, &find, &failure);
+    r = find_store(store, &creation, &failure);
     if (r < 0)
         return report_failure(&failure, r, reterr);
     if (!creation.is_there && creation.taken[0])

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "store/postgres/jobs.h"
+#include "store/postgres/batch.h"
 
 /* For some lists SQLite needs a statement of its own to go by an index. */
 #define POSTGRES_JOB_LIST_ID             POSTGRES_JOB_LIST

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* stage.c - what is worked out for a commit before anything is sent: encoded data and
+/* stage.c - computes what a commit needs before anything is sent: encoded data and
  * payloads, the hashes of its events, the checksum of its head; and the memory that keeping them
  * will need, so that nothing can fail once it is committed. */
 #include <stdlib.h>

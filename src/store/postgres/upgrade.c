@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* upgrade.c - tables of an older schema: what each version has brought, as it was then,
- * one after the other in one transaction, under the lock that keeps apart those who make tables.
- * Whether the tables then are what they should be is judged before it is committed. Of two who come
- * at once, the second finds another schema than it has seen, and gives up. */
+/* upgrade.c - upgrades tables of an older schema: the changes of each version, one after the other
+ * in one transaction, under the lock of those that create tables. The tables are checked before the
+ * commit. Of two processes at once, the second finds another schema than it has read, and gives
+ * up. */
 #include "store/postgres/postgres.h"
 
 /* What is here stays as it is, whatever the tables become. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* url.c - from the URL of a store to what libpq is given.
+/* url.c - turns the URL of a store into parameters of libpq.
  *
- * Two parameters are ours and are taken out: `schema` and `pooler`. All others are libpq's, and win
- * over what we would say. Through a pooler there is no session: so nothing is said about it. */
+ * Two parameters are ours and are taken out: `schema` and `pooler`. All others are libpq's, and
+ * override the defaults of this driver. Through a pooler there is no session, so no session is
+ * configured. */
 #include <stdio.h>
 #include <string.h>
 

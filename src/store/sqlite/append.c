@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* append.c - the rows of events, many in one statement where a batch has many.
+/* append.c - inserts the events of a large batch, many rows in one statement.
  *
- * A statement costs SQLite as much to begin and end as a third of a row; so the events of a batch
- * wait until there are SQLITE_ROWS of them. What is left at the end goes one by one. */
+ * To begin and end a statement costs SQLite a third of a row; so the events of a batch wait until
+ * there are SQLITE_ROWS of them. The remaining ones are inserted one by one. */
 #include "store/sqlite/sqlite.h"
 
 void det_sqlite_append_init(struct sqlite_store *store)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* batch.c - a batch of commits in one transaction, and other changes alone in theirs.
+/* batch.c - writes a batch of commits in one transaction, and other changes in transactions of
+ * their own.
  *
  *     BEGIN IMMEDIATE
  *       each commit:  encode, read its conditions ---- refused: its result, nothing written

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* check.c - whether a store is what it was when it was written: the file, every checksum,
- * the chain of every instance, and nothing that belongs to none. All of it in one transaction, so
- * that who writes meanwhile is not in the way. */
+/* check.c - verifies a store: the file, every checksum, the chain of every instance, and that every
+ * row belongs to an instance. All of it in one transaction, so that writers are not disturbed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,7 @@ struct checking {
     struct sqlite_connection *reader;
     int (*visit)(void *context, const struct det_store_finding *row);
     void *context;
-    uint64_t chained; /* events that a chain leads to */
+    int64_t chained; /* events that a chain leads to */
 };
 
 /* An instance that is looked at. */
@@ -303,27 +302,14 @@ static int check_next(struct checking *checking, int64_t *key)
     return r;
 }
 
+/* What cannot be counted is reported where it is read. */
 static int count_rows(
-    const struct checking *checking, enum sqlite_statement statement, uint64_t *ret)
+    const struct checking *checking, enum sqlite_statement statement, int64_t *ret)
 {
-    struct sqlite_call call;
     int r;
 
-    det_sqlite_call(checking->reader, statement, &call);
-    r = det_sqlite_step(&call);
-    if (r > 0)
-        *ret = (uint64_t)det_sqlite_get_number(&call, 0);
-    det_sqlite_end(&call);
-    return r < 0 ? r : 0;
-}
-
-/* What cannot be counted is told where it is read. */
-static int excuse_count(int r, uint64_t *ret)
-{
-    if (r != DET_ERR_CORRUPT)
-        return r;
-    *ret = 0;
-    return 0;
+    r = det_sqlite_ask_number(checking->reader, statement, ret);
+    return r == DET_ERR_CORRUPT ? 0 : r;
 }
 
 static int check_orphans(const struct checking *checking)
@@ -341,13 +327,13 @@ static int check_orphans(const struct checking *checking)
         { STATEMENT_ORPHAN_DEFERRED, "deferred events" },
         { STATEMENT_ORPHAN_ANSWERS, "answers" },
     };
-    uint64_t found = 0, events = 0, strangers = 0;
+    int64_t found = 0, events = 0, strangers = 0;
     char text[128];
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < sizeof tables / sizeof tables[0]; i++) {
         found = 0;
-        r = count_rows(checking, tables[i].statement, &found);
+        r = det_sqlite_ask_number(checking->reader, tables[i].statement, &found);
         if (i == 0)
             strangers = found;
         if (r == DET_ERR_CORRUPT) {
@@ -355,17 +341,17 @@ static int check_orphans(const struct checking *checking)
             r = report_finding(checking, NULL, 0, text);
         } else if (r == 0 && found) {
             (void)snprintf(
-                text, sizeof text, "%llu %.*s belong%s to no instance", (unsigned long long)found,
+                text, sizeof text, "%lld %.*s belong%s to no instance", (long long)found,
                 (int)strlen(tables[i].name) - (found == 1), tables[i].name, found == 1 ? "s" : "");
             r = report_finding(checking, NULL, 0, text);
         }
     }
     if (r == 0)
-        r = excuse_count(count_rows(checking, STATEMENT_EVENT_COUNT, &events), &events);
+        r = count_rows(checking, STATEMENT_EVENT_COUNT, &events);
     if (r == 0 && events > strangers && events - strangers > checking->chained) {
         (void)snprintf(
-            text, sizeof text, "%llu event%s not in the chain of the instance",
-            (unsigned long long)(events - strangers - checking->chained),
+            text, sizeof text, "%lld event%s not in the chain of the instance",
+            (long long)(events - strangers - checking->chained),
             events - strangers - checking->chained == 1 ? " is" : "s are");
         r = report_finding(checking, NULL, 0, text);
     }
@@ -444,15 +430,10 @@ static int check_mark(
     const struct sqlite_mark *mark)
 {
     struct sqlite_mark now = *mark;
-    struct sqlite_call call;
     int64_t position = 0;
     int r;
 
-    det_sqlite_call(checking->reader, STATEMENT_EVENT_LAST, &call);
-    r = det_sqlite_step(&call);
-    if (r > 0)
-        position = det_sqlite_get_number(&call, 0);
-    det_sqlite_end(&call);
+    r = det_sqlite_ask_number(checking->reader, STATEMENT_EVENT_LAST, &position);
     if (r < 0)
         return excuse_damage(checking, NULL, r, "the last position cannot be read");
     /* A writer may have checkpointed the log of the mark meanwhile, and begun another. */
@@ -468,19 +449,18 @@ static int check_mark(
 static int check_all(
     struct checking *checking, void (*progress)(void *context, uint64_t done, uint64_t total))
 {
-    uint64_t total = 0, done = 0;
-    int64_t key = INT64_MIN;
+    int64_t total = 0, done = 0, key = INT64_MIN;
     int r;
 
     r = check_file(checking);
     if (r == 0)
-        r = excuse_count(count_rows(checking, STATEMENT_INSTANCE_COUNT, &total), &total);
+        r = count_rows(checking, STATEMENT_INSTANCE_COUNT, &total);
     if (r != 0)
         return r;
     while ((r = check_next(checking, &key)) == 1) {
         done++;
         if (progress)
-            progress(checking->context, done, total > done ? total : done);
+            progress(checking->context, (uint64_t)done, (uint64_t)(total > done ? total : done));
     }
     r = excuse_damage(checking, NULL, r, "not all instances can be read");
     if (r == 0)

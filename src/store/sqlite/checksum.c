@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* checksum.c - the function row_checksum() of our connections: CRC-32C over the values that
- * it is given, as docs/formats/sql_schema.md says. So each statement that writes a row writes its
- * checksum, whether the values come from us or from another row. */
+/* checksum.c - the SQL function row_checksum(): CRC-32C over its arguments, as
+ * docs/formats/sql_schema.md defines it. So each statement that writes a row also writes its
+ * checksum, whether the values are parameters or come from another row. */
 #include <string.h>
 
 #include "base/hash.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* commit.c - one commit inside the transaction of its batch: its conditions, its values,
- * and then its rows.
+/* commit.c - writes one commit in the transaction of its batch: conditions, values, rows.
  *
  * A plain event is one UPDATE and one INSERT. The UPDATE checks sequence and fence by itself; only
- * when it changes nothing is the row asked why. */
+ * when it changes nothing is the row read to find out why. */
 #include <string.h>
 
 #include "base/assert.h"

@@ -193,7 +193,7 @@ static int open_to_read(
         if (det_sqlite_is_there(store, "-wal"))
             return det_error_set(
                 reterr, DET_ERR_READ_ONLY,
-                "%s: some commits are only in %s-wal, and reading them needs write permission in "
+                "%s: there are commits in %s-wal, and reading them needs permission to write to "
                 "the "
                 "folder; read the store as a user who has it",
                 store->path, store->path);
@@ -509,4 +509,18 @@ int det_sqlite_do(struct sqlite_connection *connection, enum sqlite_statement st
 
     det_sqlite_call(connection, statement, &call);
     return det_sqlite_run(&call);
+}
+
+int det_sqlite_ask_number(
+    struct sqlite_connection *connection, enum sqlite_statement statement, int64_t *ret)
+{
+    struct sqlite_call call;
+    int r;
+
+    det_sqlite_call(connection, statement, &call);
+    r = det_sqlite_step(&call);
+    if (r > 0)
+        *ret = det_sqlite_get_number(&call, 0);
+    det_sqlite_end(&call);
+    return r < 0 ? r : 0;
 }

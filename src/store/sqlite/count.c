@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* count.c - how much there is, at one moment. It looks at every instance, 0.6 s for a
- * million: an index of states would cost every transition. */
+/* count.c - counts of one moment. It looks at every instance, 0.6 s for a million: an index of
+ * states would cost every transition. */
 #include "store/count.h"
 #include "os/os.h"
 #include "store/sqlite/sqlite.h"

@@ -15,19 +15,6 @@ struct saving {
     bool is_explained; /* by the stage */
 };
 
-static int read_sync(struct sqlite_connection *connection, uint64_t *ret)
-{
-    struct sqlite_call call;
-    int r;
-
-    det_sqlite_call(connection, STATEMENT_DOCUMENT_SYNC, &call);
-    r = det_sqlite_step(&call);
-    if (r > 0)
-        *ret = (uint64_t)det_sqlite_get_number(&call, 0);
-    det_sqlite_end(&call);
-    return r > 0 ? 0 : r < 0 ? r : DET_ERR_CORRUPT;
-}
-
 static void bind_cell(struct sqlite_call *call, const struct det_document_cell *cell)
 {
     det_sqlite_text(call, cell->id);
@@ -126,15 +113,15 @@ static int save_step(struct sqlite_store *store, void *context)
     struct saving *saving = context;
     struct det_document_stage *stage = &saving->stage;
     det_time now = sqlite_now(store);
-    uint64_t latest = 0;
+    int64_t latest = 0;
     int r;
 
-    r = read_sync(&store->writer, &latest);
+    r = det_sqlite_ask_number(&store->writer, STATEMENT_DOCUMENT_SYNC, &latest);
     for (size_t i = 0; r == 0 && i < stage->cell_count; i++)
         r = read_cell(store, stage, stage->cells[i]);
     if (r < 0)
         return r;
-    r = det_document_stage_judge(stage, latest, now, saving->reterr);
+    r = det_document_stage_judge(stage, (uint64_t)latest, now, saving->reterr);
     saving->is_explained = r < 0;
     if (r < 0 || !stage->change_count)
         return r;

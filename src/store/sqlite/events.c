@@ -5,13 +5,12 @@
  *
  *     instances.last_event --> e9 --previous--> e8 --> ... --> e4 --> 0
  *
- * Who wants them oldest first gets them in chunks: one walk back notes where each chunk begins;
- * then each chunk, the oldest first, is walked again and noted; and what is noted is read, the
- * oldest first, page by page. Each page is a transaction of its own. What was deleted since it was
- * noted is missed, and the rest is noted again.
+ * To show the oldest first, one walk back notes where each chunk begins; then each chunk, the
+ * oldest first, is walked again and its positions are noted; and these are read page by page. Each
+ * page is a transaction of its own. If rows were deleted in between, the rest is noted again.
  *
- * Where there are many, and few of others between them, all is read in the order of the table,
- * which takes a tenth of the time. Once something is missing there, the chain is walked. */
+ * If an instance has many events and few of others lie between them, they are read in the order of
+ * the table, which takes a tenth of the time. Once a row is missing there, the chain is walked. */
 #include <string.h>
 
 #include "base/assert.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* keep.c - the log into the file, a copy of the store, and its space given back. */
+/* keep.c - checkpoints of the log into the file, copies of a store, and compaction. */
 #include <string.h>
 
 #include "base/assert.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lease.c - leases by name and the locks of instances: the same rules, kept in two places.
- * In a file there is one process that writes, but several of its threads want them, and a token
- * must outlive the process. */
+/* lease.c - leases by name and the locks of instances: the same rules, kept in two places. One
+ * process writes to a file, but several of its threads want leases, and a token must outlive the
+ * process. */
 #include <string.h>
 
 #include "base/text.h"

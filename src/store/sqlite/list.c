@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* list.c - over many instances: lists of them, and what is due. */
+/* list.c - lists of instances, and what is due. */
 #include <string.h>
 
 #include "os/os.h"

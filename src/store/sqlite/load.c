@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* load.c - an instance and all that belongs to it, read in one transaction. */
+/* load.c - reads an instance and all that belongs to it in one transaction. */
 #include <string.h>
 
 #include "base/assert.h"

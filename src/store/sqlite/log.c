@@ -3,15 +3,15 @@
 
 /* log.c - the log: events and starts, each by their positions, merged.
  *
- * There is one writer, and positions are given in the order of commits: whatever a transaction sees
- * is complete up to the last position in it. So a walk may see another moment with each page.
+ * There is one writer, and positions are assigned in the order of commits: what a transaction sees
+ * is complete up to the last position in it. So each page of a walk may be of another moment.
  *
  *     forward    ... starts at 7, event 7, starts at 8 ...
  *     backward   ... starts at 8, event 7, starts at 7 ...
  *
  * Invariants
  *   1. `event_at` and `start_at`, `start_key` are the last rows looked at of each table: the next
- *      page goes on behind them, also between rows that share a position.
+ *      page continues after them, also between rows that share a position.
  *   2. A page ends when it is full or has looked at PAGE_LOOKS rows, so that no transaction is
  *      long: the write-ahead log grows as long as one lasts. */
 #include "store/log.h"

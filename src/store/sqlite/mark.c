@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* mark.c - how far a store was acknowledged, in a file beside it: docs/formats/mark.md. The
- * writer writes it, inside the group, or while it is opened and closed. A reader compares it once,
- * when it is opened. */
+/* mark.c - the position up to which a store was acknowledged, in a file beside it:
+ * docs/formats/mark.md. The writer writes it, inside the group, or while it is opened and closed. A
+ * reader compares it once, when it is opened. */
 #include <stdio.h>
 #include <string.h>
 
@@ -301,15 +301,10 @@ int det_sqlite_mark_refuse(
 /* The last position that a reader finds; below 0: an error. */
 static int64_t read_position(struct sqlite_connection *reader)
 {
-    struct sqlite_call call;
     int64_t position = 0;
     int r;
 
-    det_sqlite_call(reader, STATEMENT_EVENT_LAST, &call);
-    r = det_sqlite_step(&call);
-    if (r > 0)
-        position = det_sqlite_get_number(&call, 0);
-    det_sqlite_end(&call);
+    r = det_sqlite_ask_number(reader, STATEMENT_EVENT_LAST, &position);
     return r < 0 ? r : position;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* place.c - where the file is: what is there, who may use it, and the lock beside it.
+/* place.c - the path of the file: what is there, its permissions, and the lock file.
  *
  * SQLite's own file system is asked, without a descriptor: closing one would give up the locks that
  * another store of this process may have on the file. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* prune.c - events that a snapshot stands for are deleted, from the newest of them back. */
+/* prune.c - deletes the events that a snapshot replaces, from the newest of them back. */
 #include "os/os.h"
 #include "store/sqlite/sqlite.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* repair.c - the damaged head of an instance, written anew.
+/* repair.c - rewrites the damaged head of an instance.
  *
- * Whoever wants it repaired derives what it should be. Whether it is that, the row itself proves:
- * its checksum, which was made when the head was good, is over every column. Where the version of
- * the definition that wrote the row, or the hash of the last event, may be what is damaged, both
- * what the row says and what must be is tried. If only the checksum is damaged, all the rest of the
- * row is as derived, and nothing of it is taken on trust. */
+ * The caller derives what the head should be. The row itself proves whether that is right: its
+ * checksum, which was made when the head was good, covers every column. If the version of the
+ * definition that wrote the row, or the hash of the last event, may be damaged, both the stored and
+ * the derived value are tried. If only the checksum is damaged, the rest of the row must be as
+ * derived, and nothing of it is trusted unchecked. */
 #include <stdio.h>
 
 #include "base/buffer.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* schema.c - the gate of a file: whose it is, which schema it has, and whether its tables
- * are ours, as sqlite/tables.c has them.
+/* schema.c - opens a file only if it is a store: application id, schema version, and the tables
+ * of sqlite/tables.c.
  *
- *     an empty page at most ----> create all in one transaction; NOT_FOUND for who may not
+ *     an empty page at most ----> create all in one transaction; NOT_FOUND if it may not
  *     our number, our schema ---> check every table and column
  *     our number, a lower one --> sqlite/upgrade.c, then the same; for reading: VERSION
  *     our number, a higher one -> VERSION
@@ -207,9 +207,8 @@ static int pass_gate(
             store, gate, "upgrade it with \"detent store upgrade\" or open it for writing", reterr);
     if (gate->schema < 1)
         return det_error_set(
-            reterr, DET_ERR_CORRUPT,
-            "%s has schema %lld, which does not exist; take the newest backup", store->path,
-            (long long)gate->schema);
+            reterr, DET_ERR_CORRUPT, "%s has schema %lld, which never was; take the newest backup",
+            store->path, (long long)gate->schema);
     return 0;
 }
 

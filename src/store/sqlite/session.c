@@ -284,17 +284,12 @@ int det_sqlite_renames_refresh(struct sqlite_store *store, struct sqlite_connect
     struct det_renames *renames;
     struct det_sql_question list = { .statement = DET_SQL_RENAME_LIST,
                                      .read = det_sql_renames_add };
-    struct sqlite_call call;
     int64_t count = 0;
     int r;
 
-    det_sqlite_call(connection, STATEMENT_RENAME_COUNT, &call);
-    r = det_sqlite_step(&call);
-    if (r > 0)
-        count = det_sqlite_get_number(&call, 0);
-    det_sqlite_end(&call);
+    r = det_sqlite_ask_number(connection, STATEMENT_RENAME_COUNT, &count);
     if (r < 0 || (size_t)count == det_sql_renames_count(&store->store))
-        return r < 0 ? r : 0;
+        return r;
     renames = det_renames_open(store->store.allocator);
     if (!renames)
         return DET_ERR_NO_MEMORY;

@@ -197,7 +197,6 @@ static int open_groups(struct sqlite_store *store, const struct det_store_option
 static int open_writer(
     struct sqlite_store *store, const struct det_store_options *options, struct det_error *reterr)
 {
-    struct sqlite_call call;
     int r;
 
     r = det_sqlite_lock_file(store, reterr);
@@ -215,11 +214,8 @@ static int open_writer(
         return r;
     store->checkpoint_at = (int)store->checkpoint_pages;
     (void)sqlite3_wal_hook(store->writer.database, count_pages, store);
-    det_sqlite_call(&store->writer, STATEMENT_EVENT_LAST, &call);
-    r = det_sqlite_step(&call);
-    if (r > 0)
-        store->next_position = det_sqlite_get_number(&call, 0) + 1;
-    det_sqlite_end(&call);
+    r = det_sqlite_ask_number(&store->writer, STATEMENT_EVENT_LAST, &store->next_position);
+    store->next_position++;
     if (r < 0)
         return refuse_open(store, r, "read its events", reterr);
     r = det_sqlite_mark_open(store, reterr);

@@ -269,6 +269,9 @@ DET_MUST_CHECK int det_sqlite_run(struct sqlite_call *call);
 /* A statement without parameters and rows. */
 DET_MUST_CHECK int det_sqlite_do(
     struct sqlite_connection *connection, enum sqlite_statement statement);
+/* Sets `ret` to the first number of the first row of such a statement, if there is a row. */
+DET_MUST_CHECK int det_sqlite_ask_number(
+    struct sqlite_connection *connection, enum sqlite_statement statement, int64_t *ret);
 /* Ends a transaction, if there is one, without its changes. When that fails the connection has
  * failed, and is still in it. */
 int det_sqlite_roll_back(struct sqlite_connection *connection);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tables.c - the tables of docs/formats/sql_schema.md in a file: one list makes them and
- * checks them. */
+/* tables.c - the tables of docs/formats/sql_schema.md in a file: one list creates them and checks
+ * them. */
 #include <string.h>
 
 #include "os/os.h"

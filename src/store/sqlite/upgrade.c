@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* upgrade.c - files of an older schema: what each version has brought, as it was then, one
- * after the other in one transaction. A file is of one schema, never between two. */
+/* upgrade.c - upgrades files of an older schema: the changes of each version, one after the other
+ * in one transaction. A file is of one schema, never between two. */
 #include "store/sqlite/sqlite.h"
 
 /* By the version they are for. What is here stays as it is, whatever the tables become. */
