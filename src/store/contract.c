@@ -4,7 +4,7 @@
 /* contract.c - assertions on commits.
  *
  * Invariants of a commit
- *   1. It has a machine, an id and a head whose state the machine has.
+ *   1. The machine has the state of the head.
  *   2. Its events have consecutive sequences.
  *   3. Effects are never cleared; deferred events are set or taken.
  *   4. A new instance has data. An event id has an answer in a state that the machine has. */
@@ -27,11 +27,9 @@ void det_contract_commits(struct det_store_commit *const *commits, size_t count)
     for (size_t i = 0; i < count; i++) {
         const struct det_store_commit *commit = commits[i];
 
-        det_assert(commit->machine && commit->id && commit->id[0] && commit->head);
         det_assert(commit->head->state < commit->machine->state_count);
         det_assert(!commit->is_new || commit->data);
         det_assert(!commit->event_id || commit->answer.state < commit->machine->state_count);
-        det_assert(commit->history_count <= DET_HISTORY_MAX);
         det_assert(
             !commit->event_count ||
             commit->events[commit->event_count - 1].sequence - commit->events[0].sequence ==

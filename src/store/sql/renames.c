@@ -71,10 +71,14 @@ int det_sql_renames_read(struct det_store *store, struct det_error *reterr)
     if (!renames)
         return DET_ERR_NO_MEMORY;
     r = det_sql_ask(store, &question, 1, reterr);
-    if (r < 0)
-        det_renames_close(renames);
-    else
+    if (r == 0) {
         det_sql_renames_publish(store, renames);
+        return 0;
+    }
+    det_renames_close(renames);
+    if (reterr && reterr->code != r)
+        (void)det_error_set(
+            reterr, r, "the renames of the store cannot be read: %s", det_error_text(r));
     return r;
 }
 
