@@ -171,9 +171,9 @@ static void events_are_objects_when_they_are_wanted(void **state)
     expect_up(
         fixture, &run, CLI_OK,
         (const char *const[]){ "{\"kind\": \"event\", \"event\": \"attempt_starting\"",
-                               "{\"kind\": \"line\", ", "\"event\": \"all_stopped\"", NULL });
+                               "{\"kind\":\"line\",", "\"event\": \"all_stopped\"", NULL });
     run.is_quiet = true;
-    expect_up(fixture, &run, CLI_OK, (const char *const[]){ "{\"kind\": \"line\", ", NULL });
+    expect_up(fixture, &run, CLI_OK, (const char *const[]){ "{\"kind\":\"line\",", NULL });
 }
 
 /* Each line of what was printed is an object with these members, in this order. */
