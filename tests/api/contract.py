@@ -192,6 +192,8 @@ GOOD = {
                     headers={"Idempotency-Key": "once"}),
                call(body={"run": ["true"]}, status=422, slot="batch",
                     headers={"Idempotency-Key": "once"})],
+    "submit_alone": [call(body={"run": ["true"], "name": "alone"}, status=201,
+                          holds=lambda v: v["started"])],
     "workers": [
         call(holds=lambda v: [w["id"] for w in v["items"]] ==
              ["root", "root/hello", "root/press", "root/press/child-0", "root/press/child-1"] and
@@ -406,6 +408,8 @@ def wrong_texts(schema):
 def wrong_values(schema):
     """Values of a member that its schema does not take."""
     kind = schema.get("type")
+    if isinstance(kind, list):
+        kind = kind[0]
     others = {"string": 7, "integer": "7", "boolean": "true", "object": [], "array": {}}
     yield from (value for name, value in others.items() if name != kind)
     yield others[kind]

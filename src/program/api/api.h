@@ -179,8 +179,11 @@ void api_fail_reader(struct api_call *call, int exit_code);
 
 /* client_error.c */
 
+/* Whose errors are shown in full: NULL. */
+const struct api *api_error_reader(const struct api_call *call);
 /* An error as a member of an object that is open. A text that names the store is replaced by a
- * fixed sentence, and told by `up` instead. From any thread. */
+ * fixed sentence, and told by `up` instead; `api` NULL: for our own user, who may read it. From any
+ * thread. */
 void api_error_line(
     const struct api *api, struct det_json_writer *json, int code, const struct det_error *error);
 /* Whether a text has the path or the address of the store in it, or words of its server. Either may

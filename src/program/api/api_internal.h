@@ -117,7 +117,7 @@ api_run_fn api_get_status, api_get_overview, api_get_tasks, api_get_task, api_ge
     api_get_tree, api_get_slots, api_change_job, api_readyz, api_make_console_link, api_get_served,
     api_get_lines, api_get_task_events, api_get_workers_summary;
 /* long_calls.c */
-api_run_fn api_order, api_submit, api_stop_all, api_drain_all, api_reload;
+api_run_fn api_order, api_submit, api_submit_alone, api_stop_all, api_drain_all, api_reload;
 /* Asks `up` by one of its verbs, and gives the parts of its answer to `answer`, on the http thread,
  * which writes the answer of the call. `arguments` NULL: for want of memory. */
 void api_ask(

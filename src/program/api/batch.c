@@ -60,7 +60,7 @@ static void put_result(struct batch *batch, struct item *item)
         return;
     }
     det_json_open(json, NULL, '{');
-    api_error_line(batch->call->api, json, send->result, &item->error);
+    api_error_line(api_error_reader(batch->call), json, send->result, &item->error);
     det_json_close(json, '}');
 }
 

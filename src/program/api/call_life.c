@@ -314,7 +314,7 @@ void api_fail_with(struct api_call *call, int code, const struct det_error *erro
     call->status = code == DET_ERR_CONFLICT && error->is_id_used ? 422 : api_status_of(code);
     call->type = NULL;
     det_json_open(&call->json, NULL, '{');
-    api_error_line(call->api, &call->json, code, error);
+    api_error_line(api_error_reader(call), &call->json, code, error);
     det_json_close(&call->json, '}');
 }
 

@@ -45,7 +45,7 @@ static void write_text(
     bool has_text = error->code == code && error->text[0];
     char text[DET_ERROR_TEXT_MAX];
 
-    if (!has_text || !api_names_store(error->text, api->address, api->url)) {
+    if (!has_text || !api || !api_names_store(error->text, api->address, api->url)) {
         det_json_text(json, "text", has_text ? error->text : det_error_text(code));
         return;
     }
@@ -54,6 +54,11 @@ static void write_text(
         text, sizeof text, "the store: %s; the log of detent up has the reason",
         det_error_text(code));
     det_json_text(json, "text", text);
+}
+
+const struct api *api_error_reader(const struct api_call *call)
+{
+    return strcmp(call->who, "unix") == 0 ? NULL : call->api;
 }
 
 void api_error_line(

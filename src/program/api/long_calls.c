@@ -22,6 +22,7 @@ struct waiting {
     struct stream *stream; /* NULL: it has ended */
     bool is_feed;          /* the client gets events */
     bool shall_feed;       /* from the first part on */
+    bool is_submission;
 };
 
 static void on_gone(void *user)
@@ -31,6 +32,8 @@ static void on_gone(void *user)
 
     stream_cancel(waiting->stream);
     call->exchange = NULL;
+    if (call->deed)
+        call->deed->outcome = AUDIT_UNKNOWN;
     api_fail(call, DET_ERR_CANCELLED, "the client went away");
     api_finish(call);
 }
@@ -79,7 +82,10 @@ static size_t on_part(void *user, const char *text, size_t size)
         take_event(waiting, text, size);
         return 0;
     }
-    if (call->route->run == api_submit)
+    /* A file that is refused is an answer like any other. */
+    if (call->route->run == api_reload && call->deed && strstr(text, "\"is_right\":false"))
+        call->deed->code = det_error_name(DET_ERR_INVALID);
+    if (waiting->is_submission)
         call->status = strstr(text, "\"state\":\"") ? 200 : 201;
     det_json_raw(&call->json, NULL, text, size);
     return 0;
@@ -91,7 +97,7 @@ static void end_feed(struct waiting *waiting, const struct det_error *error)
 
     if (error->code < 0) {
         det_json_open(json, NULL, '{');
-        api_error_line(waiting->call->api, json, error->code, error);
+        api_error_line(api_error_reader(waiting->call), json, error->code, error);
         det_json_close(json, '}');
         if (det_buffer_status(&json->text) == 0)
             (void)api_feed_tell(
@@ -120,7 +126,9 @@ static void ask(struct api_call *call, const char *verb, json_t *arguments_take,
     struct waiting *waiting = det_arena_alloc(&call->arena, sizeof *waiting);
 
     if (waiting) {
-        *waiting = (struct waiting){ .call = call, .shall_feed = shall_feed };
+        *waiting = (struct waiting){ .call = call,
+                                     .shall_feed = shall_feed,
+                                     .is_submission = strcmp(verb, "submit") == 0 };
         waiting->stream = stream_open(&(struct stream_options){ .api = call->api,
                                                                 .verb = verb,
                                                                 .arguments_take = arguments_take,
@@ -222,6 +230,7 @@ void api_submit(struct api_call *call)
 {
     json_t *body = read_tree(call), *value;
     bool shall_wait = json_is_true(json_object_get(body, "wait"));
+    const char *slot = call->parameters[0]; /* NULL: one of its own */
     const char *key;
 
     json_object_foreach(body, key, value)
@@ -231,7 +240,7 @@ void api_submit(struct api_call *call)
                 det_view_text(key)))
             api_fail(call, DET_ERR_UNKNOWN_FIELD, "a submission has no '%.60s'", key);
     }
-    if (!call->status && (!put(body, "slot", json_string(call->parameters[0])) ||
+    if (!call->status && ((slot && !put(body, "slot", json_string(slot))) ||
                           (call->key && !put(body, "key", json_string(call->key)))))
         api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
     if (call->status) {
@@ -240,4 +249,10 @@ void api_submit(struct api_call *call)
         return;
     }
     ask(call, "submit", body, shall_wait);
+}
+
+/* Its slot has its name, and nobody else is in it. */
+void api_submit_alone(struct api_call *call)
+{
+    api_submit(call);
 }

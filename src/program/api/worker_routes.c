@@ -251,7 +251,7 @@ static bool put_value(json_t *arguments, const char *key, json_t *value_take)
     return json_object_set_new(arguments, key, value_take) == 0;
 }
 
-/* An object, which is YAML as it is. */
+/* An object, which is YAML as it is, or YAML as a text. */
 static bool put_map(
     struct api_call *call, struct det_json_object *body, const char *key, json_t *arguments)
 {
@@ -259,6 +259,8 @@ static bool put_map(
 
     if (!det_json_object_find(body, key))
         return true;
+    if (det_json_object_find(body, key)->kind == DET_JSON_STRING)
+        return put_value(arguments, key, json_string(det_json_object_text(body, key)));
     return api_body_object(call, body, key, &text) &&
            put_value(arguments, key, json_stringn(text.data, text.size));
 }

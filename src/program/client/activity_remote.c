@@ -40,9 +40,10 @@ static void take_answer(struct instance *instance, const json_t *answer)
 
 void activity_ask(struct instance *instance)
 {
-    struct socket_client *client;
+    struct daemon_client *client;
     struct det_error error = { 0 };
-    json_t *arguments, *answer = NULL;
+    struct det_buffer path;
+    json_t *answer = NULL;
     char identity[33];
 
     if (instance_effect_count(instance, false) == 0)
@@ -50,14 +51,17 @@ void activity_ask(struct instance *instance)
     client = act_find_up(instance->store->cli, "store", identity);
     if (!client)
         return;
-    arguments =
-        json_pack("{s:s, s:s}", "machine", instance->machine->name, "instance", instance->id);
-    if (strcmp(identity, det_store_identity(instance->store->store)) != 0)
-        json_decref(arguments);
-    else if (
-        arguments &&
-        socket_client_call(client, "effects", arguments, REMOTE_PATIENCE, &answer, &error) == 0)
+    det_buffer_init(&path, instance->store->cli->allocator);
+    det_buffer_append_text(&path, "/v1/machines/");
+    daemon_path_add(&path, instance->machine->name);
+    det_buffer_append_text(&path, "/instances/");
+    daemon_path_add(&path, instance->id);
+    det_buffer_append_text(&path, "/effects");
+    if (strcmp(identity, det_store_identity(instance->store->store)) == 0 &&
+        daemon_client_call(
+            client, "GET", daemon_path_text(&path), NULL, REMOTE_PATIENCE, &answer, &error) == 0)
         take_answer(instance, answer);
     json_decref(answer);
-    socket_client_close(client);
+    det_buffer_deinit(&path);
+    daemon_client_close(client);
 }

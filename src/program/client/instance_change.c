@@ -75,7 +75,7 @@ int act_open(struct cli *cli, const struct store_wish *wish, struct act *act)
     code = cli_store_open(cli, &writing, &act->store);
     if (code != CLI_OK || act->store.is_served)
         return code;
-    socket_client_close(act->client);
+    daemon_client_close(act->client);
     act->client = NULL;
     r = det_runtime_open(act->store.store, &options, &act->runtime, &error);
     return r < 0 ? cli_store_complain(&act->store, r, &error) : CLI_OK;
@@ -85,7 +85,7 @@ void act_close(struct act *act)
 {
     det_runtime_close(act->runtime);
     act->runtime = NULL;
-    socket_client_close(act->client);
+    daemon_client_close(act->client);
     act->client = NULL;
     cli_store_close(&act->store);
 }

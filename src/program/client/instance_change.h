@@ -16,13 +16,13 @@
 
 #include <detent/lock.h>
 
-#include "client/socket_client.h"
+#include "client/daemon_client.h"
 #include "inspect/stored_instance.h"
 
 struct act {
     struct cli_store store;
     struct det_runtime *runtime;       /* NULL: `up` is asked */
-    struct socket_client *client;      /* to it; NULL: none serves this store */
+    struct daemon_client *client;      /* to it; NULL: none serves this store */
     const struct det_machine *machine; /* of the command, once it is known */
     const char *id;
     const char *option; /* that the JSON came by: "--data" */
@@ -61,7 +61,7 @@ void act_tell_step(void *user, const struct det_note *note);
 /* instance_change_remote.c: the `up` of this project, if it runs and has a store for that: "store"
  * of machines, or "jobs". The identity of the store is written to `target` of 33 bytes. NULL: there
  * is none. */
-struct socket_client *act_find_up(struct cli *cli, const char *what, char *target);
+struct daemon_client *act_find_up(struct cli *cli, const char *what, char *target);
 DET_MUST_CHECK int act_ask_start(
     struct act *act, const void *data, const char *event_id, struct det_sent *ret,
     struct det_error *reterr);

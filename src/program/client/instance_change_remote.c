@@ -14,9 +14,9 @@
 /* It waits for the disk, and for others who change the same instance. */
 #define PATIENCE (60 * DET_SECOND)
 
-struct socket_client *act_find_up(struct cli *cli, const char *what, char *target)
+struct daemon_client *act_find_up(struct cli *cli, const char *what, char *target)
 {
-    struct socket_client *client = NULL;
+    struct daemon_client *client = NULL;
     struct det_error error = { 0 };
     char project[DET_PATH_MAX];
     json_t *answer = NULL;
@@ -24,41 +24,16 @@ struct socket_client *act_find_up(struct cli *cli, const char *what, char *targe
 
     /* Whoever does not find one, or one that is not for us, goes to the store itself. */
     if (socket_find(".", project, &error) < 0 ||
-        socket_client_open(project, cli->allocator, &client, &error) < 0)
+        daemon_client_open(project, cli->allocator, &client, &error) < 0)
         return NULL;
-    serves = socket_client_call(client, "machines", NULL, PATIENCE, &answer, &error) == 0 &&
-             det_text_copy(target, 33, show_text(answer, what)) && target[0];
+    serves =
+        daemon_client_call(client, "GET", "/v1/served", NULL, PATIENCE, &answer, &error) == 0 &&
+        det_text_copy(target, 33, show_text(answer, what)) && target[0];
     json_decref(answer);
     if (serves)
         return client;
-    socket_client_close(client);
+    daemon_client_close(client);
     return NULL;
-}
-
-/* The record as the text that a request has. NULL: no memory. */
-static json_t *record_text(struct act *act, const struct det_record *record, const void *value)
-{
-    struct det_json_writer json;
-    json_t *text = NULL;
-
-    det_json_writer_init(&json, act->store.cli->allocator);
-    det_json_record(&json, NULL, record, value, DET_TEXT_REVEAL);
-    if (det_buffer_status(&json.text) == 0)
-        text = json_stringn(json.text.data, json.text.size);
-    det_json_writer_deinit(&json);
-    return text;
-}
-
-static json_t *arguments_of(const struct act *act)
-{
-    return json_pack("{s:s, s:s}", "machine", act->machine->name, "instance", act->id);
-}
-
-/* NULL: there is none. Takes `arguments` as it is: a lack of memory shows when it is sent. */
-static void add_text(json_t *arguments, const char *name, const char *text)
-{
-    if (text)
-        (void)json_object_set_new(arguments, name, json_string(text));
 }
 
 static int differs(struct det_error *reterr)
@@ -111,33 +86,69 @@ static int take_sent(
     return r;
 }
 
-/* `ret` NULL: the answer says nothing. */
-static int ask(
-    struct act *act, const char *verb, json_t *arguments_take, struct det_sent *ret,
-    struct det_error *reterr)
+/* Where the instance is, and what is below it. */
+static void append_path(const struct act *act, const char *rest, struct det_buffer *path)
 {
+    det_buffer_append_text(path, "/v1/machines/");
+    daemon_path_add(path, act->machine->name);
+    det_buffer_append_text(path, "/instances");
+    if (*rest) {
+        det_buffer_append_char(path, '/');
+        daemon_path_add(path, act->id);
+        det_buffer_append_text(path, rest);
+    }
+    if (strcmp(rest, "/retry") != 0)
+        det_buffer_append_text(path, "?steps=true");
+}
+
+/* `rest` is what is asked of it: "/events"; "": to make it. `ret` NULL: the answer says nothing. */
+static int ask(
+    struct act *act, const char *rest, struct det_json_writer *body, const char *key,
+    struct det_sent *ret, struct det_error *reterr)
+{
+    det_time deadline = det_world_now(det_world_real(), DET_CLOCK_MONOTONIC) + PATIENCE;
+    struct det_buffer path;
     json_t *answer = NULL;
     int r;
 
-    if (!arguments_take)
-        return DET_ERR_NO_MEMORY;
-    r = socket_client_call(act->client, verb, arguments_take, PATIENCE, &answer, reterr);
-    if (r == 0 && ret)
+    det_buffer_init(&path, act->store.cli->allocator);
+    append_path(act, rest, &path);
+    det_json_close(body, '}');
+    r = det_buffer_status(&body->text);
+    if (r < 0)
+        r = det_error_set(reterr, r, "%s", det_error_text(r));
+    if (r == 0)
+        r = daemon_client_ask_text(
+            act->client, "POST", daemon_path_text(&path), det_buffer_text(&body->text), key,
+            reterr);
+    if (r == 0)
+        r = daemon_client_next(act->client, deadline, &answer, reterr);
+    if (r >= 0 && ret)
         r = take_sent(act, answer, ret, reterr);
     json_decref(answer);
-    return r;
+    det_buffer_deinit(&path);
+    det_json_writer_deinit(body);
+    return r < 0 ? r : 0;
+}
+
+static struct det_json_writer begin_body(const struct act *act)
+{
+    struct det_json_writer body;
+
+    det_json_writer_init(&body, act->store.cli->allocator);
+    det_json_open(&body, NULL, '{');
+    return body;
 }
 
 int act_ask_start(
     struct act *act, const void *data, const char *event_id, struct det_sent *ret,
     struct det_error *reterr)
 {
-    json_t *arguments = arguments_of(act);
+    struct det_json_writer body = begin_body(act);
 
-    (void)json_object_set_new(
-        arguments, "data", record_text(act, det_machine_data(act->machine), data));
-    add_text(arguments, "event_id", event_id);
-    return ask(act, "start", arguments, ret, reterr);
+    det_json_text(&body, "id", act->id);
+    det_json_record(&body, "data", det_machine_data(act->machine), data, DET_TEXT_REVEAL);
+    return ask(act, "", &body, event_id, ret, reterr);
 }
 
 int act_ask_send(
@@ -145,35 +156,33 @@ int act_ask_send(
     struct det_sent *ret, struct det_error *reterr)
 {
     const struct det_machine *machine = act->machine;
+    struct det_json_writer body = begin_body(act);
     unsigned kind = det_event_kind(event);
-    json_t *arguments = arguments_of(act);
 
-    add_text(arguments, "event", machine->events[kind].name);
-    (void)json_object_set_new(
-        arguments, "data",
-        record_text(act, det_machine_payload(machine, kind), instance_payload_of(machine, event)));
-    add_text(arguments, "event_id", options->event_id);
+    det_json_text(&body, "event", machine->events[kind].name);
+    det_json_record(
+        &body, "payload", det_machine_payload(machine, kind), instance_payload_of(machine, event),
+        DET_TEXT_REVEAL);
     if (options->expected)
-        (void)json_object_set_new(
-            arguments, "expected",
-            json_integer(
-                options->expected == DET_EXPECT_NO_EVENT ? 0 : (json_int_t)options->expected));
-    return ask(act, "send", arguments, ret, reterr);
+        det_json_number(
+            &body, "expected", options->expected == DET_EXPECT_NO_EVENT ? 0 : options->expected);
+    return ask(act, "/events", &body, options->event_id, ret, reterr);
 }
 
 int act_ask_stop(
     struct act *act, const char *reason, struct det_sent *ret, struct det_error *reterr)
 {
-    json_t *arguments = arguments_of(act);
+    struct det_json_writer body = begin_body(act);
 
-    add_text(arguments, "reason", reason);
-    return ask(act, "cancel", arguments, ret, reterr);
+    if (reason)
+        det_json_text(&body, "reason", reason);
+    return ask(act, "/cancel", &body, NULL, ret, reterr);
 }
 
 int act_ask_retry(struct act *act, const char *key, struct det_error *reterr)
 {
-    json_t *arguments = arguments_of(act);
+    struct det_json_writer body = begin_body(act);
 
-    add_text(arguments, "key", key);
-    return ask(act, "retry", arguments, NULL, reterr);
+    det_json_text(&body, "key", key);
+    return ask(act, "/retry", &body, NULL, NULL, reterr);
 }

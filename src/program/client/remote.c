@@ -53,32 +53,30 @@ int remote_open(struct cli *cli, const char *project, struct remote *ret)
     else
         r = socket_find(".", ret->project, &error);
     if (r == 0)
-        r = socket_client_open(ret->project, cli->allocator, &ret->client, &error);
+        r = daemon_client_open(ret->project, cli->allocator, &ret->client, &error);
     return r < 0 ? remote_complain(ret, r, &error) : CLI_OK;
 }
 
 void remote_close(struct remote *remote)
 {
-    socket_client_close(remote->client);
+    daemon_client_close(remote->client);
     remote->client = NULL;
 }
 
-int remote_each(
-    struct remote *remote, const char *verb, json_t *arguments_take, remote_each_fn *each,
-    void *user)
+int remote_each(struct remote *remote, const char *path, remote_each_fn *each, void *user)
 {
     det_time deadline = remote_within(REMOTE_PATIENCE);
     struct det_error error = { 0 };
     json_t *data = NULL;
     int code = CLI_OK, r;
 
-    r = socket_client_ask(remote->client, verb, arguments_take, &error);
+    r = daemon_client_ask(remote->client, "GET", path, NULL, &error);
     if (r == 0)
-        r = socket_client_next(remote->client, deadline, &data, &error);
+        r = daemon_client_next(remote->client, deadline, &data, &error);
     while (r > 0 && code == CLI_OK) {
         code = each(user, data);
         json_decref(data);
-        r = code == CLI_OK ? socket_client_next(remote->client, deadline, &data, &error) : 0;
+        r = code == CLI_OK ? daemon_client_next(remote->client, deadline, &data, &error) : 0;
     }
     return r < 0 ? remote_complain(remote, r, &error) : code;
 }
@@ -89,9 +87,9 @@ static int print_part(void *user, json_t *data)
     return CLI_OK;
 }
 
-int remote_print(struct remote *remote, const char *verb, json_t *arguments_take)
+int remote_print(struct remote *remote, const char *path)
 {
-    return remote_each(remote, verb, arguments_take, print_part, remote->cli);
+    return remote_each(remote, path, print_part, remote->cli);
 }
 
 static int add_part(void *user, json_t *data)
@@ -101,16 +99,20 @@ static int add_part(void *user, json_t *data)
     return json_array_append(list, data) < 0 ? CLI_FAILURE : CLI_OK;
 }
 
-int remote_command(struct cli *cli, const char *project, const char *verb, remote_each_fn *each)
+int remote_command(
+    struct cli *cli, const char *project, const char *path, json_t *body_take, remote_each_fn *each)
 {
+    const char *method = body_take ? "POST" : "GET";
     struct det_error error = { 0 };
     struct remote remote;
     json_t *data = NULL;
     int code = remote_open(cli, project, &remote), r;
 
-    if (code != CLI_OK)
+    if (code != CLI_OK) {
+        json_decref(body_take);
         return code;
-    r = socket_client_call(remote.client, verb, NULL, REMOTE_PATIENCE, &data, &error);
+    }
+    r = daemon_client_call(remote.client, method, path, body_take, REMOTE_PATIENCE, &data, &error);
     if (r < 0)
         code = remote_complain(&remote, r, &error);
     else
@@ -120,21 +122,38 @@ int remote_command(struct cli *cli, const char *project, const char *verb, remot
     return code;
 }
 
-int remote_list(struct remote *remote, const char *verb, json_t **ret)
-{
-    return remote_list_of(remote, verb, NULL, ret);
-}
-
-int remote_list_of(struct remote *remote, const char *verb, json_t *arguments_take, json_t **ret)
+int remote_list(struct remote *remote, const char *path, json_t **ret)
 {
     json_t *list = json_array();
     int code;
 
-    if (!list) {
-        json_decref(arguments_take);
+    if (!list)
         return cli_no_memory(remote->cli);
-    }
-    code = remote_each(remote, verb, arguments_take, add_part, list);
+    code = remote_each(remote, path, add_part, list);
+    if (code == CLI_OK)
+        *ret = list;
+    else
+        json_decref(list);
+    return code;
+}
+
+static int add_tree(void *user, json_t *data)
+{
+    json_t *list = user;
+    bool is_added = json_array_extend(list, json_object_get(data, "groups")) == 0 &&
+                    json_array_extend(list, json_object_get(data, "tasks")) == 0;
+
+    return is_added ? CLI_OK : CLI_FAILURE;
+}
+
+int remote_tree(struct remote *remote, json_t **ret)
+{
+    json_t *list = json_array();
+    int code;
+
+    if (!list)
+        return cli_no_memory(remote->cli);
+    code = remote_each(remote, "/v1/tree", add_tree, list);
     if (code == CLI_OK)
         *ret = list;
     else

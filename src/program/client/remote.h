@@ -8,7 +8,7 @@
 
 #include <detent/bus.h>
 
-#include "client/socket_client.h"
+#include "client/daemon_client.h"
 #include "os/os.h"
 #include "terminal/command.h"
 
@@ -23,7 +23,7 @@
 
 struct remote {
     struct cli *cli;
-    struct socket_client *client;
+    struct daemon_client *client;
     char project[DET_PATH_MAX];
     bool follows;   /* the end of the other side is no failure */
     bool has_ended; /* and it has come */
@@ -40,23 +40,22 @@ int remote_complain(struct remote *remote, int code, const struct det_error *err
 /* A (monotonic) deadline. */
 det_time remote_within(det_time patience);
 
-/* Asks, and gives each part of the answer to `each`, which returns an exit code: another one than
- * CLI_OK ends it. Arguments are taken in any case. Complains, and returns an exit code. */
+/* Gets what is at this path, and gives each part of the answer to `each`, which returns an exit
+ * code: another one than CLI_OK ends it. Complains, and returns an exit code. */
 typedef int remote_each_fn(void *user, json_t *data);
 DET_MUST_CHECK int remote_each(
-    struct remote *remote, const char *verb, json_t *arguments_take, remote_each_fn *each,
-    void *user);
+    struct remote *remote, const char *path, remote_each_fn *each, void *user);
 /* The parts as they are, a line each: for --json. */
-DET_MUST_CHECK int remote_print(struct remote *remote, const char *verb, json_t *arguments_take);
-/* A whole command about a verb with one answer: it is shown by `each`, whose user is the remote, or
- * printed as it is for --json. Returns an exit code. */
+DET_MUST_CHECK int remote_print(struct remote *remote, const char *path);
+/* A whole command about one answer: it is shown by `each`, whose user is the remote, or printed as
+ * it is for --json. `body_take` is that of a POST; NULL: a GET. Returns an exit code. */
 DET_MUST_CHECK int remote_command(
-    struct cli *cli, const char *project, const char *verb, remote_each_fn *each);
+    struct cli *cli, const char *project, const char *path, json_t *body_take,
+    remote_each_fn *each);
 /* All parts in one array, which is the caller's. */
-DET_MUST_CHECK int remote_list(struct remote *remote, const char *verb, json_t **ret);
-/* The same with arguments, which are taken in any case. */
-DET_MUST_CHECK int remote_list_of(
-    struct remote *remote, const char *verb, json_t *arguments_take, json_t **ret);
+DET_MUST_CHECK int remote_list(struct remote *remote, const char *path, json_t **ret);
+/* The groups, and the tasks behind them. */
+DET_MUST_CHECK int remote_tree(struct remote *remote, json_t **ret);
 
 /* Of a list of objects the one with this "name"; NULL: none. */
 json_t *remote_find(const json_t *list, const char *name);

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/text.h"
 #include "inspect/print_tasks.h"
 #include "terminal/args.h"
@@ -53,8 +54,8 @@ static int complain_of_name(struct giving *giving, const char *name, const struc
     char hint[REMOTE_HINT_TEXT] = "";
     json_t *all = NULL;
 
-    if (!strstr(error->text, "did you mean") &&
-        remote_list(&giving->remote, "tree", &all) == CLI_OK && !remote_find(all, name))
+    if (!strstr(error->text, "did you mean") && remote_tree(&giving->remote, &all) == CLI_OK &&
+        !remote_find(all, name))
         remote_hint(giving->remote.cli, all, name, hint);
     cli_complain(giving->remote.cli, "%s%s", error->text, hint);
     json_decref(all);
@@ -82,29 +83,40 @@ static int fail(struct giving *giving, const char *name, int code, const struct 
     return remote_complain(&giving->remote, code, error);
 }
 
-/* What was ended cannot answer any more, and is gone when the line is. */
+/* What was ended is gone when this is over. */
 static int wait_for_end(
     struct giving *giving, det_time deadline, json_t **done, struct det_error *reterr)
 {
-    json_t *more = NULL;
     int r;
 
-    r = socket_client_next(giving->remote.client, deadline, done, reterr);
-    if (r > 0)
-        r = socket_client_next(giving->remote.client, deadline, &more, reterr);
-    json_decref(more);
-    return r == DET_ERR_CLOSED ? 1 : r;
+    r = daemon_client_next(giving->remote.client, deadline, done, reterr);
+    if (r < 0 && r != DET_ERR_CLOSED)
+        return r;
+    return daemon_client_wait_gone(giving->remote.client, deadline, reterr);
 }
 
-static json_t *arguments_of(const struct giving *giving, const char *name)
+static int ask_order(struct giving *giving, const char *name, struct det_error *reterr)
 {
-    json_t *arguments = json_pack("{s:b}", "wait", giving->waits);
+    const struct order *order = giving->order;
+    json_t *body = json_pack("{s:b}", "wait", giving->waits);
+    struct det_buffer path;
+    int r;
 
-    if (name && json_object_set_new(arguments, "name", cli_json_text(name)) < 0)
-        giving->remote.cli->has_failed = true;
-    if (giving->order->purges && json_object_set_new(arguments, "purge", json_true()) < 0)
-        giving->remote.cli->has_failed = true;
-    return arguments;
+    det_buffer_init(&path, giving->remote.cli->allocator);
+    det_buffer_append_text(&path, name ? "/v1/tasks/" : "/v1/");
+    if (name) {
+        daemon_path_add(&path, name);
+        det_buffer_append_char(&path, '/');
+    }
+    det_buffer_append_text(&path, order->verb);
+    if (!body || (name && order->purges && json_object_set_new(body, "purge", json_true()) < 0)) {
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        json_decref(body);
+    } else {
+        r = daemon_client_ask(giving->remote.client, "POST", daemon_path_text(&path), body, reterr);
+    }
+    det_buffer_deinit(&path);
+    return r;
 }
 
 static int give(struct giving *giving, const char *name)
@@ -112,16 +124,15 @@ static int give(struct giving *giving, const char *name)
     det_time deadline = !giving->waits                 ? remote_within(REMOTE_PATIENCE)
                         : giving->timeout == DET_NEVER ? DET_NEVER
                                                        : remote_within(giving->timeout);
-    struct socket_client *client = giving->remote.client;
     struct det_error error = { 0 };
     json_t *done = NULL;
     int r;
 
-    r = socket_client_ask(client, giving->order->verb, arguments_of(giving, name), &error);
+    r = ask_order(giving, name, &error);
     if (r == 0 && giving->waits && !name)
         r = wait_for_end(giving, deadline, &done, &error);
     else if (r == 0)
-        r = socket_client_next(client, deadline, &done, &error);
+        r = daemon_client_next(giving->remote.client, deadline, &done, &error);
     if (r < 0) {
         json_decref(done);
         return fail(giving, name, r, &error);

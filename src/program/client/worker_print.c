@@ -31,6 +31,18 @@ static json_t *some_of(const json_t *worker, const char *kind, const char *const
     return object;
 }
 
+void worker_path(struct det_buffer *path, const char *id, const char *rest)
+{
+    char part[2] = "";
+
+    det_buffer_append_text(path, "/v1/workers/");
+    for (; *id; id++) {
+        *part = *id == '/' ? '~' : *id;
+        daemon_path_add(path, part);
+    }
+    det_buffer_append_text(path, rest);
+}
+
 int worker_show(
     struct cli *cli, const struct cli_args *args, const char *kind, const char *const *members,
     void (*print)(struct cli *cli, const json_t *worker))
@@ -38,13 +50,16 @@ int worker_show(
     struct det_error error = { 0 };
     struct remote remote;
     json_t *worker = NULL;
+    struct det_buffer path;
     int code = remote_open(cli, args->values[WORKER_OPTION_PROJECT], &remote), r;
 
     if (code != CLI_OK)
         return code;
-    r = socket_client_call(
-        remote.client, "workers-show", json_pack("{s:o}", "id", cli_json_text(args->operands[0])),
-        REMOTE_PATIENCE, &worker, &error);
+    det_buffer_init(&path, cli->allocator);
+    worker_path(&path, args->operands[0], "");
+    r = daemon_client_call(
+        remote.client, "GET", daemon_path_text(&path), NULL, REMOTE_PATIENCE, &worker, &error);
+    det_buffer_deinit(&path);
     if (r < 0)
         code = remote_complain(&remote, r, &error);
     else if (cli->is_json)

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "api/api_internal.h"
-#include "client/socket_client.h"
+#include "client/daemon_client.h"
 #include "commands/api_test.h"
 #include "terminal/command.h"
 #include "terminal/folder_test.h"
@@ -318,20 +318,20 @@ static void follow_all(struct client *client)
 
 /* Signing in and out. */
 
-/* Asks `up` by a verb; the link that it answers with, if it does. */
-static void ask_up(struct client *client, const char *verb)
+/* Asks `up`; the link that it answers with, if it does. */
+static void ask_up(struct client *client, const char *path)
 {
-    struct socket_client *socket = NULL;
+    struct daemon_client *socket = NULL;
     struct det_error error;
     json_t *answer = NULL;
     const char *link;
 
-    if (socket_client_open(client->fixture->folder, NULL, &socket, &error) == 0)
-        (void)!socket_client_call(socket, verb, json_object(), PATIENCE, &answer, &error);
+    if (daemon_client_open(client->fixture->folder, NULL, &socket, &error) == 0)
+        (void)!daemon_client_call(socket, "POST", path, json_object(), PATIENCE, &answer, &error);
     link = json_string_value(json_object_get(answer, "url"));
     snprintf(client->link, sizeof client->link, "%s", link ? link : "");
     json_decref(answer);
-    socket_client_close(socket);
+    daemon_client_close(socket);
 }
 
 /* The token of the answer to who has redeemed a code. */
@@ -373,7 +373,7 @@ static bool try_session(struct client *client, size_t point)
 {
     bool failed;
 
-    ask_up(client, "console");
+    ask_up(client, "/v1/console-links");
     failed = redeem(client, point);
     if (!is_fair(client, failed))
         complain(client, &asks[SESSION], point);
@@ -436,7 +436,7 @@ static void *ask_all(void *argument)
     if (!*client->fault)
         follow_all(client);
     hang_up(client);
-    ask_up(client, "stop");
+    ask_up(client, "/v1/stop");
     return NULL;
 }
 

@@ -22,7 +22,8 @@ static int print_link(void *user, json_t *answer)
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    return remote_command(cli, args->values[OPTION_PROJECT], "console", print_link);
+    return remote_command(
+        cli, args->values[OPTION_PROJECT], "/v1/console-links", json_object(), print_link);
 }
 
 extern const struct cli_command cli_command_console;

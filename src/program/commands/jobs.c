@@ -209,7 +209,7 @@ static int list(struct cli *cli, const struct cli_args *args)
 
 struct changing {
     struct cli_store store;
-    struct socket_client *client; /* of the `up` that serves it; NULL: none does */
+    struct daemon_client *client; /* of the `up` that serves it; NULL: none does */
     struct det_job_change change;
     /* What was found under the id. */
     size_t count;
@@ -258,16 +258,21 @@ static int find(struct changing *changing)
 
 static int ask(struct changing *changing, struct det_error *reterr)
 {
-    json_t *arguments = json_pack(
-        "{s:s, s:s, s:s, s:s*}", "change",
-        changing->change.verb == DET_JOB_RETRY ? "retry" : "cancel", "slot", changing->queue, "job",
-        changing->change.id, "reason", changing->change.reason);
-    json_t *answer = NULL;
+    json_t *body = json_pack("{s:s*}", "reason", changing->change.reason), *answer = NULL;
+    struct det_buffer path;
     int r;
 
-    if (!arguments)
+    if (!body)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    r = socket_client_call(changing->client, "job", arguments, PATIENCE, &answer, reterr);
+    det_buffer_init(&path, changing->store.cli->allocator);
+    det_buffer_append_text(&path, "/v1/slots/");
+    daemon_path_add(&path, changing->queue);
+    det_buffer_append_text(&path, "/submissions/");
+    daemon_path_add(&path, changing->change.id);
+    det_buffer_append_text(&path, changing->change.verb == DET_JOB_RETRY ? "/retry" : "/cancel");
+    r = daemon_client_call(
+        changing->client, "POST", daemon_path_text(&path), body, PATIENCE, &answer, reterr);
+    det_buffer_deinit(&path);
     json_decref(answer);
     return r;
 }
@@ -354,14 +359,14 @@ static int change_one(struct cli *cli, const struct cli_args *args)
     wish.served = changing.client ? identity : NULL;
     code = cli_store_open(cli, &wish, &changing.store);
     if (!changing.store.is_served) {
-        socket_client_close(changing.client);
+        daemon_client_close(changing.client);
         changing.client = NULL;
     }
     if (code == CLI_OK)
         code = needs_jobs(&changing.store);
     if (code == CLI_OK)
         code = change(&changing);
-    socket_client_close(changing.client);
+    daemon_client_close(changing.client);
     cli_store_close(&changing.store);
     return code;
 }

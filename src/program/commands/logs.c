@@ -4,6 +4,7 @@
 /* logs.c - `detent logs`: what the tasks of a detent that is up have written, and write. */
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/text.h"
 #include "client/remote.h"
 #include "inspect/print_tasks.h"
@@ -71,7 +72,7 @@ static int add_name(struct logs *logs, const char *name)
         if (add_members(logs, name) > 0)
             return CLI_OK;
         if (!logs->tree)
-            code = remote_list(&logs->remote, "tree", &logs->tree);
+            code = remote_tree(&logs->remote, &logs->tree);
         if (code != CLI_OK || add_members(logs, name) > 0)
             return code;
     }
@@ -83,7 +84,7 @@ static int add_name(struct logs *logs, const char *name)
 /* Which names are meant; they stand in a column from the first line on. */
 static int read_names(struct logs *logs)
 {
-    int code = remote_list(&logs->remote, "tasks", &logs->tasks);
+    int code = remote_list(&logs->remote, "/v1/tasks", &logs->tasks);
 
     if (code != CLI_OK)
         return code;
@@ -126,32 +127,37 @@ static void print_line(struct logs *logs, json_t *data)
     prefix_line(&logs->prefix, &line, at);
 }
 
-/* NULL: no memory. */
-static json_t *arguments_of(const struct logs *logs)
+static int ask_lines(struct logs *logs, struct det_error *reterr)
 {
-    json_t *arguments = json_pack(
-        "{s:I, s:b}", "lines", (json_int_t)logs->lines, "follow",
-        logs->args->values[OPTION_FOLLOW] != NULL);
+    bool follows = logs->args->values[OPTION_FOLLOW] != NULL;
+    struct det_buffer path;
+    int r;
 
-    if (json_array_size(logs->names) > 0 && json_object_set(arguments, "names", logs->names) < 0) {
-        json_decref(arguments);
-        return NULL;
+    det_buffer_init(&path, logs->remote.cli->allocator);
+    det_buffer_format(
+        &path, "/v1/lines?lines=%llu%s", (unsigned long long)logs->lines,
+        follows ? "&follow=true" : "");
+    for (size_t i = 0; i < json_array_size(logs->names); i++) {
+        det_buffer_append_text(&path, i == 0 ? "&task=" : ",");
+        daemon_path_add(&path, json_string_value(json_array_get(logs->names, i)));
     }
-    return arguments;
+    r = daemon_client_ask(logs->remote.client, "GET", daemon_path_text(&path), NULL, reterr);
+    det_buffer_deinit(&path);
+    return r;
 }
 
 /* That all has ended is no failure to one who follows; that he was too slow to be told is one. */
 static int tell_closed(struct logs *logs, const struct det_error *error)
 {
-    struct socket_client *client;
+    struct daemon_client *client;
 
     if (!logs->args->values[OPTION_FOLLOW])
         return remote_complain(&logs->remote, DET_ERR_CLOSED, error);
-    if (socket_client_open(logs->remote.project, logs->remote.cli->allocator, &client, NULL) < 0) {
+    if (daemon_client_open(logs->remote.project, logs->remote.cli->allocator, &client, NULL) < 0) {
         cli_say(logs->remote.cli, "The detent that ran here has ended.\n");
         return CLI_OK;
     }
-    socket_client_close(client);
+    daemon_client_close(client);
     cli_complain(logs->remote.cli, "cut off: the lines were not read as fast as they came");
     return CLI_FAILURE;
 }
@@ -184,9 +190,9 @@ static int print_logs(struct logs *logs)
     json_t *data = NULL;
     int r;
 
-    r = socket_client_ask(logs->remote.client, "logs", arguments_of(logs), &error);
+    r = ask_lines(logs, &error);
     if (r == 0)
-        r = socket_client_next(logs->remote.client, deadline, &data, &error);
+        r = daemon_client_next(logs->remote.client, deadline, &data, &error);
     while (r > 0) {
         print_line(logs, data);
         json_decref(data);
@@ -195,7 +201,7 @@ static int print_logs(struct logs *logs)
             prefix_flush(&logs->prefix);
         if (cli_is_stopped(logs->remote.cli))
             return CLI_OK;
-        r = socket_client_next(logs->remote.client, deadline, &data, &error);
+        r = daemon_client_next(logs->remote.client, deadline, &data, &error);
     }
     if (r == DET_ERR_CLOSED)
         return tell_closed(logs, &error);

@@ -17,34 +17,34 @@ static void lines_have_the_names_of_their_tasks(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tasks", TASKS);
-    say_to(fake, "logs", LINE("web", "output", "hello") LINE("database", "error", "oh\\u0007") ".");
+    say_to(fake, "GET /v1/tasks", TASKS);
+    say_to(
+        fake, "GET /v1/lines",
+        LINE("web", "output", "hello") LINE("database", "error", "oh\\u0007") ".");
     assert_int_equal(run(fake, WORDS("logs")), CLI_OK);
     assert_string_equal(fake->out, "web      | hello\ndatabase ! oh\\x07\n");
-    assert_string_equal(
-        det_buffer_text(&fake->heard), "tasks {}\nlogs {\"follow\":false,\"lines\":100}\n");
+    assert_string_equal(det_buffer_text(&fake->heard), "GET /v1/tasks\nGET /v1/lines?lines=100\n");
 }
 
 static void only_what_was_named_takes_room(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tasks", TASKS);
-    say_to(fake, "logs", LINE("web", "output", "hello") ".");
+    say_to(fake, "GET /v1/tasks", TASKS);
+    say_to(fake, "GET /v1/lines", LINE("web", "output", "hello") ".");
     assert_int_equal(run(fake, WORDS("logs", "web", "-n", "5", "--times")), CLI_OK);
     assert_string_equal(fake->out, "2026-01-31T10:00:00.250Z web | hello\n");
     assert_string_equal(
-        det_buffer_text(&fake->heard),
-        "tasks {}\nlogs {\"follow\":false,\"lines\":5,\"names\":[\"web\"]}\n");
+        det_buffer_text(&fake->heard), "GET /v1/tasks\nGET /v1/lines?lines=5&task=web\n");
 }
 
 static void what_is_missing_is_told(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tasks", TASKS);
+    say_to(fake, "GET /v1/tasks", TASKS);
     say_to(
-        fake, "logs",
+        fake, "GET /v1/lines",
         "{\"kind\":\"line\",\"name\":\"web\",\"text\":\"a\",\"cut\":true,\"dropped\":12,"
         "\"missed\":3}\n.");
     assert_int_equal(run(fake, WORDS("logs", "web")), CLI_OK);
@@ -58,12 +58,12 @@ static void who_follows_sees_the_end(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tasks", TASKS);
-    say_to(fake, "logs", LINE("web", "output", "hello") "x");
+    say_to(fake, "GET /v1/tasks", TASKS);
+    say_to(fake, "GET /v1/lines", LINE("web", "output", "hello") "x");
     assert_int_equal(run(fake, WORDS("logs", "-f", "-n", "0", "web")), CLI_OK);
     assert_string_equal(fake->out, "web | hello\n");
     assert_string_equal(fake->err, "The detent that ran here has ended.\n");
-    assert_non_null(strstr(det_buffer_text(&fake->heard), "\"follow\":true,\"lines\":0"));
+    assert_non_null(strstr(det_buffer_text(&fake->heard), "?lines=0&follow=true&task=web"));
     assert_int_equal(run(fake, WORDS("logs", "web")), CLI_FAILURE);
     assert_string_equal(
         fake->err, "detent logs: the detent that ran here has gone, or has cut us off\n");
@@ -73,42 +73,41 @@ static void json_is_what_the_other_side_said(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tasks", TASKS);
-    say_to(fake, "logs", LINE("web", "output", "x") ".");
+    say_to(fake, "GET /v1/tasks", TASKS);
+    say_to(fake, "GET /v1/lines", LINE("web", "output", "x") ".");
     assert_int_equal(run(fake, WORDS("logs", "--json")), CLI_OK);
     assert_string_equal(
         fake->out, "{\"kind\": \"line\", \"at\": \"2026-01-31T10:00:00.25Z\", \"name\": \"web\", "
                    "\"stream\": \"output\", \"text\": \"x\", \"cut\": false, \"dropped\": 0}\n");
     assert_string_equal(
-        det_buffer_text(&fake->heard), "tasks {}\n"
-                                       "logs {\"follow\":false,\"lines\":100}\n");
+        det_buffer_text(&fake->heard), "GET /v1/tasks\n"
+                                       "GET /v1/lines?lines=100\n");
 }
 
 static void a_group_stands_for_its_members(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tasks", TASKS);
-    say_to(fake, "logs", LINE("web", "output", "x") ".");
+    say_to(fake, "GET /v1/tasks", TASKS);
+    say_to(fake, "GET /v1/lines", LINE("web", "output", "x") ".");
     assert_int_equal(run(fake, WORDS("logs", "front", "database")), CLI_OK);
-    assert_non_null(
-        strstr(det_buffer_text(&fake->heard), "\"names\":[\"web\",\"mail\",\"database\"]"));
+    assert_non_null(strstr(det_buffer_text(&fake->heard), "&task=web,mail,database\n"));
     say_to(
-        fake, "tree",
+        fake, "GET /v1/tree",
         "{\"kind\":\"group\",\"name\":\"all\",\"parent\":null}\n"
         "{\"kind\":\"group\",\"name\":\"front\",\"parent\":\"all\"}\n" TASKS);
     assert_int_equal(run(fake, WORDS("logs", "all")), CLI_OK);
-    assert_non_null(strstr(det_buffer_text(&fake->heard), "\"names\":[\"web\",\"mail\"]"));
+    assert_non_null(strstr(det_buffer_text(&fake->heard), "&task=web,mail\n"));
 }
 
 static void a_name_that_is_not_there_gets_the_nearest(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tasks", TASKS);
-    say_to(fake, "logs", LINE("job", "output", "x") ".");
-    say_to(fake, "logs", "x");
-    say_to(fake, "tree", TASKS);
+    say_to(fake, "GET /v1/tasks", TASKS);
+    say_to(fake, "GET /v1/lines", LINE("job", "output", "x") ".");
+    say_to(fake, "GET /v1/lines", "x");
+    say_to(fake, "GET /v1/tree", TASKS);
     /* A job that has ended has left lines. */
     assert_int_equal(run(fake, WORDS("logs", "wbe", "job")), CLI_NOT_FOUND);
     assert_string_equal(fake->err, "detent logs: there is no task 'wbe'; did you mean 'web'?\n");
@@ -123,9 +122,9 @@ static void what_goes_wrong_has_its_code(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tasks", TASKS);
-    say_to(fake, "tasks", "!BUSY later");
-    say_to(fake, "logs", "!LIMIT too many");
+    say_to(fake, "GET /v1/tasks", TASKS);
+    say_to(fake, "GET /v1/tasks", "!BUSY later");
+    say_to(fake, "GET /v1/lines", "!LIMIT too many");
     assert_int_equal(run(fake, WORDS("logs", "web")), CLI_REFUSED);
     assert_string_equal(fake->err, "detent logs: too many\n");
     assert_int_equal(run(fake, WORDS("logs", "web")), CLI_REFUSED);
@@ -143,8 +142,8 @@ static void a_lack_of_memory_is_told(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tasks", TASKS);
-    say_to(fake, "logs", LINE("web", "output", "hello") ".");
+    say_to(fake, "GET /v1/tasks", TASKS);
+    say_to(fake, "GET /v1/lines", LINE("web", "output", "hello") ".");
     det_test_each_failure(run_failing, fake);
 }
 

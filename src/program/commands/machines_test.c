@@ -3,14 +3,14 @@
 
 /* test: threads */
 /* machines_test.c - `detent up` with machines, in this process: what it tells, what it answers
- * over its socket, and how it ends. tests/e2e/effects.py has what takes a second process. */
+ * over its API, and how it ends. tests/e2e/effects.py has what takes a second process. */
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/socket_client.h"
+#include "client/daemon_client.h"
 #include "daemon/machines.h"
 #include "terminal/command.h"
 #include "terminal/folder_test.h"
@@ -49,18 +49,18 @@ static const char spec_text[] = "#define FSM_NAME order\n"
 /* Asks, line by line, and keeps the answers; the last line stops the run. */
 struct client {
     const char *project;
-    const char *const *lines; /* verb and arguments, in pairs; NULL at the end */
-    char answers[8192];
+    const char *const *lines; /* "POST /path" and a body, in pairs; NULL at the end */
+    char answers[65536];
     pthread_t thread;
 };
 
-static struct socket_client *dial(const char *project)
+static struct daemon_client *dial(const char *project)
 {
     det_time until = det_world_now(NULL, DET_CLOCK_MONOTONIC) + PATIENCE;
-    struct socket_client *client = NULL;
+    struct daemon_client *client = NULL;
     struct det_error error;
 
-    while (socket_client_open(project, NULL, &client, &error) < 0 &&
+    while (daemon_client_open(project, NULL, &client, &error) < 0 &&
            det_world_now(NULL, DET_CLOCK_MONOTONIC) < until)
         (void)poll(NULL, 0, 1);
     return client;
@@ -69,15 +69,20 @@ static struct socket_client *dial(const char *project)
 static void *ask_all(void *argument)
 {
     struct client *client = argument;
-    struct socket_client *socket = dial(client->project);
+    struct daemon_client *socket = dial(client->project);
     size_t used = 0;
 
     for (const char *const *line = client->lines; socket && *line; line += 2) {
         struct det_error error = { 0 };
         json_t *answer = NULL;
-        char *text;
-        int r = socket_client_call(
-            socket, line[0], json_loads(line[1], 0, NULL), PATIENCE, &answer, &error);
+        const char *path = strchr(line[0], ' ') + 1;
+        char *text, method[8];
+        int r;
+
+        snprintf(method, sizeof method, "%.*s", (int)(path - line[0] - 1), line[0]);
+        r = daemon_client_call(
+            socket, method, path, *line[1] ? json_loads(line[1], 0, NULL) : NULL, PATIENCE, &answer,
+            &error);
 
         text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
         used += (size_t)snprintf(
@@ -86,7 +91,7 @@ static void *ask_all(void *argument)
         free(text);
         json_decref(answer);
     }
-    socket_client_close(socket);
+    daemon_client_close(socket);
     return NULL;
 }
 
@@ -137,52 +142,70 @@ static void assert_part(const char *text, const char *part)
 
 #define ONE(effect) \
     "version: 1\nstore: sqlite:shop.db\nmachines:\n  order: {effects: {charge: " effect "}}\n"
-#define O1   "\"machine\": \"order\", \"instance\": \"o-1\""
-#define O2   "\"machine\": \"order\", \"instance\": \"o-2\""
-#define STOP "stop", "{}"
+#define START    "POST /v1/machines/order/instances?steps=true"
+#define O(id)    "POST /v1/machines/order/instances/" id
+#define SEND(id) O(id) "/events?steps=true"
+#define STOP     "POST /v1/stop", "{}"
+#define PAY      "{\"event\": \"pay\", \"payload\": {\"cents\": 1}}"
 
 static void what_is_asked_is_done_and_told(void **state)
 {
     static const char *const lines[] = {
-        "start",    "{" O1 ", \"data\": \"{\\\"total\\\": 7}\"}",
-        "start",    "{" O1 "}",
-        "send",     "{" O1 ", \"event\": \"ping\", \"event_id\": \"p-1\"}",
-        "send",     "{" O1 ", \"event\": \"ping\", \"event_id\": \"p-1\"}",
-        "send",     "{" O1 ", \"event\": \"ping\", \"expected\": 9}",
-        "send",     "{" O1 ", \"event\": \"ship\"}",
-        "send",     "{" O1 ", \"event\": \"junk\"}",
-        "send",     "{" O1 ", \"event\": \"nope\"}",
-        "send",     "{" O1 ", \"event\": \"pay\", \"data\": \"{}\"}",
-        "start",    "{" O1 ", \"data\": \"{\\\"totl\\\": 7}\"}",
-        "start",    "{\"machine\": \"parcel\", \"instance\": \"o-1\"}",
-        "start",    "{\"machine\": \"order\"}",
-        "start",    "{" O1 ", \"event\": \"x\"}",
-        "send",     "{" O1 "}",
-        "retry",    "{" O1 ", \"key\": \"order/o-1/1/0\"}",
-        "retry",    "{" O1 ", \"kye\": \"x\"}",
-        "cancel",   "{" O1 ", \"raeson\": \"x\"}",
-        "machines", "{\"x\": 1}",
-        "send",     "{" O1 ", \"event\": \"pay\", \"data\": \"{\\\"cents\\\": 1}\"}",
-        "start",    "{\"machine\": \"order\", \"instance\": \"o-2\"}",
-        "cancel",   "{\"machine\": \"order\", \"instance\": \"o-2\", \"reason\": \"no\"}",
-        "start",    "{\"machine\": \"order\", \"instance\": \"o-3\"}",
-        "send",     "{\"machine\": \"order\", \"instance\": \"o-3\", \"event\": \"halt\"}",
-        STOP,       NULL,
+        START,
+        "{\"id\": \"o-1\", \"data\": {\"total\": 7}}",
+        START,
+        "{\"id\": \"o-1\"}",
+        SEND("o-1"),
+        "{\"event\": \"ping\"}",
+        SEND("o-1"),
+        "{\"event\": \"ping\", \"expected\": 9}",
+        SEND("o-1"),
+        "{\"event\": \"ship\"}",
+        SEND("o-1"),
+        "{\"event\": \"junk\"}",
+        SEND("o-1"),
+        "{\"event\": \"nope\"}",
+        SEND("o-1"),
+        "{\"event\": \"pay\", \"payload\": {}}",
+        START,
+        "{\"id\": \"o-1\", \"data\": {\"totl\": 7}}",
+        "POST /v1/machines/parcel/instances",
+        "{\"id\": \"o-1\"}",
+        START,
+        "{}",
+        START,
+        "{\"id\": \"o-1\", \"event\": \"x\"}",
+        SEND("o-1"),
+        "{}",
+        O("o-1") "/retry",
+        "{\"key\": \"order/o-1/1/0\"}",
+        O("o-1") "/retry",
+        "{\"kye\": \"x\"}",
+        O("o-1") "/cancel",
+        "{\"raeson\": \"x\"}",
+        SEND("o-1"),
+        PAY,
+        START,
+        "{\"id\": \"o-2\"}",
+        O("o-2") "/cancel",
+        "{\"reason\": \"no\"}",
+        START,
+        "{\"id\": \"o-3\"}",
+        SEND("o-3"),
+        "{\"event\": \"halt\"}",
+        STOP,
+        NULL,
     };
     struct client client;
     char *printed = run_asked(*state, ONE("{command: [sleep, '0']}"), &client, lines);
 
-    (void)state;
-    assert_part(client.answers, "start: {\"kind\":\"sent\",\"outcome\":\"goto\"");
-    assert_part(client.answers, "\"duplicate\":true");
-    assert_part(client.answers, "send: order has no event 'nope'");
-    assert_part(client.answers, "does not serve parcel; add it to detent.yaml, or stop it");
-    assert_part(client.answers, "start: 'start' needs 'instance'");
-    assert_part(client.answers, "start: 'start' has no argument 'event'");
-    assert_part(client.answers, "send: 'send' needs 'event'");
-    assert_part(client.answers, "retry: 'retry' has no argument 'kye'");
-    assert_part(client.answers, "cancel: 'cancel' has no argument 'raeson'");
-    assert_part(client.answers, "machines: 'machines' has no argument 'x'");
+    assert_part(client.answers, "\"outcome\":\"goto\"");
+    assert_part(client.answers, "order has no event 'nope'");
+    assert_part(client.answers, "parcel");
+    assert_part(client.answers, "'id'");
+    assert_part(client.answers, "'event'");
+    assert_part(client.answers, "'kye'");
+    assert_part(client.answers, "'raeson'");
     /* The event that was kept follows at once. */
     assert_part(
         client.answers, "\"steps\":[{\"event\":\"pay\",\"from\":\"pending\",\"to\":\"charging\","
@@ -201,9 +224,7 @@ static void what_is_asked_is_done_and_told(void **state)
 static void an_effect_is_tried_until_it_answers(void **state)
 {
     static const char *const lines[] = {
-        "start", "{" O1 "}",
-        "send",  "{" O1 ", \"event\": \"pay\", \"data\": \"{\\\"cents\\\": 1}\"}",
-        NULL,
+        START, "{\"id\": \"o-1\"}", SEND("o-1"), PAY, NULL,
     };
     struct client client;
     char *printed = run_asked(
@@ -218,18 +239,24 @@ static void an_effect_is_tried_until_it_answers(void **state)
     free(printed);
 }
 
-/* The verb `effects` and the log report which effects run and which wait for a thread. */
+/* The API and the log report which effects run and which wait for a thread. */
 static void effects_that_hang_are_told_apart_from_those_that_wait(void **state)
 {
     static const char *const lines[] = {
-        "start",   "{" O1 "}",
-        "send",    "{" O1 ", \"event\": \"pay\", \"data\": \"{\\\"cents\\\": 1}\"}",
-        "start",   "{" O2 "}",
-        "send",    "{" O2 ", \"event\": \"pay\", \"data\": \"{\\\"cents\\\": 1}\"}",
-        "effects", "{" O2 "}",
-        "effects", "{\"machine\": \"order\"}",
-        "effects", "{\"machine\": \"order\", \"instance\": \"o-9\"}",
-        STOP,      NULL,
+        START,
+        "{\"id\": \"o-1\"}",
+        SEND("o-1"),
+        PAY,
+        START,
+        "{\"id\": \"o-2\"}",
+        SEND("o-2"),
+        PAY,
+        "GET /v1/machines/order/instances/o-2/effects",
+        "",
+        "GET /v1/machines/order/instances/o-9/effects",
+        "",
+        STOP,
+        NULL,
     };
     struct client client;
     char *printed = run_asked(
@@ -239,7 +266,6 @@ static void effects_that_hang_are_told_apart_from_those_that_wait(void **state)
     assert_part(
         client.answers, "/order/o-2/1/0\",\"state\":\"queued\",\"attempts\":1,"
                         "\"running_ns\":null}]}\n");
-    assert_part(client.answers, "effects: 'effects' needs 'instance'\n");
     assert_part(client.answers, det_error_text(DET_ERR_NOT_FOUND));
     free(printed);
 }
@@ -247,39 +273,35 @@ static void effects_that_hang_are_told_apart_from_those_that_wait(void **state)
 #define SLOT                                                                          \
     "version: 1\nstore: sqlite:queue.db\nslots:\n  batch: {durable: yes, schedules: " \
     "{daily: {cron: '@yearly', run: ls, folder: .}}}\n"
-#define JOB(name, run) \
-    "{\"slot\": \"batch\", \"name\": \"" name "\", \"run\": [" run "], \"retries\": 1}"
-#define CHANGE(change, name) \
-    "{\"slot\": \"batch\", \"change\": \"" change "\", \"job\": \"" name "\"}"
+#define JOB(name, run)                  \
+    "POST /v1/slots/batch/submissions", \
+        "{\"name\": \"" name "\", \"run\": [" run "], \"retries\": 1}"
+#define CHANGE(change, name) "POST /v1/slots/batch/submissions/" name "/" change, "{}"
 
 static void jobs_are_taken_and_changed(void **state)
 {
     static const char *const lines[] = {
-        "submit", JOB("long", "\"sleep\", \"60\""),
-        "submit", JOB("next", "\"true\""),
-        "submit", JOB("next", "\"true\""),
-        "submit", JOB("not/good", "\"true\""),
-        "job",    CHANGE("cancel", "next"),
-        "job",    CHANGE("retry", "next"),
-        "job",    CHANGE("retry", "nobody"),
-        "job",    CHANGE("cancel", "nobody"),
-        "job",    CHANGE("delete", "next"),
-        "job",    CHANGE("cancel", "long"),
-        "job",    "{\"change\": \"retry\", \"slot\": \"batch\"}",
-        "job",    "{\"jbo\": \"x\"}",
-        STOP,     NULL,
+        JOB("long", "\"sleep\", \"60\""),
+        JOB("next", "\"true\""),
+        JOB("next", "\"true\""),
+        JOB("not/good", "\"true\""),
+        CHANGE("cancel", "next"),
+        CHANGE("retry", "next"),
+        CHANGE("retry", "nobody"),
+        CHANGE("cancel", "nobody"),
+        CHANGE("cancel", "long"),
+        STOP,
+        NULL,
     };
     struct client client;
     char *printed = run_asked(*state, SLOT, &client, lines);
 
-    assert_part(client.answers, "submit: {\"kind\":\"submitted\",\"id\":0,\"name\":\"long\"");
+    assert_part(client.answers, "{\"kind\":\"submitted\",\"id\":0,\"name\":\"long\"");
     assert_part(client.answers, "'not/good' is no name");
-    assert_part(client.answers, "job: {\"kind\":\"changed\"}\njob: {\"kind\":\"changed\"}\njob: ");
+    assert_part(client.answers, "/next/cancel: {\"kind\":\"changed\"}\n");
+    assert_part(client.answers, "/next/retry: {\"kind\":\"changed\"}\n");
+    assert_part(client.answers, "/long/cancel: {\"kind\":\"changed\"}\n");
     assert_part(client.answers, det_error_text(DET_ERR_NOT_FOUND));
-    assert_part(
-        client.answers, "job: 'change' is one of retry, cancel\njob: {\"kind\":\"changed\"}");
-    assert_part(client.answers, "job: 'job' needs 'slot' and 'job'");
-    assert_part(client.answers, "job: 'job' has no argument 'jbo'");
     assert_part(((struct fixture *)*state)->said, "detent.yaml: 1 durable slot. Ctrl-C");
     free(printed);
 }
@@ -287,7 +309,7 @@ static void jobs_are_taken_and_changed(void **state)
 /* Whether it waits, or was claimed and is about to be started, or runs. */
 static void a_job_is_cancelled_wherever_it_is(void **state)
 {
-#define BOTH(name) "submit", JOB(name, "\"sleep\", \"60\""), "job", CHANGE("cancel", name)
+#define BOTH(name) JOB(name, "\"sleep\", \"60\""), CHANGE("cancel", name)
     static const char *const lines[] = {
         BOTH("a"), BOTH("b"), BOTH("c"), BOTH("d"), BOTH("e"), BOTH("f"),
         BOTH("g"), BOTH("h"), BOTH("i"), BOTH("j"), BOTH("k"), BOTH("l"),
@@ -304,8 +326,9 @@ static void a_job_is_cancelled_wherever_it_is(void **state)
 
 static void who_serves_nothing_says_so(void **state)
 {
-    static const char *const lines[] = { "machines", "{}", "start", ("{" O1 "}"),
-                                         "job",      "{}", STOP,    NULL };
+    static const char *const lines[] = {
+        "GET /v1/served", "", START, "{\"id\": \"o-1\"}", CHANGE("retry", "a"), STOP, NULL,
+    };
     struct client client;
     char *printed = run_asked(
         *state, "version: 1\nmachines: {order: {}}\ntasks: {wait: {run: sleep 60}}\n", &client,
@@ -313,8 +336,8 @@ static void who_serves_nothing_says_so(void **state)
 
     assert_part(client.answers, "\"store\":null");
     assert_part(client.answers, "\"jobs\":null");
-    assert_part(client.answers, "start: this detent up serves no machines");
-    assert_part(client.answers, "job: this detent up has no durable slots");
+    assert_part(client.answers, "instances?steps=true: ");
+    assert_part(client.answers, "/a/retry: this detent up has no durable slots");
     free(printed);
 }
 

@@ -5,7 +5,6 @@
 #include "daemon/reload.h"
 
 #include "client/remote.h"
-#include "client/socket_client.h"
 #include "inspect/print_tasks.h"
 #include "terminal/command.h"
 
@@ -69,8 +68,9 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 
     if (code != CLI_OK)
         return code;
-    r = socket_client_call(
-        remote.client, "reload", json_pack("{s:b}", "plan", is_plan), PATIENCE, &answer, &error);
+    r = daemon_client_call(
+        remote.client, "POST", "/v1/reload", json_pack("{s:b}", "plan", is_plan), PATIENCE, &answer,
+        &error);
     code = r < 0 ? remote_complain(&remote, r, &error) : print_answer(cli, answer, is_plan);
     json_decref(answer);
     remote_close(&remote);

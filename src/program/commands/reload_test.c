@@ -13,7 +13,7 @@
 
 #include "api/api.h"
 #include "base/memory.h"
-#include "client/socket_client.h"
+#include "client/daemon_client.h"
 #include "daemon/machines.h"
 #include "daemon/reload.h"
 #include "daemon/verbs.h"
@@ -257,14 +257,14 @@ struct crowd {
     char trouble[512];   /* of the one who reloads */
 };
 
-static struct socket_client *dial(struct crowd *crowd)
+static struct daemon_client *dial(struct crowd *crowd)
 {
     det_time until = det_world_now(NULL, DET_CLOCK_MONOTONIC) + PATIENCE;
-    struct socket_client *client = NULL;
+    struct daemon_client *client = NULL;
     struct det_error error;
 
     while (!atomic_load(&crowd->is_over) &&
-           socket_client_open(crowd->fixture->folder, NULL, &client, &error) < 0 &&
+           daemon_client_open(crowd->fixture->folder, NULL, &client, &error) < 0 &&
            det_world_now(NULL, DET_CLOCK_MONOTONIC) < until)
         (void)poll(NULL, 0, 1);
     return client;
@@ -348,7 +348,7 @@ static void wait_for_answer(struct crowd *crowd)
 static void *reload_on(void *argument)
 {
     struct crowd *crowd = argument;
-    struct socket_client *client = dial(crowd);
+    struct daemon_client *client = dial(crowd);
     struct det_error error = { 0 };
     json_t *answer = NULL;
 
@@ -356,7 +356,8 @@ static void *reload_on(void *argument)
         wait_for_answer(crowd);
         change_files(crowd, turn);
         answer = NULL;
-        if (socket_client_call(client, "reload", json_object(), PATIENCE, &answer, &error) < 0 ||
+        if (daemon_client_call(
+                client, "POST", "/v1/reload", json_object(), PATIENCE, &answer, &error) < 0 ||
             !json_is_true(json_object_get(answer, "is_right")))
             snprintf(
                 crowd->trouble, sizeof crowd->trouble, "%.200s %.200s", error.text,
@@ -364,20 +365,21 @@ static void *reload_on(void *argument)
         json_decref(answer);
     }
     atomic_store(&crowd->is_over, true);
-    if (client && socket_client_call(client, "stop", json_object(), PATIENCE, &answer, &error) == 0)
+    if (client && daemon_client_call(
+                      client, "POST", "/v1/stop", json_object(), PATIENCE, &answer, &error) == 0)
         json_decref(answer);
-    socket_client_close(client);
+    daemon_client_close(client);
     return NULL;
 }
 
 /* Whether it goes on: with its machine, and with the API. */
-static void expect_alive(struct crowd *crowd, struct socket_client *client, uint64_t count)
+static void expect_alive(struct crowd *crowd, struct daemon_client *client, uint64_t count)
 {
     struct det_error error = { 0 };
     json_t *answer = NULL;
     char *text;
 
-    if (socket_client_call(client, "machines", json_object(), PATIENCE, &answer, &error) < 0)
+    if (daemon_client_call(client, "GET", "/v1/served", NULL, PATIENCE, &answer, &error) < 0)
         answer = NULL;
     text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
     if (!text || !strstr(text, "\"clock\"") || ask(crowd->fixture->folder, "/livez") != 200)
@@ -399,7 +401,7 @@ static void wait_until_up(struct crowd *crowd)
 static void *reload_poorly(void *argument)
 {
     struct crowd *crowd = argument;
-    struct socket_client *client = dial(crowd);
+    struct daemon_client *client = dial(crowd);
     struct det_error error = { 0 };
     json_t *answer = NULL;
     bool has_failed = true;
@@ -409,18 +411,20 @@ static void *reload_poorly(void *argument)
         change_files(crowd, (unsigned)count * 6);
         (void)det_test_memory_fail(&crowd->memory, count, false);
         answer = NULL;
-        if (socket_client_call(client, "reload", json_object(), PATIENCE, &answer, &error) == 0)
+        if (daemon_client_call(
+                client, "POST", "/v1/reload", json_object(), PATIENCE, &answer, &error) == 0)
             json_decref(answer);
         has_failed = det_test_memory_fail(&crowd->memory, 0, false);
-        socket_client_close(client);
+        daemon_client_close(client);
         client = dial(crowd);
         if (client)
             expect_alive(crowd, client, count);
     }
     answer = NULL;
-    if (client && socket_client_call(client, "stop", json_object(), PATIENCE, &answer, &error) == 0)
+    if (client && daemon_client_call(
+                      client, "POST", "/v1/stop", json_object(), PATIENCE, &answer, &error) == 0)
         json_decref(answer);
-    socket_client_close(client);
+    daemon_client_close(client);
     return NULL;
 }
 

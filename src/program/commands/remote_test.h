@@ -5,15 +5,17 @@
  * the commands that talk to one. It answers on a thread of its own; the command under test runs on
  * the test's, in a world whose wall clock stands still.
  *
- * What is said to a verb is a text of lines, each one of
+ * What is said to a request, such as "GET /v1/tasks", is a text of lines, each one of
  *
- *     {...}         a part of the answer
+ *     {...}         an item of a list, or the data of an event
  *     ={...}        the one answer
  *     .             the end
  *     !CODE text    it failed
  *     ~             nothing more, for ever
  *     x             it goes away
- *     .x, ={...}x   the same, and it goes away */
+ *     .x, ={...}x   the same, and it goes away
+ *
+ * Requests that follow, and submissions that wait, are answered with events. */
 #ifndef DET_COMMANDS_REMOTE_TEST_H
 #define DET_COMMANDS_REMOTE_TEST_H
 
@@ -21,9 +23,12 @@
 
 #include <detent/sim.h>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "base/buffer.h"
 #include "client/remote.h"
-#include "daemon/socket_server.h"
+#include "http/http.h"
 #include "terminal/args.h"
 
 #define SAYINGS_MAX 8
@@ -34,8 +39,7 @@ struct fake;
 
 /* Used once, but the last one about a verb, which is used again. */
 struct saying {
-    struct fake *fake;
-    const char *verb, *lines;
+    const char *request, *lines;
     bool is_used;
 };
 
@@ -44,21 +48,27 @@ struct fake {
     struct det_sim *sim;
     struct cli cli; /* what a run starts from */
     struct det_loop *loop;
-    struct socket_server *server;
-    struct socket_verb verbs[SAYINGS_MAX + 1];
+    struct http_server *server;
     struct saying sayings[SAYINGS_MAX];
     size_t saying_count;
-    struct det_buffer heard; /* "verb {arguments}" and a newline each */
+    struct det_buffer heard; /* "GET /v1/tasks" or "POST /v1/stop {body}", and a newline each */
     struct det_post leaving;
+    unsigned turns;  /* since it is to leave */
+    bool leaves;     /* when what it has said is on its way */
     char *out, *err; /* of the last run */
     size_t out_size, err_size;
 };
 
+/* Some turns of the loop later: what was written is on its way then. */
 static inline void leave(void *argument)
 {
     struct fake *fake = argument;
 
-    socket_server_close(fake->server);
+    if (++fake->turns < 4) {
+        det_loop_post(fake->loop, &fake->leaving);
+        return;
+    }
+    http_server_close(fake->server);
     fake->server = NULL;
 }
 
@@ -67,48 +77,121 @@ static inline void forget(void *user)
     (void)user;
 }
 
-/* One line of a saying; returns whether the call is still open. */
-static inline bool say_line(
-    struct fake *fake, struct socket_call *call, const char *line, size_t size)
+static inline void leave_soon(void *user)
 {
-    char text[4096];
-    const char *last = size ? &line[size - 1] : line;
+    struct fake *fake = user;
+
+    if (fake->leaving.run)
+        return;
+    fake->turns = 0;
+    fake->leaving = (struct det_post){ .run = leave, .argument = fake };
+    det_loop_post(fake->loop, &fake->leaving);
+}
+
+/* An answer is on its way. */
+static inline void note_done(void *context, const struct http_done *done)
+{
+    struct fake *fake = context;
+
+    (void)done;
+    if (fake->leaves)
+        leave_soon(fake);
+}
+
+/* An answer on its way. */
+struct telling {
+    struct fake *fake;
+    struct http_exchange *exchange;
+    bool is_stream, is_tree;
+    struct det_buffer groups, items; /* with commas between */
+};
+
+static inline void add_item(struct telling *telling, const char *text)
+{
+    bool is_group = telling->is_tree && strstr(text, "\"kind\":\"group\"");
+    struct det_buffer *list = is_group ? &telling->groups : &telling->items;
+
+    if (telling->is_stream) {
+        /* One that has gone away meanwhile does not need to know. */
+        char event[4200];
+        int size = snprintf(event, sizeof event, "event: part\ndata: %s\n\n", text);
+
+        (void)http_write(telling->exchange, event, (size_t)size);
+        return;
+    }
+    det_buffer_format(list, "%s%s", list->size ? "," : "", text);
+}
+
+static inline void answer_with(struct telling *telling, unsigned status, const char *body)
+{
+    http_answer(
+        telling->exchange, &(struct http_answer){ .status = status,
+                                                  .type = "application/json",
+                                                  .body = body,
+                                                  .body_size = strlen(body) });
+}
+
+static inline void end_list(struct telling *telling)
+{
+    struct det_buffer body = { 0 };
+
+    if (telling->is_stream) {
+        http_end(telling->exchange);
+        return;
+    }
+    if (telling->is_tree)
+        det_buffer_format(
+            &body, "{\"groups\":[%s],\"tasks\":[%s]}", det_buffer_text(&telling->groups),
+            det_buffer_text(&telling->items));
+    else
+        det_buffer_format(&body, "{\"items\":[%s]}", det_buffer_text(&telling->items));
+    answer_with(telling, 200, det_buffer_text(&body));
+    det_buffer_deinit(&body);
+}
+
+/* One line of a saying; returns whether the exchange is still open. */
+static inline bool say_line(struct telling *telling, const char *line, size_t size)
+{
+    struct fake *fake = telling->fake;
+    char text[4096], error[HTTP_ERROR_BODY];
+    bool leaves = size > 0 && line[size - 1] == 'x' && *line != '!';
     char *behind;
 
     assert_true(size < sizeof text);
+    size -= leaves && size > 1;
     memcpy(text, line, size);
     text[size] = '\0';
     behind = strchr(text, ' ');
+    /* An answer may be over before http_answer() is. */
+    fake->leaves = fake->leaves || leaves;
     if (*text == '{') {
-        /* One that has gone away meanwhile does not need to know. */
-        (void)socket_call_send(call, json_loads(text, 0, NULL));
+        add_item(telling, text);
         return true;
     }
-    if (*text == '=')
-        socket_call_answer(call, json_loads(text + 1, JSON_DISABLE_EOF_CHECK, NULL));
-    else if (*text == '.')
-        socket_call_end(call);
-    else if (*text == '!') {
+    if (*text == '=') {
+        answer_with(telling, 200, text + 1);
+    } else if (*text == '.') {
+        end_list(telling);
+    } else if (*text == '!') {
         *behind = '\0';
-        socket_call_fail(call, socket_error_code(text + 1), "%s", behind + 1);
+        (void)http_error_body(error, text + 1, behind + 1);
+        answer_with(telling, 409, error);
     } else {
-        socket_call_keep(call, forget, fake);
+        http_keep(telling->exchange, forget, leaves ? leave_soon : NULL, fake);
     }
-    if (*last == 'x' && *text != '!' && !fake->leaving.run) {
-        fake->leaving = (struct det_post){ .run = leave, .argument = fake };
-        det_loop_post(fake->loop, &fake->leaving);
-    }
+    if (*text == 'x' && !telling->is_stream)
+        leave_soon(fake);
     return false;
 }
 
-static inline const char *lines_for(struct fake *fake, const char *verb)
+static inline const char *lines_for(struct fake *fake, const char *request)
 {
     struct saying *found = NULL;
 
     for (size_t i = 0; i < fake->saying_count; i++) {
         struct saying *saying = &fake->sayings[i];
 
-        if (strcmp(saying->verb, verb) != 0)
+        if (strcmp(saying->request, request) != 0)
             continue;
         found = saying;
         if (!saying->is_used)
@@ -120,31 +203,43 @@ static inline const char *lines_for(struct fake *fake, const char *verb)
     return found->lines;
 }
 
-static inline void answer(
-    void *context, const struct socket_request *request, struct socket_call *call)
+static inline void answer(void *context, struct http_exchange *exchange)
 {
+    const struct http_request *request = http_request(exchange);
+    struct telling telling = { .fake = context, .exchange = exchange };
     struct fake *fake = context;
-    const char *lines = lines_for(fake, request->verb);
-    char *arguments = json_dumps(request->arguments, JSON_COMPACT | JSON_SORT_KEYS);
-    bool is_open = true;
+    bool is_open = true, waits = strstr(request->body, "\"wait\":true") != NULL;
+    const char *lines;
+    char what[256];
 
-    det_buffer_format(&fake->heard, "%s %s\n", request->verb, arguments);
-    free(arguments);
+    snprintf(what, sizeof what, "%s %s", request->method_name, request->path);
+    lines = lines_for(fake, what);
+    det_buffer_format(
+        &fake->heard, "%s%s%s%s%s\n", what, *request->query ? "?" : "", request->query,
+        request->body_size ? " " : "", request->body);
+    telling.is_tree = strcmp(request->path, "/v1/tree") == 0;
+    telling.is_stream =
+        *lines != '!' && *lines != '=' &&
+        (strstr(request->query, "follow=true") || (waits && strstr(request->path, "/submissions")));
+    if (telling.is_stream)
+        http_begin(exchange, &(struct http_answer){ .status = 200, .type = "text/event-stream" });
     while (is_open) {
         size_t size = strcspn(lines, "\n");
 
-        is_open = say_line(fake, call, lines, size);
+        is_open = say_line(&telling, lines, size);
         lines += size + (lines[size] ? 1 : 0);
     }
+    det_buffer_deinit(&telling.groups);
+    det_buffer_deinit(&telling.items);
 }
 
-static inline void say_to(struct fake *fake, const char *verb, const char *lines)
+static inline void say_to(struct fake *fake, const char *request, const char *lines)
 {
     struct saying *saying = &fake->sayings[fake->saying_count];
 
     assert_true(fake->saying_count < SAYINGS_MAX);
-    *saying = (struct saying){ .fake = fake, .verb = verb, .lines = lines };
-    fake->verbs[fake->saying_count++] = (struct socket_verb){ verb, answer };
+    *saying = (struct saying){ .request = request, .lines = lines };
+    fake->saying_count++;
 }
 
 static inline void forget_run(struct fake *fake)
@@ -180,25 +275,28 @@ static inline int run_command_of(struct fake *fake, struct cli *cli, const char 
 
 static inline int run_in(struct fake *fake, struct cli *cli, const char *const *words)
 {
-    struct socket_server_options options = { .project = fake->folder,
-                                             .verbs = fake->verbs,
-                                             .context = fake };
+    struct http_options options = { .handle = answer, .done = note_done, .context = fake };
+    char path[DET_PATH_MAX];
     int code;
 
     forget_run(fake);
     fake->leaving.run = NULL;
+    fake->leaves = false;
     cli->out = open_memstream(&fake->out, &fake->out_size);
     cli->err = open_memstream(&fake->err, &fake->err_size);
     assert_non_null(cli->out);
     assert_non_null(cli->err);
     assert_int_equal(det_loop_open(NULL, NULL, &fake->loop), 0);
     options.loop = fake->loop;
-    assert_int_equal(socket_server_open(&options, &fake->server, NULL), 0);
+    assert_int_equal(http_server_open(&options, &fake->server, NULL), 0);
+    snprintf(path, sizeof path, "%s/" SOCKET_FOLDER "/" SOCKET_API_NAME, fake->folder);
+    assert_int_equal(http_listen_path(fake->server, path, 0600, NULL, NULL), 0);
     assert_int_equal(det_loop_start(fake->loop, "fake"), 0);
     code = run_command_of(fake, cli, words);
     det_loop_stop(fake->loop);
-    socket_server_close(fake->server);
+    http_server_close(fake->server);
     det_loop_close(fake->loop);
+    (void)unlink(path);
     fclose(cli->out);
     fclose(cli->err);
     return code;
@@ -229,8 +327,11 @@ static inline int open_fake(void **state)
 {
     static struct fake fake;
     struct det_sim_options options = { .seed = 1 };
+    char path[DET_PATH_MAX];
 
     fake = (struct fake){ .folder = det_test_folder() };
+    snprintf(path, sizeof path, "%s/" SOCKET_FOLDER, fake.folder);
+    assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(det_sim_open(&options, &fake.sim, NULL), 0);
     fake.cli.world = det_sim_world(fake.sim);
     det_buffer_init(&fake.heard, NULL);

@@ -56,7 +56,7 @@ static int print_slots(struct remote *remote)
     det_time now = det_world_now(remote->cli->world, DET_CLOCK_WALL);
     struct table table;
     json_t *slots;
-    int code = remote_list(remote, "slots", &slots);
+    int code = remote_list(remote, "/v1/slots", &slots);
 
     if (code != CLI_OK)
         return code;
@@ -79,7 +79,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 
     if (code != CLI_OK)
         return code;
-    code = cli->is_json ? remote_print(&remote, "slots", NULL) : print_slots(&remote);
+    code = cli->is_json ? remote_print(&remote, "/v1/slots") : print_slots(&remote);
     remote_close(&remote);
     return code;
 }

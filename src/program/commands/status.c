@@ -93,9 +93,53 @@ static int print_status(void *user, json_t *status)
     return CLI_OK;
 }
 
+/* The counts of tasks stand beside the rest; there are no workers where there is no member. */
+static json_t *flat_status(const json_t *status)
+{
+    static const char *const members[] = { "api",     "away",  "kind", "project",
+                                           "process", "since", "state" };
+    const json_t *workers = json_object_get(status, "workers");
+    json_t *flat = json_object();
+    int r = flat ? 0 : -1;
+
+    for (size_t i = 0; r == 0 && i < sizeof members / sizeof *members; i++)
+        r = json_object_set(flat, members[i], json_object_get(status, members[i]));
+    if (r == 0)
+        r = json_object_update(flat, json_object_get(status, "tasks"));
+    if (r == 0 && json_is_object(workers))
+        r = json_object_set(flat, "workers", json_object_get(status, "workers"));
+    if (r == 0)
+        return flat;
+    json_decref(flat);
+    return NULL;
+}
+
+static int show_status(void *user, json_t *status)
+{
+    struct remote *remote = user;
+    json_t *flat = flat_status(status);
+    int code = CLI_OK;
+
+    if (!flat)
+        return cli_no_memory(remote->cli);
+    if (remote->cli->is_json)
+        cli_json(remote->cli, json_incref(flat));
+    else
+        code = print_status(remote, flat);
+    json_decref(flat);
+    return code;
+}
+
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    return remote_command(cli, args->values[OPTION_PROJECT], "status", print_status);
+    struct remote remote;
+    int code = remote_open(cli, args->values[OPTION_PROJECT], &remote);
+
+    if (code != CLI_OK)
+        return code;
+    code = remote_each(&remote, "/v1/status", show_status, &remote);
+    remote_close(&remote);
+    return code;
 }
 
 extern const struct cli_command cli_command_status;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/text.h"
 #include "client/remote.h"
 #include "inspect/print_tasks.h"
@@ -146,22 +147,21 @@ static json_t *run_of(const struct cli_args *args)
     return run;
 }
 
-static json_t *arguments_of(const struct job *job)
+static json_t *body_of(const struct job *job)
 {
     const char *name = job->args->values[OPTION_NAME];
-    json_t *arguments = json_pack(
+    json_t *body = json_pack(
         "{s:o, s:s, s:o, s:b, s:I}", "run", run_of(job->args), "admission", admission_of(job->args),
         "folder", cli_json_text(job->folder), "wait", job->waits, "retries",
         (json_int_t)job->retries);
 
-    if (!arguments || (job->slot && set(arguments, "slot", cli_json_text(job->slot)) < 0) ||
-        (name && set(arguments, "name", cli_json_text(name)) < 0) ||
-        (job->args->values[OPTION_NEW_SLOT] && set(arguments, "new_slot", json_true()) < 0) ||
-        (job->timeout && set(arguments, "timeout_ns", json_integer(job->timeout)) < 0)) {
-        json_decref(arguments);
+    if (!body || (name && set(body, "name", cli_json_text(name)) < 0) ||
+        (job->args->values[OPTION_NEW_SLOT] && set(body, "new_slot", json_true()) < 0) ||
+        (job->timeout && set(body, "timeout_ns", json_integer(job->timeout)) < 0)) {
+        json_decref(body);
         return NULL;
     }
-    return arguments;
+    return body;
 }
 
 /* "sleep-1" where the other side says it, else the id. */
@@ -267,7 +267,7 @@ static int follow(struct job *job)
     for (int i = 0; i < parts && r > 0; i++) {
         det_time deadline = i == 0 ? remote_within(PATIENCE) : DET_NEVER;
 
-        r = socket_client_next(job->remote.client, deadline, &data, &error);
+        r = daemon_client_next(job->remote.client, deadline, &data, &error);
         if (r <= 0)
             break;
         (void)take_part(job, data);
@@ -286,13 +286,23 @@ static int follow(struct job *job)
 
 static int submit(struct job *job)
 {
-    json_t *arguments = arguments_of(job);
+    json_t *body = body_of(job);
     struct det_error error = { 0 };
+    struct det_buffer path;
     int r;
 
-    if (!arguments)
+    if (!body)
         return cli_no_memory(job->remote.cli);
-    r = socket_client_ask(job->remote.client, "submit", arguments, &error);
+    det_buffer_init(&path, job->remote.cli->allocator);
+    det_buffer_append_text(&path, "/v1/");
+    if (job->slot) {
+        det_buffer_append_text(&path, "slots/");
+        daemon_path_add(&path, job->slot);
+        det_buffer_append_char(&path, '/');
+    }
+    det_buffer_append_text(&path, "submissions");
+    r = daemon_client_ask(job->remote.client, "POST", daemon_path_text(&path), body, &error);
+    det_buffer_deinit(&path);
     return r < 0 ? remote_complain(&job->remote, r, &error) : follow(job);
 }
 

@@ -13,7 +13,7 @@ static void a_job_is_what_stands_behind_the_dashes(void **state)
     char wanted[1024];
 
     say_to(
-        fake, "submit",
+        fake, "POST /v1/slots/batch/submissions",
         "={\"kind\":\"submitted\",\"id\":7,\"name\":\"j\",\"started\":true,\"depth\":0}");
     assert_int_equal(
         run(fake, WORDS(
@@ -22,9 +22,10 @@ static void a_job_is_what_stands_behind_the_dashes(void **state)
         CLI_OK);
     snprintf(
         wanted, sizeof wanted,
-        "submit {\"admission\":\"replace-all\",\"folder\":\"/\",\"name\":\"j\",\"retries\":3,"
-        "\"run\":[\"sh\",\"-c\",\"a b\"],\"slot\":\"batch\",\"timeout_ns\":2000000000,"
-        "\"wait\":false}\n");
+        "POST /v1/slots/batch/submissions {\"run\":[\"sh\",\"-c\",\"a b\"],"
+        "\"admission\":\"replace-all\",\"folder\":\"/"
+        "\",\"wait\":false,\"retries\":3,\"name\":\"j\","
+        "\"timeout_ns\":2000000000}\n");
     assert_string_equal(det_buffer_text(&fake->heard), wanted);
     assert_string_equal(fake->err, "j: started\n");
     assert_string_equal(fake->out, "");
@@ -34,15 +35,20 @@ static void most_of_it_can_be_left_out(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "submit", "={\"kind\":\"submitted\",\"id\":8,\"started\":false,\"depth\":1}");
-    say_to(fake, "submit", "={\"kind\":\"submitted\",\"id\":9,\"started\":false,\"depth\":3}");
     say_to(
-        fake, "submit",
+        fake, "POST /v1/submissions",
+        "={\"kind\":\"submitted\",\"id\":8,\"started\":false,\"depth\":1}");
+    say_to(
+        fake, "POST /v1/slots/b/submissions",
+        "={\"kind\":\"submitted\",\"id\":9,\"started\":false,\"depth\":3}");
+    say_to(
+        fake, "POST /v1/slots/b/submissions",
         "={\"kind\":\"submitted\",\"id\":9,\"name\":\"true-1\",\"started\":true,\"depth\":0}");
     assert_int_equal(run(fake, WORDS("submit", "--folder", "/", "--", "true")), CLI_OK);
     assert_string_equal(
-        det_buffer_text(&fake->heard), "submit {\"admission\":\"queue\",\"folder\":\"/\","
-                                       "\"retries\":0,\"run\":[\"true\"],\"wait\":false}\n");
+        det_buffer_text(&fake->heard),
+        "POST /v1/submissions {\"run\":[\"true\"],\"admission\":\"queue\",\"folder\":\"/\","
+        "\"wait\":false,\"retries\":0}\n");
     assert_string_equal(fake->err, "job 8: waits, and is the next\n");
     assert_int_equal(run(fake, WORDS("submit", "b", "--replace", "--", "true")), CLI_OK);
     assert_non_null(strstr(det_buffer_text(&fake->heard), "\"admission\":\"replace\""));
@@ -70,9 +76,8 @@ static void expect_end(struct fake *fake, const char *end, int code, const char 
     char lines[512], wanted[512];
 
     fake->saying_count = 0;
-    memset(fake->verbs, 0, sizeof fake->verbs);
     snprintf(lines, sizeof lines, SUBMITTED "\n{\"kind\":\"end\",\"id\":7,%s}\n.", end);
-    say_to(fake, "submit", lines);
+    say_to(fake, "POST /v1/submissions", lines);
     assert_int_equal(run(fake, WORDS("submit", "--wait", "--", "job")), code);
     snprintf(wanted, sizeof wanted, "job 7: started\njob 7: %s\n", told);
     assert_string_equal(fake->err, wanted);
@@ -112,7 +117,8 @@ static void json_is_what_the_other_side_said(void **state)
     struct fake *fake = *state;
 
     say_to(
-        fake, "submit", SUBMITTED "\n{\"kind\":\"end\",\"outcome\":\"failed\",\"exit_code\":2}\n.");
+        fake, "POST /v1/submissions",
+        SUBMITTED "\n{\"kind\":\"end\",\"outcome\":\"failed\",\"exit_code\":2}\n.");
     assert_int_equal(run(fake, WORDS("submit", "-w", "--json", "--", "x")), 2);
     assert_string_equal(
         fake->out, "{\"kind\": \"submitted\", \"id\": 7, \"started\": true, \"depth\": 0}\n"
@@ -124,10 +130,10 @@ static void what_goes_wrong_has_its_code(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "submit", "!REFUSED the queue is full");
-    say_to(fake, "submit", "!EXISTS there is a job 'x'");
-    say_to(fake, "submit", SUBMITTED "\n.");
-    say_to(fake, "submit", SUBMITTED "\nx");
+    say_to(fake, "POST /v1/submissions", "!REFUSED the queue is full");
+    say_to(fake, "POST /v1/submissions", "!EXISTS there is a job 'x'");
+    say_to(fake, "POST /v1/submissions", SUBMITTED "\n.");
+    say_to(fake, "POST /v1/submissions", SUBMITTED "\nx");
     assert_int_equal(run(fake, WORDS("submit", "--", "x")), CLI_REFUSED);
     assert_string_equal(fake->err, "detent submit: the queue is full\n");
     assert_int_equal(run(fake, WORDS("submit", "--", "x")), CLI_CONFLICT);
@@ -171,7 +177,7 @@ static void a_lack_of_memory_is_told(void **state)
     struct fake *fake = *state;
 
     say_to(
-        fake, "submit",
+        fake, "POST /v1/slots/b/submissions",
         SUBMITTED "\n{\"kind\":\"end\",\"outcome\":\"completed\",\"exit_code\":0}\n.");
     det_test_each_failure(run_failing, fake);
 }

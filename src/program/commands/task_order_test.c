@@ -12,14 +12,14 @@ static void each_name_is_one_order(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "restart", DONE(1));
-    say_to(fake, "restart", DONE(3));
-    say_to(fake, "restart", DONE(0));
+    say_to(fake, "POST /v1/tasks/web/restart", DONE(1));
+    say_to(fake, "POST /v1/tasks/back/restart", DONE(3));
+    say_to(fake, "POST /v1/tasks/late/restart", DONE(0));
     assert_int_equal(run(fake, WORDS("restart", "web", "back", "late")), CLI_OK);
     assert_string_equal(
-        det_buffer_text(&fake->heard), "restart {\"name\":\"web\",\"wait\":false}\n"
-                                       "restart {\"name\":\"back\",\"wait\":false}\n"
-                                       "restart {\"name\":\"late\",\"wait\":false}\n");
+        det_buffer_text(&fake->heard), "POST /v1/tasks/web/restart {\"wait\":false}\n"
+                                       "POST /v1/tasks/back/restart {\"wait\":false}\n"
+                                       "POST /v1/tasks/late/restart {\"wait\":false}\n");
     assert_string_equal(
         fake->err, "web: restarting\nback: 3 tasks restarting\nlate: nothing to do\n");
     assert_string_equal(fake->out, "");
@@ -29,12 +29,13 @@ static void waiting_tells_what_has_happened(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "stop", DONE(1));
-    say_to(fake, "drain", DONE(0));
-    say_to(fake, "restart", DONE(2));
+    say_to(fake, "POST /v1/tasks/batch/stop", DONE(1));
+    say_to(fake, "POST /v1/tasks/web/drain", DONE(0));
+    say_to(fake, "POST /v1/tasks/back/restart", DONE(2));
     assert_int_equal(run(fake, WORDS("stop", "batch", "--purge", "--wait")), CLI_OK);
     assert_string_equal(
-        det_buffer_text(&fake->heard), "stop {\"name\":\"batch\",\"purge\":true,\"wait\":true}\n");
+        det_buffer_text(&fake->heard),
+        "POST /v1/tasks/batch/stop {\"wait\":true,\"purge\":true}\n");
     assert_string_equal(fake->err, "batch: stopped\n");
     assert_int_equal(run(fake, WORDS("drain", "web", "-w")), CLI_OK);
     assert_string_equal(fake->err, "web: drained\n");
@@ -46,10 +47,10 @@ static void without_a_name_it_is_about_everything(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "stop", DONE(5));
-    say_to(fake, "drain", DONE(1));
+    say_to(fake, "POST /v1/stop", DONE(5));
+    say_to(fake, "POST /v1/drain", DONE(1));
     assert_int_equal(run(fake, WORDS("stop")), CLI_OK);
-    assert_string_equal(det_buffer_text(&fake->heard), "stop {\"wait\":false}\n");
+    assert_string_equal(det_buffer_text(&fake->heard), "POST /v1/stop {\"wait\":false}\n");
     assert_string_equal(fake->err, "Everything is stopping, and then detent up ends (5 tasks)\n");
     assert_int_equal(run(fake, WORDS("drain")), CLI_OK);
     assert_string_equal(
@@ -61,8 +62,8 @@ static void the_end_of_everything_is_waited_for(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "stop", DONE(5) "x");
-    say_to(fake, "drain", "x");
+    say_to(fake, "POST /v1/stop", DONE(5) "x");
+    say_to(fake, "POST /v1/drain", "x");
     assert_int_equal(run(fake, WORDS("stop", "--wait")), CLI_OK);
     assert_string_equal(fake->err, "Everything has stopped; detent has ended.\n");
     assert_int_equal(run(fake, WORDS("drain", "--wait")), CLI_OK);
@@ -78,7 +79,8 @@ static void waiting_has_a_limit(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "stop", "~");
+    say_to(fake, "POST /v1/tasks/web/stop", "~");
+    say_to(fake, "POST /v1/stop", "~");
     assert_int_equal(run(fake, WORDS("stop", "web", "api", "-w", "-t", "10ms")), CLI_TIMEOUT);
     assert_string_equal(fake->err, "detent stop: web: not stopped after 10ms; it goes on\n");
     assert_int_equal(run(fake, WORDS("stop", "-w", "-t", "0s")), CLI_TIMEOUT);
@@ -89,11 +91,11 @@ static void a_name_that_is_not_there_gets_the_nearest(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "stop", "!NOT_FOUND there is no task 'wbe'");
-    say_to(fake, "stop", "!NOT_FOUND there is no 'apu'; did you mean 'api'?");
-    say_to(fake, "stop", DONE(1));
+    say_to(fake, "POST /v1/tasks/wbe/stop", "!NOT_FOUND there is no task 'wbe'");
+    say_to(fake, "POST /v1/tasks/apu/stop", "!NOT_FOUND there is no 'apu'; did you mean 'api'?");
+    say_to(fake, "POST /v1/tasks/web/stop", DONE(1));
     say_to(
-        fake, "tree",
+        fake, "GET /v1/tree",
         "{\"kind\":\"group\",\"name\":\"back\"}\n"
         "{\"kind\":\"task\",\"name\":\"web\"}\n.");
     assert_int_equal(run(fake, WORDS("stop", "wbe", "apu", "web")), CLI_NOT_FOUND);
@@ -102,7 +104,7 @@ static void a_name_that_is_not_there_gets_the_nearest(void **state)
                    "detent stop: there is no 'apu'; did you mean 'api'?\n"
                    "web: stopping\n");
     /* What is not there may be something else. */
-    say_to(fake, "restart", "!NOT_FOUND what web depends on is not there");
+    say_to(fake, "POST /v1/tasks/web/restart", "!NOT_FOUND what web depends on is not there");
     assert_int_equal(run(fake, WORDS("restart", "web")), CLI_NOT_FOUND);
     assert_string_equal(fake->err, "detent restart: what web depends on is not there\n");
 }
@@ -111,8 +113,8 @@ static void what_is_refused_has_its_code(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "restart", "!REFUSED not now");
-    say_to(fake, "restart", "!IO the pipe broke");
+    say_to(fake, "POST /v1/tasks/a/restart", "!REFUSED not now");
+    say_to(fake, "POST /v1/tasks/b/restart", "!IO the pipe broke");
     assert_int_equal(run(fake, WORDS("restart", "a", "b", "c")), CLI_REFUSED);
     assert_string_equal(fake->err, "detent restart: not now\ndetent restart: the pipe broke\n");
 }
@@ -140,8 +142,8 @@ static void a_lack_of_memory_is_told(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "stop", "!NOT_FOUND there is no task 'wbe'");
-    say_to(fake, "tree", "{\"kind\":\"task\",\"name\":\"web\"}\n.");
+    say_to(fake, "POST /v1/tasks/wbe/stop", "!NOT_FOUND there is no task 'wbe'");
+    say_to(fake, "GET /v1/tree", "{\"kind\":\"task\",\"name\":\"web\"}\n.");
     det_test_each_failure(run_failing, fake);
 }
 

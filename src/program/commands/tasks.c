@@ -76,7 +76,7 @@ static int check_name(struct view *view, const json_t *tasks, const char *name)
     int code = CLI_OK;
 
     if (!is_known(view, tasks, name) && !view->tree)
-        code = remote_list(&view->remote, "tree", &view->tree);
+        code = remote_tree(&view->remote, &view->tree);
     if (code != CLI_OK || is_known(view, tasks, name))
         return code;
     cli_complain(
@@ -169,7 +169,7 @@ static void print(struct view *view, json_t *tasks_take)
 static int show_once(struct view *view)
 {
     json_t *tasks;
-    int code = remote_list(&view->remote, "tasks", &tasks);
+    int code = remote_list(&view->remote, "/v1/tasks", &tasks);
 
     if (code != CLI_OK)
         return code;
@@ -188,7 +188,7 @@ static int show_once(struct view *view)
 /* Until something has happened or time has passed, and then until it is time to look again: 1, or
  * 0 when there will be no more, or an error. */
 static int wait_for_change(
-    struct view *view, struct socket_client *events, det_time shown_at, struct det_error *reterr)
+    struct view *view, struct daemon_client *events, det_time shown_at, struct det_error *reterr)
 {
     bool has_ages = view->remote.cli->out_is_terminal && !view->remote.cli->is_json;
     det_time deadline = has_ages ? shown_at + WATCH_EVERY : DET_NEVER;
@@ -196,7 +196,7 @@ static int wait_for_change(
     int r;
 
     for (;;) {
-        r = socket_client_next(events, deadline, &event, reterr);
+        r = daemon_client_next(events, deadline, &event, reterr);
         if (r <= 0)
             return r == DET_ERR_TIMEOUT ? 1 : r;
         json_decref(event);
@@ -210,7 +210,8 @@ static int watch_by(struct view *view, struct remote *events)
     struct det_error error = { 0 };
     int code = CLI_OK, r;
 
-    r = socket_client_ask(events->client, "events", json_pack("{s:b}", "follow", 1), &error);
+    r = daemon_client_ask(
+        events->client, "GET", "/v1/task-events?follow=true&new=true", NULL, &error);
     while (r >= 0) {
         det_time shown_at = remote_within(0);
 

@@ -32,7 +32,7 @@ static void tasks_are_a_table(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tasks", WEB FLAKY JOB ".");
+    say_to(fake, "GET /v1/tasks", WEB FLAKY JOB ".");
     assert_int_equal(run(fake, WORDS("tasks")), CLI_OK);
     assert_string_equal(
         fake->out,
@@ -42,15 +42,15 @@ static void tasks_are_a_table(void **state)
              "job    held      1h        0         0                           batch  "
              "waits for web\n");
     assert_string_equal(fake->err, "");
-    assert_string_equal(det_buffer_text(&fake->heard), "tasks {}\n");
+    assert_string_equal(det_buffer_text(&fake->heard), "GET /v1/tasks\n");
 }
 
 static void tasks_can_be_named_by_their_group_and_slot(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tasks", WEB FLAKY JOB ".");
-    say_to(fake, "tree", BACK WEB FLAKY JOB ".");
+    say_to(fake, "GET /v1/tasks", WEB FLAKY JOB ".");
+    say_to(fake, "GET /v1/tree", BACK WEB FLAKY JOB ".");
     assert_int_equal(run(fake, WORDS("tasks", "flaky")), CLI_OK);
     assert_string_equal(
         fake->out, "task   state    for  attempt  restarts     next  why\n"
@@ -72,9 +72,9 @@ static void a_group_stands_for_the_groups_below_it(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tasks", WEB FLAKY ".");
+    say_to(fake, "GET /v1/tasks", WEB FLAKY ".");
     say_to(
-        fake, "tree",
+        fake, "GET /v1/tree",
         ABOVE("all", "null") ABOVE("back", "\"all\"") ABOVE("empty", "null")
             ABOVE("snake", "\"snake\"") WEB FLAKY ".");
     assert_int_equal(run(fake, WORDS("tasks", "all")), CLI_OK);
@@ -93,9 +93,9 @@ static void json_is_what_the_other_side_said(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tasks", FLAKY ".");
-    say_to(fake, "slots", "{\"kind\":\"slot\",\"name\":\"batch\",\"new\":[1]}\n.");
-    say_to(fake, "tree", "{\"kind\":\"group\",\"name\":\"back\"}\n.");
+    say_to(fake, "GET /v1/tasks", FLAKY ".");
+    say_to(fake, "GET /v1/slots", "{\"kind\":\"slot\",\"name\":\"batch\",\"new\":[1]}\n.");
+    say_to(fake, "GET /v1/tree", "{\"kind\":\"group\",\"name\":\"back\"}\n.");
     assert_int_equal(run(fake, WORDS("tasks", "--json")), CLI_OK);
     assert_ptr_equal(
         strstr(fake->out, "{\"kind\": \"task\", \"id\": 2, \"name\": \"flaky\", "), fake->out);
@@ -109,8 +109,8 @@ static void nothing_is_a_sentence(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tasks", ".");
-    say_to(fake, "slots", ".");
+    say_to(fake, "GET /v1/tasks", ".");
+    say_to(fake, "GET /v1/slots", ".");
     assert_int_equal(run(fake, WORDS("tasks")), CLI_OK);
     assert_string_equal(fake->err, "There are no tasks.\n");
     assert_int_equal(run(fake, WORDS("slots")), CLI_OK);
@@ -122,7 +122,7 @@ static void a_narrow_terminal_gets_what_matters(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tasks", WEB FLAKY JOB ".");
+    say_to(fake, "GET /v1/tasks", WEB FLAKY JOB ".");
     fake->cli.out_columns = 40;
     assert_int_equal(run(fake, WORDS("tasks")), CLI_OK);
     assert_string_equal(
@@ -136,24 +136,25 @@ static void watching_shows_each_change(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tasks", FLAKY ".");
-    say_to(fake, "tasks", WEB FLAKY ".x");
-    say_to(fake, "events", "{\"kind\":\"event\"}\n~");
+    say_to(fake, "GET /v1/tasks", FLAKY ".");
+    say_to(fake, "GET /v1/tasks", WEB FLAKY ".x");
+    say_to(fake, "GET /v1/task-events", "{\"kind\":\"event\"}\n~");
     assert_int_equal(run(fake, WORDS("tasks", "--watch", "--json")), CLI_OK);
     assert_ptr_equal(strstr(fake->out, "{\"kind\": \"task\", \"id\": 2"), fake->out);
     /* What has not changed is not told again. */
     assert_null(strstr(fake->out + 1, "{\"kind\": \"task\", \"id\": 2"));
     assert_non_null(strstr(fake->out, "\n{\"kind\": \"task\", \"id\": 1"));
-    assert_non_null(strstr(det_buffer_text(&fake->heard), "events {\"follow\":true}\n"));
+    assert_non_null(
+        strstr(det_buffer_text(&fake->heard), "GET /v1/task-events?follow=true&new=true\n"));
 }
 
 static void watching_replaces_the_table_on_a_terminal(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tasks", WEB FLAKY ".");
-    say_to(fake, "tasks", FLAKY ".x");
-    say_to(fake, "events", "{\"kind\":\"event\"}\n~");
+    say_to(fake, "GET /v1/tasks", WEB FLAKY ".");
+    say_to(fake, "GET /v1/tasks", FLAKY ".x");
+    say_to(fake, "GET /v1/task-events", "{\"kind\":\"event\"}\n~");
     fake->cli.out_is_terminal = true;
     assert_int_equal(run(fake, WORDS("tasks", "--watch")), CLI_OK);
     assert_non_null(strstr(fake->out, "exit code 1\n\033[3A\033[Jtask   state "));
@@ -167,8 +168,8 @@ static void watching_ends_with_the_other_side(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tasks", FLAKY ".x");
-    say_to(fake, "events", "~");
+    say_to(fake, "GET /v1/tasks", FLAKY ".x");
+    say_to(fake, "GET /v1/task-events", "~");
     fake->cli.out_is_terminal = true;
     assert_int_equal(run(fake, WORDS("tasks", "-w")), CLI_OK);
     assert_non_null(strstr(fake->out, "in 1.6s"));
@@ -179,7 +180,7 @@ static void a_tree_has_lines(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tree", BACK INNER WEB FLAKY ".");
+    say_to(fake, "GET /v1/tree", BACK INNER WEB FLAKY ".");
     assert_int_equal(run(fake, WORDS("tree")), CLI_OK);
     assert_non_null(strstr(fake->out, "  state    for  restarts     next  why\n"));
     assert_non_null(strstr(fake->out, "\n|- back "));
@@ -199,7 +200,7 @@ static void slots_are_a_table(void **state)
     struct fake *fake = *state;
 
     say_to(
-        fake, "slots",
+        fake, "GET /v1/slots",
         "{\"kind\":\"slot\",\"name\":\"batch\",\"state\":\"running\",\"width\":2,\"depth\":3,"
         "\"depth_max\":10,\"owners\":1,\"owner\":7,\"owner_name\":\"report\","
         "\"since\":\"2025-12-31T23:50:00Z\",\"started\":12,\"rejected\":1,\"replaced\":0}\n"
@@ -235,14 +236,13 @@ static void what_is_not_there_and_what_hangs_have_their_codes(void **state)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fake->saying_count = 0;
-        memset(fake->verbs, 0, sizeof fake->verbs);
-        say_to(fake, "tree", cases[i].lines);
+        say_to(fake, "GET /v1/tree", cases[i].lines);
         assert_int_equal(run(fake, WORDS("tree")), cases[i].code);
         snprintf(wanted, sizeof wanted, "detent tree: %s\n", cases[i].text);
         assert_string_equal(fake->err, wanted);
     }
     assert_int_equal(run(fake, WORDS("slots")), CLI_NOT_FOUND);
-    assert_string_equal(fake->err, "detent slots: there is no verb 'slots'\n");
+    assert_string_equal(fake->err, "detent slots: nothing was put into its mouth\n");
 }
 
 static void nobody_is_up(void **state)
@@ -286,9 +286,9 @@ static void a_lack_of_memory_is_told(void **state)
         { fake, WORDS("slots", "--json") },
     };
 
-    say_to(fake, "tasks", WEB FLAKY ".");
-    say_to(fake, "tree", BACK INNER WEB FLAKY ".");
-    say_to(fake, "slots", "{\"kind\":\"slot\",\"name\":\"batch\"}\n.");
+    say_to(fake, "GET /v1/tasks", WEB FLAKY ".");
+    say_to(fake, "GET /v1/tree", BACK INNER WEB FLAKY ".");
+    say_to(fake, "GET /v1/slots", "{\"kind\":\"slot\",\"name\":\"batch\"}\n.");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         det_test_each_failure(run_failing, &cases[i]);
 }

@@ -157,7 +157,7 @@ static int print_tree(struct remote *remote)
         .now = det_world_now(remote->cli->world, DET_CLOCK_WALL),
     };
     json_t *all;
-    int code = remote_list(remote, "tree", &all);
+    int code = remote_tree(remote, &all);
 
     if (code != CLI_OK)
         return code;
@@ -170,6 +170,22 @@ static int print_tree(struct remote *remote)
     return CLI_OK;
 }
 
+static int print_objects(struct remote *remote)
+{
+    json_t *all, *object;
+    size_t i;
+    int code = remote_tree(remote, &all);
+
+    if (code != CLI_OK)
+        return code;
+    json_array_foreach(all, i, object)
+    {
+        cli_json(remote->cli, json_incref(object));
+    }
+    json_decref(all);
+    return CLI_OK;
+}
+
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
     struct remote remote;
@@ -177,7 +193,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 
     if (code != CLI_OK)
         return code;
-    code = cli->is_json ? remote_print(&remote, "tree", NULL) : print_tree(&remote);
+    code = cli->is_json ? print_objects(&remote) : print_tree(&remote);
     remote_close(&remote);
     return code;
 }

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "client/remote.h"
-#include "inspect/print_tasks.h"
+#include "client/worker_print.h"
 #include "terminal/input.h"
 
 #define WORDS "put rm restart disable enable"
@@ -37,13 +36,13 @@ static const struct cli_option option_table[] = {
 };
 
 static const struct verb {
-    const char *word, *verb, *done;
+    const char *word, *method, *rest, *done;
 } verbs[] = {
-    { "put", "workers-upsert", "is put" },
-    { "rm", "workers-delete", "goes" },
-    { "restart", "workers-order", "begins anew" },
-    { "disable", "workers-order", "stops and rests" },
-    { "enable", "workers-order", "runs again" },
+    { "put", "PUT", "", "is put" },
+    { "rm", "DELETE", "", "goes" },
+    { "restart", "POST", "/order", "begins anew" },
+    { "disable", "POST", "/order", "stops and rests" },
+    { "enable", "POST", "/order", "runs again" },
 };
 
 /* What is given with a verb that has no use for it; NULL: nothing is. */
@@ -125,14 +124,19 @@ static int read_put(struct cli *cli, const struct cli_args *args, json_t *object
     return CLI_OK;
 }
 
-static int ask(struct remote *remote, const struct verb *verb, json_t *arguments_take)
+static int ask(struct remote *remote, const struct verb *verb, const char *id, json_t *body_take)
 {
     struct det_error error = { 0 };
+    struct det_buffer path;
     json_t *answer = NULL;
     int r;
 
-    r = socket_client_call(
-        remote->client, verb->verb, arguments_take, REMOTE_PATIENCE, &answer, &error);
+    det_buffer_init(&path, remote->cli->allocator);
+    worker_path(&path, id, verb->rest);
+    r = daemon_client_call(
+        remote->client, verb->method, daemon_path_text(&path), body_take, REMOTE_PATIENCE, &answer,
+        &error);
+    det_buffer_deinit(&path);
     if (r < 0)
         return remote_complain(remote, r, &error);
     if (remote->cli->is_json)
@@ -148,27 +152,29 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 {
     const struct verb *verb = read_verb(cli, args);
     struct remote remote;
-    json_t *arguments;
+    json_t *body = NULL;
     int code = CLI_OK;
 
     if (!verb)
         return CLI_USAGE;
-    arguments = json_pack("{s:o}", "id", cli_json_text(args->operands[1]));
-    if (!arguments)
-        return cli_no_memory(cli);
+    if (strcmp(verb->method, "DELETE") != 0) {
+        body = json_object();
+        if (!body)
+            return cli_no_memory(cli);
+    }
     if (verb == verbs)
-        code = read_put(cli, args, arguments);
-    else if (strcmp(verb->verb, "workers-order") == 0)
-        set(cli, arguments, "order", json_string(verb->word));
+        code = read_put(cli, args, body);
+    else if (body)
+        set(cli, body, "order", json_string(verb->word));
     if (code == CLI_OK && cli->has_failed)
         code = cli_no_memory(cli);
     if (code == CLI_OK)
         code = remote_open(cli, args->values[OPTION_PROJECT], &remote);
     if (code != CLI_OK) {
-        json_decref(arguments);
+        json_decref(body);
         return code;
     }
-    code = ask(&remote, verb, arguments);
+    code = ask(&remote, verb, args->operands[1], body);
     remote_close(&remote);
     return code;
 }

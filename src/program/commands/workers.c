@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "client/remote.h"
+#include "client/worker_print.h"
 #include "inspect/print_tasks.h"
 
 /* That a supervisor has at most. */
@@ -25,9 +25,20 @@ static const struct cli_option option_table[] = {
     { NULL, 0, NULL, NULL, NULL },
 };
 
-static json_t *arguments_of(const struct cli_args *args)
+/* Where the list, or the history, is. */
+static void append_path(struct det_buffer *path, const struct cli_args *args)
 {
-    return args->operand_count ? json_pack("{s:o}", "id", cli_json_text(args->operands[0])) : NULL;
+    const char *id = args->operand_count ? args->operands[0] : NULL;
+
+    if (args->values[OPTION_HISTORY]) {
+        worker_path(path, id, "/history");
+        return;
+    }
+    det_buffer_append_text(path, "/v1/workers");
+    if (id) {
+        det_buffer_append_text(path, "?below=");
+        daemon_path_add(path, id);
+    }
 }
 
 /* The tree. */
@@ -105,7 +116,7 @@ static void add_rows(struct table *table, const json_t *all, const bool *follows
     }
 }
 
-static int print_tree(struct remote *remote, json_t *arguments_take)
+static int print_tree(struct remote *remote, const char *path)
 {
     static const struct table_column columns[] = {
         { "worker", 0, false }, { "kind", 3, false }, { "state", 0, false }, { "phase", 2, false },
@@ -115,7 +126,7 @@ static int print_tree(struct remote *remote, json_t *arguments_take)
     struct table table;
     json_t *all;
     bool *follows;
-    int code = remote_list_of(remote, "workers-list", arguments_take, &all);
+    int code = remote_list(remote, path, &all);
     size_t count;
 
     if (code != CLI_OK)
@@ -155,7 +166,7 @@ static void add_happened(struct table *table, const json_t *row, det_time now)
     table_add(table, CLI_PLAIN, "%s", show_text(row, "reason"));
 }
 
-static int print_history(struct remote *remote, json_t *arguments_take)
+static int print_history(struct remote *remote, const char *path)
 {
     static const struct table_column columns[] = { { "ago", 0, true },
                                                    { "what", 0, false },
@@ -163,7 +174,7 @@ static int print_history(struct remote *remote, json_t *arguments_take)
     det_time now = det_world_now(remote->cli->world, DET_CLOCK_WALL);
     struct table table;
     json_t *all;
-    int code = remote_list_of(remote, "workers-history", arguments_take, &all);
+    int code = remote_list(remote, path, &all);
 
     if (code != CLI_OK)
         return code;
@@ -182,6 +193,7 @@ static int print_history(struct remote *remote, json_t *arguments_take)
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
     bool is_history = args->values[OPTION_HISTORY] != NULL;
+    struct det_buffer path;
     struct remote remote;
     int code;
 
@@ -192,13 +204,17 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     code = remote_open(cli, args->values[OPTION_PROJECT], &remote);
     if (code != CLI_OK)
         return code;
-    if (cli->is_json)
-        code = remote_print(
-            &remote, is_history ? "workers-history" : "workers-list", arguments_of(args));
+    det_buffer_init(&path, cli->allocator);
+    append_path(&path, args);
+    if (det_buffer_status(&path) < 0)
+        code = cli_no_memory(cli);
+    else if (cli->is_json)
+        code = remote_print(&remote, daemon_path_text(&path));
     else if (is_history)
-        code = print_history(&remote, arguments_of(args));
+        code = print_history(&remote, daemon_path_text(&path));
     else
-        code = print_tree(&remote, arguments_of(args));
+        code = print_tree(&remote, daemon_path_text(&path));
+    det_buffer_deinit(&path);
     remote_close(&remote);
     return code;
 }

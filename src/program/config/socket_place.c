@@ -22,6 +22,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "config/project_file.h"
 #include "config/socket_place.h"
 #include "os/os.h"
@@ -113,11 +114,11 @@ int socket_find(const char *from, char *target, struct det_error *reterr)
     return length < whole ? check_owner(target, reterr) : 0;
 }
 
-static struct sockaddr_un address_in(int folder)
+static struct sockaddr_un address_in(int folder, const char *name)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
 
-    snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/" SOCKET_NAME, folder);
+    snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", folder, name);
     return address;
 }
 
@@ -152,10 +153,10 @@ static int check_folder(const char *project, int folder, struct det_error *reter
 
 /* A new socket connected to the one in the folder; -1 with errno, EAGAIN when the other one lets
  * too many wait. */
-static int connect_in(int folder)
+static int connect_in(int folder, const char *name)
 {
     static const struct timeval patience = { .tv_sec = CONNECT_SECONDS };
-    struct sockaddr_un address = address_in(folder);
+    struct sockaddr_un address = address_in(folder, name);
     int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int cause;
 
@@ -206,7 +207,7 @@ static int take_lock(
 static int remove_stale(
     const char *project, const struct socket_listener *listener, struct det_error *reterr)
 {
-    int other = connect_in(listener->folder);
+    int other = connect_in(listener->folder, SOCKET_NAME);
 
     if (other >= 0)
         close(other);
@@ -220,7 +221,7 @@ static int remove_stale(
 static int bind_socket(
     const char *project, struct socket_listener *listener, struct det_error *reterr)
 {
-    struct sockaddr_un address = address_in(listener->folder);
+    struct sockaddr_un address = address_in(listener->folder, SOCKET_NAME);
 
     listener->descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (listener->descriptor < 0 || fchmod(listener->descriptor, 0600) < 0 ||
@@ -280,7 +281,7 @@ static int fail_foreign(struct det_error *reterr, const char *project)
 }
 
 /* Whoever listens gets to know what it is told: a command line, say. */
-static int check_peer(const char *project, int descriptor, struct det_error *reterr)
+int socket_check_peer(const char *project, int descriptor, struct det_error *reterr)
 {
     uid_t peer = 0;
     int r = socket_peer(descriptor, &peer);
@@ -290,22 +291,8 @@ static int check_peer(const char *project, int descriptor, struct det_error *ret
     return socket_is_trusted(peer, geteuid()) ? 0 : fail_foreign(reterr, project);
 }
 
-int socket_connect(const char *project, int *ret, struct det_error *reterr)
+static int fail_connect(const char *project, int cause, struct det_error *reterr)
 {
-    int folder = open_folder(project, false);
-    int descriptor = folder < 0 ? -1 : connect_in(folder);
-    int cause = errno, r;
-
-    if (folder >= 0)
-        close(folder);
-    if (descriptor >= 0) {
-        r = check_peer(project, descriptor, reterr);
-        if (r < 0)
-            close(descriptor);
-        else
-            *ret = descriptor;
-        return r;
-    }
     if (cause == ENOENT || cause == ECONNREFUSED)
         return det_error_set(
             reterr, DET_ERR_NOT_FOUND,
@@ -317,6 +304,48 @@ int socket_connect(const char *project, int *ret, struct det_error *reterr)
             reterr, DET_ERR_TIMEOUT, "%.200s: the detent that runs here does not answer", project);
     errno = cause;
     return fail_errno(reterr, project, "cannot connect");
+}
+
+/* `folder` is -1, with errno, when it is not there. */
+static int connect_to(
+    const char *project, const char *name, int folder, int *ret, struct det_error *reterr)
+{
+    int descriptor = folder < 0 ? -1 : connect_in(folder, name);
+    int r;
+
+    if (descriptor < 0)
+        return fail_connect(project, errno, reterr);
+    r = socket_check_peer(project, descriptor, reterr);
+    if (r < 0)
+        close(descriptor);
+    else
+        *ret = descriptor;
+    return r;
+}
+
+int socket_connect(const char *project, int *ret, struct det_error *reterr)
+{
+    int folder = open_folder(project, false);
+    int r = connect_to(project, SOCKET_NAME, folder, ret, reterr);
+
+    if (folder >= 0)
+        close(folder);
+    return r;
+}
+
+int socket_reach(const char *project, int *ret_folder, char *target, struct det_error *reterr)
+{
+    int folder = open_folder(project, false), descriptor;
+    int r = connect_to(project, SOCKET_API_NAME, folder, &descriptor, reterr);
+
+    if (r < 0 && folder >= 0)
+        close(folder);
+    if (r < 0)
+        return r;
+    close(descriptor);
+    *ret_folder = folder;
+    (void)det_text_copy(target, SOCKET_PATH_TEXT, address_in(folder, SOCKET_API_NAME).sun_path);
+    return 0;
 }
 
 int socket_peer(int descriptor, uid_t *ret)

@@ -11,6 +11,7 @@
 
 #define SOCKET_FOLDER    ".detent"
 #define SOCKET_NAME      "detent.sock"
+#define SOCKET_API_NAME  "http.sock" /* the one that the HTTP API listens at */
 #define SOCKET_LOCK_NAME "detent.lock"
 
 /* The first folder from `from` upwards that has a detent.yaml, as an absolute path of DET_PATH_MAX
@@ -30,6 +31,14 @@ void socket_unlisten(struct socket_listener *listener);
 /* A connection that blocks. DET_ERR_NOT_FOUND when nobody listens, DET_ERR_REFUSED when it belongs
  * to somebody else. */
 DET_MUST_CHECK int socket_connect(const char *project, int *ret, struct det_error *reterr);
+/* Finds the socket of the API in this project, at which somebody listens who may be told things:
+ * `target`, of SOCKET_PATH_TEXT bytes, leads there by way of a descriptor of the folder, which is
+ * the caller's. Errors as socket_connect(), and DET_ERR_TIMEOUT when it takes no connection. */
+#define SOCKET_PATH_TEXT 64
+DET_MUST_CHECK int socket_reach(
+    const char *project, int *ret_folder, char *target, struct det_error *reterr);
+/* Whether a connection leads to somebody who may be told things: DET_ERR_REFUSED. */
+DET_MUST_CHECK int socket_check_peer(const char *project, int descriptor, struct det_error *reterr);
 /* Who is at the other end. */
 DET_MUST_CHECK int socket_peer(int descriptor, uid_t *ret);
 /* Whether this user may talk to one that runs as `own`. */

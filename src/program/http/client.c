@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "os/os.h"
@@ -45,9 +46,12 @@ struct http_client {
     nfds_t socket_count;
     det_time due; /* monotonic, when libcurl wants to be called; DET_NEVER */
     /* Of the call under way. */
-    const struct http_call *call;
+    const struct http_call *call; /* NULL: none */
     struct http_result *result;
+    det_time deadline;
+    int running; /* transfers: 1, or 0 when it has ended */
     int stopped; /* what we have ended it with; 0: nothing */
+    char error[CURL_ERROR_SIZE];
 };
 
 int http_client_load(void)
@@ -265,7 +269,7 @@ static long milliseconds(det_time span)
 }
 
 /* False: no memory. */
-static bool set_up(struct http_client *client, char error[CURL_ERROR_SIZE])
+static bool set_up(struct http_client *client)
 {
     const struct http_call *call = client->call;
     CURL *easy = client->easy;
@@ -274,7 +278,7 @@ static bool set_up(struct http_client *client, char error[CURL_ERROR_SIZE])
     set_up_connection(client, call);
     set_up_certificates(easy, call);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "detent");
-    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, error);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, client->error);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, client);
     if (call->on_line) {
@@ -355,38 +359,12 @@ static CURLMcode act_on_ready(struct http_client *client, int found, int *runnin
         if (events)
             code = curl_multi_socket_action(client->multi, ready[i].fd, events, running);
     }
-    if (code == CURLM_OK && (found <= 0 || now(client) >= client->due))
+    if (code == CURLM_OK && (found <= 0 || now(client) >= client->due)) {
+        /* It comes once, unless libcurl sets it anew. */
+        client->due = DET_NEVER;
         code = curl_multi_socket_action(client->multi, CURL_SOCKET_TIMEOUT, 0, running);
-    return code;
-}
-
-/* The result of libcurl; `stopped` says if it was us. */
-static CURLcode perform(struct http_client *client)
-{
-    det_time timeout = client->call->timeout;
-    det_time deadline = timeout == DET_NEVER ? DET_NEVER : now(client) + timeout + DET_MILLISECOND;
-    CURLcode result = CURLE_OUT_OF_MEMORY;
-    CURLMcode code = curl_multi_add_handle(client->multi, client->easy);
-    int running = 1, found = 0, left;
-    CURLMsg *message;
-
-    while (code == CURLM_OK && running && !client->stopped) {
-        if (is_cancelled(client))
-            client->stopped = DET_ERR_CANCELLED;
-        else if (now(client) > deadline)
-            client->stopped = DET_ERR_TIMEOUT;
-        else
-            code = act_on_ready(client, found, &running);
-        if (code == CURLM_OK && running && !client->stopped)
-            found = wait_for_work(client, deadline);
     }
-    while ((message = curl_multi_info_read(client->multi, &left)))
-        if (message->msg == CURLMSG_DONE)
-            result = message->data.result;
-    curl_multi_remove_handle(client->multi, client->easy);
-    if (client->stopped == DET_ERR_TIMEOUT)
-        return CURLE_OPERATION_TIMEDOUT;
-    return client->stopped ? CURLE_ABORTED_BY_CALLBACK : result;
+    return code;
 }
 
 /* The results of a socket, a resolver or a file of certificates that could not be opened. */
@@ -471,27 +449,87 @@ static int code_of(const struct http_client *client, CURLcode code)
     return code == CURLE_OUT_OF_MEMORY ? DET_ERR_NO_MEMORY : DET_ERR_IO;
 }
 
-int http_client_call(
+/* Ends the transfer, and returns the result of libcurl; `stopped` says if it was us. */
+static CURLcode finish_transfer(struct http_client *client)
+{
+    CURLcode result = CURLE_OUT_OF_MEMORY;
+    CURLMsg *message;
+    int left;
+
+    while ((message = curl_multi_info_read(client->multi, &left)))
+        if (message->msg == CURLMSG_DONE)
+            result = message->data.result;
+    curl_multi_remove_handle(client->multi, client->easy);
+    if (client->stopped == DET_ERR_TIMEOUT)
+        return CURLE_OPERATION_TIMEDOUT;
+    return client->stopped ? CURLE_ABORTED_BY_CALLBACK : result;
+}
+
+static int finish_call(struct http_client *client)
+{
+    CURLcode code = finish_transfer(client);
+
+    /* libcurl may find that the time is over before it is asked whether to go on. */
+    if (code != CURLE_OK && !client->stopped && is_cancelled(client))
+        client->stopped = DET_ERR_CANCELLED;
+    fill_result(client, code, client->error);
+    client->call = NULL;
+    return code_of(client, code);
+}
+
+void http_client_begin(
     struct http_client *client, const struct http_call *call, struct http_result *ret)
 {
-    char error[CURL_ERROR_SIZE] = "";
-    CURLcode code = CURLE_OUT_OF_MEMORY;
-
+    det_assert(!client->call);
     *ret = (struct http_result){ .reason = "" };
     client->call = call;
     client->result = ret;
     client->stopped = 0;
-    if (set_up(client, error))
-        code = perform(client);
-    /* libcurl may find that the time is over before it is asked whether to go on. */
-    if (code != CURLE_OK && !client->stopped && is_cancelled(client))
-        client->stopped = DET_ERR_CANCELLED;
-    fill_result(client, code, error);
-    /* It points at our buffer. */
-    curl_easy_setopt(client->easy, CURLOPT_ERRORBUFFER, NULL);
+    client->error[0] = '\0';
+    client->deadline =
+        call->timeout == DET_NEVER ? DET_NEVER : now(client) + call->timeout + DET_MILLISECOND;
+    client->running =
+        set_up(client) && curl_multi_add_handle(client->multi, client->easy) == CURLM_OK;
+}
+
+int http_client_wait(struct http_client *client, det_time until)
+{
+    uint64_t before = client->result->body_size;
+    int found = 0;
+
+    while (client->running && !client->stopped) {
+        if (is_cancelled(client))
+            client->stopped = DET_ERR_CANCELLED;
+        else if (now(client) > client->deadline)
+            client->stopped = DET_ERR_TIMEOUT;
+        else if (act_on_ready(client, found, &client->running) != CURLM_OK)
+            client->running = 0;
+        if (client->stopped || !client->running)
+            break;
+        if (client->result->body_size != before || now(client) >= until)
+            return 1;
+        found = wait_for_work(client, until < client->deadline ? until : client->deadline);
+    }
+    return finish_call(client);
+}
+
+void http_client_end(struct http_client *client)
+{
+    if (!client->call)
+        return;
+    curl_multi_remove_handle(client->multi, client->easy);
     client->call = NULL;
-    client->result = NULL;
-    return code_of(client, code);
+}
+
+int http_client_call(
+    struct http_client *client, const struct http_call *call, struct http_result *ret)
+{
+    int r = 1;
+
+    http_client_begin(client, call, ret);
+    while (r == 1)
+        r = http_client_wait(client, DET_NEVER);
+    return r;
 }
 
 int http_client_open(const struct http_client_options *options, struct http_client **ret)
@@ -531,6 +569,7 @@ void http_client_close(struct http_client *client)
 {
     if (!client)
         return;
+    http_client_end(client);
     curl_easy_cleanup(client->easy);
     curl_multi_cleanup(client->multi);
     http_client_unload();

@@ -3,7 +3,8 @@
 
 /* client.h - the HTTP client of the program, over libcurl: one request at a time, which blocks.
  *
- *     http_client_open() --> http_client_call(), ... --> http_client_close()
+ *     http_client_open() --> http_client_call(), ... ------------------> http_client_close()
+ *                        \-> http_client_begin(), _wait(), ... ----/
  *
  * A client keeps its connection for the next call; open one for a call that needs a connection of
  * its own. One caller at a time, on any thread. Redirects are not followed, only http and https are
@@ -108,6 +109,13 @@ struct http_result {
  * check() returned. `ret` is written in any case. */
 DET_MUST_CHECK int http_client_call(
     struct http_client *client, const struct http_call *call, struct http_result *ret);
+/* The same in steps, for who has something to do while an answer comes; `call` and `ret` stay until
+ * its end. http_client_wait() returns 1 when more of the body has come, or at `until` (monotonic);
+ * otherwise as http_client_call(), and it has ended. http_client_end() gives it up. */
+void http_client_begin(
+    struct http_client *client, const struct http_call *call, struct http_result *ret);
+DET_MUST_CHECK int http_client_wait(struct http_client *client, det_time until);
+void http_client_end(struct http_client *client);
 
 /* Whether it is a URL of http or https, with a host and without a user. */
 bool http_client_takes(const char *url);

@@ -340,6 +340,30 @@ static void an_answer_comes_in_parts(void **state)
     bench_close(&bench);
 }
 
+static void an_answer_is_waited_for_in_steps(void **state)
+{
+    struct http_result result;
+    struct http_call call;
+    struct bench bench;
+    det_time now = det_world_now(det_world_real(), DET_CLOCK_MONOTONIC);
+    int r = 1;
+
+    (void)state;
+    bench_open(&bench);
+    call = (struct http_call){ .url = url_of(&bench, "/silent"), .timeout = DET_NEVER };
+    http_client_begin(bench.client, &call, &result);
+    assert_int_equal(http_client_wait(bench.client, now + 5 * DET_MILLISECOND), 1);
+    assert_int_equal(http_client_wait(bench.client, now), 1);
+    http_client_end(bench.client);
+    call = (struct http_call){ .url = url_of(&bench, "/good"), .timeout = DET_NEVER };
+    http_client_begin(bench.client, &call, &result);
+    while (r == 1)
+        r = http_client_wait(bench.client, DET_NEVER);
+    assert_int_equal(r, 0);
+    assert_int_equal(result.body_size, 5);
+    bench_close(&bench);
+}
+
 static void an_answer_has_a_limit(void **state)
 {
     struct bench bench;
@@ -443,6 +467,7 @@ int main(void)
         cmocka_unit_test(a_call_ends_by_its_deadline),
         cmocka_unit_test(another_thread_cancels_a_call),
         cmocka_unit_test(an_answer_comes_in_parts),
+        cmocka_unit_test(an_answer_is_waited_for_in_steps),
         cmocka_unit_test(an_answer_has_a_limit),
         cmocka_unit_test(a_unix_socket_is_looked_at_before_a_request),
         cmocka_unit_test(a_lack_of_descriptors_is_our_own),
