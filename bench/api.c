@@ -103,7 +103,7 @@ static bool find_address(void)
     json_t *status;
     const char *api;
 
-    (void)snprintf(path, sizeof path, "%s/.detent/http.sock", daemon_.folder);
+    (void)snprintf(path, sizeof path, "%s/.detent/detent.sock", daemon_.folder);
     if (access(path, F_OK) == 0)
         text = ask((const char *const[]){ "status", "--json", NULL });
     status = text ? json_loads(text, 0, NULL) : NULL;

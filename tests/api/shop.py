@@ -19,7 +19,7 @@ from up import DETENT, Failure, Up, check, environment, equal, wait_until  # noq
 from wire import Gone, Stream, Wire, Wrong  # noqa: E402,F401
 
 TREE = Path(__file__).resolve().parents[2]
-SOCKET = ".detent/http.sock"
+SOCKET = ".detent/detent.sock"
 CONSOLE = re.compile(r"Console: http://127\.0\.0\.1:(\d+)/#code=(\S+)")
 
 ORDER = """#define FSM_NAME order

@@ -95,7 +95,7 @@ export class Daemon {
     }
 
     async ask(method, path, body) {
-        const options = { method, path: "/v1" + path, socketPath: join(this.folder, ".detent/http.sock"), headers: { host: "localhost", "content-type": "application/json" } };
+        const options = { method, path: "/v1" + path, socketPath: join(this.folder, ".detent/detent.sock"), headers: { host: "localhost", "content-type": "application/json" } };
         const { status, answer } = await once(options, body && JSON.stringify(body));
         if (status >= 300) throw new Error(`${path}: ${answer.error.text}`);
         return answer;

@@ -22,7 +22,7 @@ import up
 from clients import detent
 from up import Up, check, equal, wait_until
 
-SOCKET = ".detent/http.sock"
+SOCKET = ".detent/detent.sock"
 
 ORDER = """#define FSM_NAME order
 #define FSM_PREFIX ORDER

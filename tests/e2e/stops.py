@@ -217,7 +217,7 @@ def test_a_stop_ends_while_a_client_does_not_read():
     wait_until(up.is_listening, "the socket")
     client = socket.socket(socket.AF_UNIX)
     client.connect(".detent/detent.sock")
-    client.send(b'{"id": 1, "verb": "logs", "arguments": {"follow": true}}\n')
+    client.send(b"GET /v1/lines?follow=true HTTP/1.1\r\nHost: localhost\r\n\r\n")
     it.wait_for("loud *. aaa")
     it.send(signal.SIGTERM)
     ends_within(it, STOP_SPAN)

@@ -9,6 +9,7 @@ Nothing here waits for time: a test waits for a fact, and fails when it has not 
 Each function whose name starts with `test_` is one test and gets a fresh folder as its current one.
 """
 import contextlib
+import http.client
 import inspect
 import json
 import os
@@ -20,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.parse
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "lib"))
@@ -184,50 +186,106 @@ class Up:
         self.process.stderr.close()
 
 
+class Answer:
+    """What was asked over HTTP, and the parts of its answer: items of a list, events, one object."""
+
+    def __init__(self, method, path, body):
+        self.connection = http.client.HTTPConnection("localhost", timeout=PATIENCE)
+        self.connection.sock = socket.socket(socket.AF_UNIX)
+        self.connection.sock.settimeout(PATIENCE)
+        self.connection.sock.connect(".detent/detent.sock")
+        headers = {"Content-Type": "application/json"} if body is not None else {}
+        text = None if body is None else json.dumps(body)
+        self.connection.request(method, path, text, headers)
+        self.parts = self.read()
+
+    def read(self):
+        response = self.connection.getresponse()
+        if response.getheader("content-type") == "text/event-stream":
+            for line in response:
+                if line.startswith(b"data: "):
+                    yield {"data": json.loads(line[6:])}
+        else:
+            data = json.loads(response.read())
+            found = [data.get(key) for key in ("groups", "tasks", "items")]
+            if "error" in data:
+                yield data
+            elif any(isinstance(items, list) for items in found):
+                for part in sum((items for items in found if isinstance(items, list)), []):
+                    yield {"data": part}
+            else:
+                yield {"data": data}
+        yield {"end": True}
+
+    def close(self):
+        self.connection.close()
+
+
+def query_of(arguments):
+    values = {key: str(value).lower() if isinstance(value, bool) else value
+              for key, value in arguments.items()}
+    return "?" + urllib.parse.urlencode(values) if values else ""
+
+
+def request_of(verb, arguments):
+    """Method, path and body of what the commands ask for."""
+    name = arguments.pop("name", None)
+    instance = f"/v1/machines/{arguments.pop('machine', '')}/instances"
+    if verb in ("restart", "stop", "drain"):
+        return "POST", f"/v1/tasks/{name}/{verb}" if name else f"/v1/{verb}", arguments
+    if verb == "submit":
+        slot = arguments.pop("slot", None)
+        more = {"name": name} if name else {}
+        if not slot:
+            more["new_slot"], slot = True, f"slot-{time.monotonic_ns()}"
+        return "POST", f"/v1/slots/{slot}/submissions", arguments | more
+    if verb == "start":
+        return "POST", instance, {"id": arguments["instance"]}
+    if verb == "send":
+        body = {"event": arguments["event"], "payload": json.loads(arguments.get("data", "{}"))}
+        return "POST", f"{instance}/{arguments['instance']}/events", body
+    if verb == "logs":
+        names = arguments.pop("names", None)
+        arguments |= {"task": ",".join(names)} if names else {}
+    path = {"logs": "lines", "events": "task-events"}.get(verb, verb)
+    return "GET", f"/v1/{path}{query_of(arguments)}", None
+
+
 class Client:
     """Talks to the `detent up` of this folder."""
 
     def __init__(self):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(PATIENCE)
-        wait_until(self.connect, "a socket that answers")
-        self.file = self.socket.makefile("rw")
-        self.last = 0
-
-    def connect(self):
-        try:
-            self.socket.connect(".detent/detent.sock")
-            return True
-        except (FileNotFoundError, ConnectionRefusedError):
-            return False
+        self.open = []
+        wait_until(is_listening, "a socket that answers")
 
     def ask(self, verb, **arguments):
-        self.last += 1
-        self.file.write(json.dumps({"id": self.last, "verb": verb, "arguments": arguments}) + "\n")
-        self.file.flush()
-        return self.last
+        self.open.append(Answer(*request_of(verb, arguments)))
+        return self.open[-1]
 
-    def next(self, request):
-        line = self.file.readline()
-        check(line, "the server has hung up")
-        answer = json.loads(line)
-        equal(answer["id"], request)
-        return answer
+    @staticmethod
+    def next(request):
+        return next(request.parts)
+
+    def take(self, verb, arguments):
+        """All parts but the end."""
+        request = self.ask(verb, **arguments)
+        found = list(request.parts)[:-1]
+        self.open.remove(request)
+        request.close()
+        return found
 
     def one(self, verb, **arguments):
-        answer = self.next(self.ask(verb, **arguments))
+        answer = self.take(verb, arguments)[0]
         check("data" in answer, str(answer))
         return answer["data"]
 
     def all(self, verb, **arguments):
-        request, found = self.ask(verb, **arguments), []
-        while "end" not in (answer := self.next(request)):
-            check("data" in answer, str(answer))
-            found.append(answer["data"])
-        return found
+        found = self.take(verb, arguments)
+        check(all("data" in answer for answer in found), str(found))
+        return [answer["data"] for answer in found]
 
     def fails(self, code, text, verb, **arguments):
-        answer = self.next(self.ask(verb, **arguments))
+        answer = self.take(verb, arguments)[0]
         check("error" in answer, str(answer))
         equal(answer["error"]["code"], code)
         check(text in answer["error"]["text"], answer["error"]["text"])
@@ -236,8 +294,9 @@ class Client:
         return next((t for t in self.all("tasks") if t["name"] == name), None)
 
     def close(self):
-        self.file.close()
-        self.socket.close()
+        for request in self.open:
+            request.close()
+        self.open = []
 
 
 # Starting.
@@ -329,7 +388,7 @@ def test_what_a_killed_one_left_is_replaced():
     up = Up()
     up.wait_for("sleeper *= started")
     client = Client()
-    equal(client.one("hello")["process"], up.number)
+    equal(client.one("status")["process"], up.number)
     client.close()
     up.stop()
 
@@ -593,7 +652,8 @@ def test_tasks_groups_and_slots_can_be_looked_at():
     up.wait_for("a *= started")
     client = Client()
     status = client.one("status")
-    equal([status["state"], status["registered"], status["queued"], status["process"]],
+    tasks = status["tasks"]
+    equal([status["state"], tasks["registered"], tasks["queued"], status["process"]],
           ["running", 2, 1, up.number])
     equal(status["project"], os.getcwd())
     tree = client.all("tree")
@@ -608,8 +668,8 @@ def test_tasks_groups_and_slots_can_be_looked_at():
     slot = client.all("slots")[0]
     equal([slot["name"], slot["state"], slot["depth"], slot["depth_max"], slot["owner_name"]],
           ["s", "running", 1, 5, "b"])
-    client.fails("INVALID", "no argument 'name'", "tasks", name="a")
-    client.fails("NOT_FOUND", "did you mean 'tasks'", "taskss")
+    client.fails("INVALID", "the query has no 'nam'", "tasks", nam="a")
+    client.fails("NOT_FOUND", "there is nothing here", "taskss")
     client.close()
     up.stop()
 
@@ -646,9 +706,9 @@ def test_orders_are_answered_when_they_have_happened():
     equal(client.task("b")["state"], "completed")
     client.fails("NOT_FOUND", "did you mean 'group'", "stop", name="grup")
     client.fails("NOT_FOUND", "there is no task or group", "restart", name="zzzzzz")
-    client.fails("INVALID", "needs the argument", "restart")
-    client.fails("INVALID", "is true or false", "stop", name="a", wait=1)
-    client.fails("INVALID", "needs the name of a slot", "stop", purge=True)
+    client.fails("NOT_FOUND", "there is nothing here", "restart")
+    client.fails("INVALID", "'wait' of the body", "stop", name="a", wait=1)
+    client.fails("UNKNOWN_FIELD", "there is no 'purge' here", "stop", purge=True)
     request = client.ask("stop", wait=True)
     equal(client.next(request)["data"]["kind"], "done")
     up.end()
@@ -869,7 +929,7 @@ def test_lines_can_be_read_again_and_followed():
     equal(Client().one("restart", name="a")["count"], 1)
     data = client.next(request)["data"]
     if data["event"] == "ordered":
-        equal(data["reason"], f"restart a: done, by user {os.geteuid()} from socket")
+        equal(data["reason"], f"POST /v1/tasks/a/restart: done, by user {os.geteuid()} from unix")
         data = client.next(request)["data"]
     equal(data["event"], "attempt_cancelled")
     client.close()

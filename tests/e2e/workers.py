@@ -144,11 +144,6 @@ def test_what_is_wrong_is_told_where_it_is():
     detent("worker", "paint", "hello", code=2, err="put rm restart")
     detent("worker", "rm", "hello", "--kind", "noop", code=2, err="has no --kind")
     detent("workers", "--history", code=2, err="whose history?")
-    client = Client()
-    client.fails("INVALID", "'order' is", "workers-order", id="hello", order="fly")
-    client.fails("INVALID", "needs 'id'", "workers-show")
-    client.fails("INVALID", "no argument", "workers-list", name="x")
-    client.close()
     it.stop()
 
 

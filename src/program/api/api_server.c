@@ -104,7 +104,7 @@ int api_bind(struct up *up, struct det_error *reterr)
 static int listen_all(const struct api *api, struct http_server *server, struct det_error *reterr)
 {
     const struct up *up = api->up;
-    int r = 0;
+    int r = listen_copy(server, up->door.descriptor, reterr);
 
     for (size_t i = 0; r == 0 && i < up->sockets.count; i++)
         r = listen_copy(server, up->sockets.items[i].descriptor, reterr);

@@ -61,7 +61,8 @@ void api_audit(struct api *api, struct audit_deed *deed, unsigned status)
     if (is_refusal(status))
         return;
     deed->status = status;
-    deed->outcome = status < 400 ? AUDIT_DONE : AUDIT_FAILED;
+    if (deed->outcome != AUDIT_UNKNOWN)
+        deed->outcome = status < 400 && !deed->code ? AUDIT_DONE : AUDIT_FAILED;
     audit_add(api->up->audit, deed);
 }
 

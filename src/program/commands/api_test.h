@@ -43,7 +43,8 @@ static inline int dial_file(const struct client *client)
     int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     snprintf(
-        address.sun_path, sizeof address.sun_path, "%s/.detent/http.sock", client->fixture->folder);
+        address.sun_path, sizeof address.sun_path, "%s/.detent/detent.sock",
+        client->fixture->folder);
     if (connect(descriptor, (struct sockaddr *)&address, sizeof address) == 0)
         return descriptor;
     close(descriptor);

@@ -289,7 +289,7 @@ static inline int run_in(struct fake *fake, struct cli *cli, const char *const *
     assert_int_equal(det_loop_open(NULL, NULL, &fake->loop), 0);
     options.loop = fake->loop;
     assert_int_equal(http_server_open(&options, &fake->server, NULL), 0);
-    snprintf(path, sizeof path, "%s/" SOCKET_FOLDER "/" SOCKET_API_NAME, fake->folder);
+    snprintf(path, sizeof path, "%s/" SOCKET_FOLDER "/" SOCKET_NAME, fake->folder);
     assert_int_equal(http_listen_path(fake->server, path, 0600, NULL, NULL), 0);
     assert_int_equal(det_loop_start(fake->loop, "fake"), 0);
     code = run_command_of(fake, cli, words);

@@ -248,7 +248,6 @@ void config_http_init(struct config_http *http)
 
     *http = (struct config_http){
         .listen = listen,
-        .socket = CONFIG_HTTP_SOCKET,
         .rate = RATE_DEFAULT,
 #define CONFIG_LIMIT(name, type, otherwise, most, unit, about) .name = (otherwise),
 #include "config/limits.def"

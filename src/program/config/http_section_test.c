@@ -37,7 +37,7 @@ static void without_a_section_it_listens_on_this_machine_alone(void **state)
     assert_string_equal(http->listen[0], "127.0.0.1:7788");
     assert_null(http->listen[1]);
     assert_false(config_http_is_open(http));
-    assert_string_equal(http->socket, ".detent/http.sock");
+    assert_null(http->socket);
     assert_null(http->hosts);
     assert_null(http->tls.certificate);
     assert_int_equal(http->rate, 200);

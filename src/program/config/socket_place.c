@@ -336,7 +336,7 @@ int socket_connect(const char *project, int *ret, struct det_error *reterr)
 int socket_reach(const char *project, int *ret_folder, char *target, struct det_error *reterr)
 {
     int folder = open_folder(project, false), descriptor;
-    int r = connect_to(project, SOCKET_API_NAME, folder, &descriptor, reterr);
+    int r = connect_to(project, SOCKET_NAME, folder, &descriptor, reterr);
 
     if (r < 0 && folder >= 0)
         close(folder);
@@ -344,7 +344,7 @@ int socket_reach(const char *project, int *ret_folder, char *target, struct det_
         return r;
     close(descriptor);
     *ret_folder = folder;
-    (void)det_text_copy(target, SOCKET_PATH_TEXT, address_in(folder, SOCKET_API_NAME).sun_path);
+    (void)det_text_copy(target, SOCKET_PATH_TEXT, address_in(folder, SOCKET_NAME).sun_path);
     return 0;
 }
 

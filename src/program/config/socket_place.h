@@ -11,7 +11,6 @@
 
 #define SOCKET_FOLDER    ".detent"
 #define SOCKET_NAME      "detent.sock"
-#define SOCKET_API_NAME  "http.sock" /* the one that the HTTP API listens at */
 #define SOCKET_LOCK_NAME "detent.lock"
 
 /* The first folder from `from` upwards that has a detent.yaml, as an absolute path of DET_PATH_MAX

@@ -125,63 +125,6 @@ void up_audit_close(struct up *up)
     up->audit = NULL;
 }
 
-/* What is asked over the local socket. */
-
-/* Those of its verbs that change something, and the arguments that say of what. */
-static const struct {
-    const char *verb, *about[2];
-} acts[] = {
-    { "stop", { "name" } },           { "restart", { "name" } },
-    { "drain", { "name" } },          { "submit", { "slot" } },
-    { "job", { "change", "job" } },   { "cancel", { "machine", "id" } },
-    { "retry", { "machine", "id" } }, { "reload", { NULL } },
-    { "console", { NULL } },          { "workers-upsert", { "id" } },
-    { "workers-delete", { "id" } },   { "workers-order", { "order", "id" } },
-};
-
-bool up_audit_describe(const struct socket_request *request, char *target, size_t size)
-{
-    size_t i = 0;
-    int used;
-
-    while (i < sizeof acts / sizeof *acts && strcmp(acts[i].verb, request->verb) != 0)
-        i++;
-    /* A plan changes nothing. */
-    if (i == sizeof acts / sizeof *acts ||
-        json_is_true(json_object_get(request->arguments, "plan")))
-        return false;
-    used = snprintf(target, size, "%s", request->verb);
-    for (size_t j = 0; j < 2 && acts[i].about[j]; j++) {
-        const char *value =
-            json_string_value(json_object_get(request->arguments, acts[i].about[j]));
-
-        if (value && used > 0 && (size_t)used < size)
-            used += snprintf(target + used, size - (size_t)used, " %.64s", value);
-    }
-    return true;
-}
-
-void up_audit_asked(void *context, const char *what, uid_t uid, int code)
-{
-    struct up *up = context;
-    struct audit_deed deed = {
-        .peer = "socket",
-        .user = uid,
-        .outcome = code < 0   ? AUDIT_FAILED
-                   : code > 0 ? AUDIT_UNKNOWN
-                              : AUDIT_DONE,
-        .code = code < 0 ? det_error_name(code) : NULL,
-    };
-
-    /* A file that is refused is an answer like any other. */
-    if (code == 0 && up->was_refused && strcmp(what, "reload") == 0) {
-        deed.outcome = AUDIT_FAILED;
-        deed.code = det_error_name(DET_ERR_INVALID);
-    }
-    snprintf(deed.what, sizeof deed.what, "%s", what);
-    audit_add(up->audit, &deed);
-}
-
 void up_audit_signal(struct up *up, const char *what, int64_t uid)
 {
     struct audit_deed deed = { .peer = "signal", .user = uid };

@@ -6,8 +6,29 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
-#include "daemon/socket.h"
+#include "terminal/terminal.h"
+
+json_t *socket_error_value(int code, const char *text)
+{
+    return json_pack("{s:s, s:o}", "code", det_error_name(code), "text", cli_json_text(text));
+}
+
+int socket_error_code(const char *name)
+{
+    static const int codes[] = {
+#define DET_ERROR(error, number, text) DET_ERR_##error,
+#include <detent/errors.def>
+#undef DET_ERROR
+    };
+
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        if (strcmp(det_error_name(codes[i]), name) == 0)
+            return codes[i];
+    }
+    return DET_ERR_IO;
+}
 
 void socket_call_answer(struct socket_call *call, json_t *data_take)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* call.h - something that was asked of `detent up`, and its answer, whoever carries it: the local
- * socket and the HTTP API run the same verbs.
+/* call.h - something that the HTTP API asks of `detent up`, and its answer.
  *
  *     (request) --verb--> call --socket_call_answer--------------------------------> finished
  *                          |  --socket_call_send--> ... --socket_call_send/end-----> finished
@@ -18,6 +17,16 @@
 #include <detent/base.h>
 
 struct socket_call;
+
+struct socket_request {
+    const char *verb;
+    json_t *arguments; /* an object; NULL: none */
+};
+
+/* The value of "error". */
+json_t *socket_error_value(int code, const char *text);
+/* The error of a name, DET_ERR_IO when it is none of ours. */
+int socket_error_code(const char *name);
 
 /* What carries a call. */
 struct socket_call_ops {

@@ -17,7 +17,6 @@
 #include "daemon/descriptor_budget.h"
 #include "daemon/machines.h"
 #include "daemon/telemetry.h"
-#include "daemon/verbs.h"
 #include "daemon/workers.h"
 #include "os/os.h"
 #include "terminal/input.h"
@@ -172,14 +171,6 @@ static int open_journal(struct up *up, struct det_error *reterr)
 
 static int open_parts(struct up *up, struct det_error *reterr)
 {
-    struct socket_server_options server = {
-        .allocator = up->cli->allocator,
-        .project = up->project,
-        .verbs = up_verbs,
-        .context = up,
-        .describe = up_audit_describe,
-        .asked = up_audit_asked,
-    };
     struct det_subscriber notes = up_notes_subscriber(up);
     int r;
 
@@ -193,8 +184,7 @@ static int open_parts(struct up *up, struct det_error *reterr)
     up_output_attach(&up->output, up->loop);
     if (r < 0)
         return det_error_set(reterr, r, "cannot begin: %s", det_error_text(r));
-    server.loop = up->loop;
-    r = socket_server_open(&server, &up->server, reterr);
+    r = socket_listen(up->project, &up->door, reterr);
     if (r == 0)
         r = up_guard_start(up, reterr);
     if (r == 0)
@@ -249,6 +239,9 @@ static void close_parts(struct up *up)
     up_durable_close(up);
     up_machines_close(up);
     up_workers_close_store(up);
+    /* Who is told that all has stopped can rely on the place being free. */
+    if (up->door.descriptor >= 0)
+        socket_unlisten(&up->door);
     up_waits_over(up);
     up_deadline_phase(
         up, "a client, the collector of spans or the reader of the output does not read");
@@ -258,7 +251,6 @@ static void close_parts(struct up *up)
     tokens_close(up->tokens);
     if (up->listener_lock)
         det_mutex_close(up->cli->world, up->listener_lock);
-    socket_server_close(up->server);
     up_audit_close(up);
     det_tasks_close(up->tasks);
     up_log_files_close(up);
@@ -466,6 +458,7 @@ static int run_open(struct up *up)
     up->patience = (struct det_timer){ .run = on_patience, .argument = up };
     up->quiet = (struct det_timer){ .run = up_on_quiet, .argument = up };
     up->signal_watch.descriptor = -1;
+    up->door = (struct socket_listener){ .folder = -1, .lock = -1, .descriptor = -1 };
     up->since = det_world_now(up->cli->world, DET_CLOCK_WALL);
     if (up_output_open(&up->output, up->cli) < 0)
         return cli_no_memory(up->cli);

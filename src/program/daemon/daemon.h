@@ -23,7 +23,7 @@
  *     line_followers.c    readers of lines and events, at their own pace
  *     task_waits.c        calls that wait for tasks to start or to end
  *     task_json.c         tasks, slots, groups and ends as objects
- *     verbs.c             what can be asked over the socket
+ *     verbs.c             what the HTTP API can ask
  *     task_orders.c       restart, stop, drain
  *     submit_requests.c   jobs
  *     machines.c          machines: their store, their runtime, their notices
@@ -52,11 +52,12 @@
 #include "auth/tokens.h"
 #include "base/list.h"
 #include "config/project_file.h"
+#include "config/socket_place.h"
 #include "daemon/audit.h"
+#include "daemon/call.h"
 #include "daemon/line_buffer.h"
 #include "daemon/output_queue.h"
 #include "daemon/serve.h"
-#include "daemon/socket_server.h"
 #include "observe/log_line.h"
 #include "os/os.h"
 #include "terminal/line_prefix.h"
@@ -208,7 +209,7 @@ struct up {
     struct det_store *shared;     /* theirs, and that of all others; NULL: there are none */
     bool tasks_are_over;          /* none is left, and none comes any more */
     bool serves_machines;
-    struct socket_server *server;
+    struct socket_listener door; /* .detent/detent.sock, and the lock of the project */
     struct prefix prefix;
     struct up_lines lines;
     struct up_log_file *log_files; /* that were written to */
@@ -395,9 +396,6 @@ void serve_log_line(struct up *up, const struct det_line *from);
 /* On the loop. */
 DET_MUST_CHECK int up_audit_open(struct up *up);
 void up_audit_close(struct up *up);
-/* Of the local socket, on the loop: see socket_server_options. */
-bool up_audit_describe(const struct socket_request *request, char *target, size_t size);
-void up_audit_asked(void *context, const char *what, uid_t uid, int code);
 /* Of a signal, on the loop. */
 void up_audit_signal(struct up *up, const char *what, int64_t uid);
 /* Of tokens: see tokens_options. */

@@ -29,7 +29,7 @@
 #ifndef DET_DAEMON_RELOAD_H
 #define DET_DAEMON_RELOAD_H
 
-#include "daemon/daemon.h"
+#include "daemon/verbs.h"
 
 enum reload_change { RELOAD_ADDED, RELOAD_REMOVED, RELOAD_CHANGED };
 

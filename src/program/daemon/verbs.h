@@ -7,6 +7,15 @@
 
 #include "daemon/daemon.h"
 
+/* `request` is borrowed for the call of this function. It finishes the call or keeps it. */
+typedef void socket_verb_fn(
+    void *context, const struct socket_request *request, struct socket_call *call);
+
+struct socket_verb {
+    const char *name;
+    socket_verb_fn *run;
+};
+
 /* Ends with a NULL name. The context is the struct up. */
 extern const struct socket_verb up_verbs[];
 

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* verbs_test.c - the verbs of `detent up` over a real socket, on a loop that the test turns:
- * what they answer, what they refuse, and that each of them survives a lack of memory. */
+/* verbs_test.c - the verbs of `detent up`, on a loop that the test turns: what they answer, what
+ * they refuse, and that each of them survives a lack of memory. */
 #include "daemon/verbs.h"
 
 #include "lib/test.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include <stdlib.h>
 
 #include "base/buffer.h"
 #include "yaml/yaml_tree.h"
@@ -28,6 +25,16 @@ static const char file_text[] =
     "  job: {run: sleep 60, slot: batch}\n"
     "  queued: {run: sleep 60, slot: batch}\n";
 
+/* One call, and what was answered to it: a line for each part. */
+struct spoken {
+    struct up_errand errand;
+    json_t *arguments;
+    bool is_over, is_gone;
+    bool is_cut; /* there was no memory for a part */
+    size_t size;
+    char answer[1 << 16];
+};
+
 struct stage {
     struct det_test_memory memory;
     struct cli cli;
@@ -35,8 +42,7 @@ struct stage {
     struct up up;
     bool is_selected[5];
     struct up_known known[5];
-    int client;
-    char answer[1 << 16];
+    struct spoken spoken;
 };
 
 static void on_line(void *user, const struct det_line *line)
@@ -65,44 +71,83 @@ static void turn(struct stage *stage)
     up_follow_all(&stage->up);
 }
 
-static void dial(struct stage *stage)
+static struct spoken *spoken_of(struct socket_call *call)
 {
-    assert_int_equal(socket_connect(stage->up.project, &stage->client, NULL), 0);
-    assert_int_equal(fcntl(stage->client, F_SETFL, O_NONBLOCK), 0);
+    return (struct spoken *)(void *)call;
+}
+
+static void put_part(struct socket_call *call, const char *key, json_t *value_take)
+{
+    struct spoken *spoken = spoken_of(call);
+    char *text = value_take ? json_dumps(value_take, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+
+    spoken->is_cut |= !text;
+    if (text && !spoken->is_gone)
+        spoken->size += (size_t)snprintf(
+            spoken->answer + spoken->size, sizeof spoken->answer - spoken->size, "{\"%s\":%s}\n",
+            key, text);
+    assert_true(spoken->size < sizeof spoken->answer);
+    free(text);
+    json_decref(value_take);
+}
+
+static size_t none_waits(const struct socket_call *call)
+{
+    (void)call;
+    return 0;
+}
+
+static bool is_gone(const struct socket_call *call)
+{
+    return ((const struct spoken *)(const void *)call)->is_gone;
+}
+
+static void release(struct socket_call *call)
+{
+    struct spoken *spoken = spoken_of(call);
+
+    assert_false(spoken->is_over);
+    spoken->is_over = true;
+    det_list_remove(&spoken->errand.node);
+    json_decref(spoken->arguments);
 }
 
 static void say(struct stage *stage, const char *verb, const char *arguments)
 {
-    char line[1024];
-    int size = snprintf(
-        line, sizeof line, "{\"id\":1,\"verb\":\"%s\",\"arguments\":%s}\n", verb,
-        arguments ? arguments : "{}");
+    static const struct socket_call_ops ops = { put_part, none_waits, is_gone, release };
+    struct spoken *spoken = &stage->spoken;
 
-    assert_int_equal(send(stage->client, line, (size_t)size, MSG_NOSIGNAL), size);
+    assert_true(spoken->is_over);
+    *spoken = (struct spoken){ .errand.call.ops = &ops,
+                               .arguments = json_loads(arguments ? arguments : "{}", 0, NULL) };
+    assert_non_null(spoken->arguments);
+    up_run_errand(&stage->up, &spoken->errand, verb, spoken->arguments);
 }
 
-/* All that is heard until a line says `end`, or the server hangs up: then false. */
+/* Who asked goes away. */
+static void hang_up(struct stage *stage)
+{
+    struct socket_call *call = &stage->spoken.errand.call;
+
+    if (stage->spoken.is_over)
+        return;
+    stage->spoken.is_gone = true;
+    if (call->on_gone)
+        call->on_gone(call->user);
+    release(call);
+}
+
+/* Turns the loop until an answer says `end`, or no more is said: then false. */
 static bool hear(struct stage *stage, const char *end)
 {
-    size_t size = 0;
+    const struct spoken *spoken = &stage->spoken;
 
-    stage->answer[0] = '\0';
-    for (;;) {
-        ssize_t count =
-            recv(stage->client, stage->answer + size, sizeof stage->answer - 1 - size, 0);
-
-        if (count < 0 && errno == EAGAIN) {
-            turn(stage);
-            continue;
-        }
-        if (count <= 0)
+    while (!strstr(spoken->answer, end) && !strstr(spoken->answer, "\"error\"")) {
+        if (spoken->is_over || spoken->is_cut)
             return false;
-        size += (size_t)count;
-        stage->answer[size] = '\0';
-        if (strstr(stage->answer, "\n") &&
-            (strstr(stage->answer, end) || strstr(stage->answer, "\"error\"")))
-            return true;
+        turn(stage);
     }
+    return !spoken->is_cut;
 }
 
 static void ask(
@@ -110,8 +155,8 @@ static void ask(
 {
     say(stage, verb, arguments);
     assert_true(hear(stage, end));
-    if (!strstr(stage->answer, part))
-        fail_msg("no '%s' in the answer to %s: %s", part, verb, stage->answer);
+    if (!strstr(stage->spoken.answer, part))
+        fail_msg("no '%s' in the answer to %s: %s", part, verb, stage->spoken.answer);
 }
 
 #define DONE "\"kind\":\"done\""
@@ -120,13 +165,6 @@ static void ask(
 static void open_parts(struct stage *stage)
 {
     struct up *up = &stage->up;
-    struct socket_server_options server = {
-        .allocator = up->cli->allocator,
-        .loop = up->loop,
-        .project = up->project,
-        .verbs = up_verbs,
-        .context = up,
-    };
     struct det_tasks_options tasks = {
         .loop = up->loop,
         .grace = -1,
@@ -136,7 +174,6 @@ static void open_parts(struct stage *stage)
     };
     struct det_subscriber notes = up_notes_subscriber(up);
 
-    assert_int_equal(socket_server_open(&server, &up->server, NULL), 0);
     assert_int_equal(det_tasks_open(&tasks, &up->tasks, NULL), 0);
     assert_int_equal(
         det_bus_subscribe(det_tasks_bus(up->tasks), &notes, &up->notes_subscription, NULL), 0);
@@ -176,6 +213,7 @@ static int open_stage(void **state)
     memset(stage.is_selected, 1, sizeof stage.is_selected);
     det_list_init(&up->waits);
     det_list_init(&up->followers);
+    det_list_init(&up->errands);
     up_lines_init(&up->lines, NULL);
     up->output.limit = SIZE_MAX;
     prefix_init(&up->prefix, &stage.cli, false);
@@ -183,7 +221,7 @@ static int open_stage(void **state)
     read_file(up);
     open_parts(&stage);
     assert_int_equal(up_add_all(up, NULL), 0);
-    dial(&stage);
+    stage.spoken.is_over = true;
     *state = &stage;
     return 0;
 }
@@ -194,8 +232,7 @@ static int close_stage(void **state)
     struct up *up = &stage->up;
     char *folder = strdup(up->project);
 
-    close(stage->client);
-    socket_server_close(up->server);
+    hang_up(stage);
     assert_true(det_list_is_empty(&up->waits) && det_list_is_empty(&up->followers));
     det_tasks_close(up->tasks);
     det_loop_close(up->loop);
@@ -213,7 +250,7 @@ static void everything_can_be_looked_at(void **state)
 
     ask(stage, "status", NULL, "}\n", "\"state\":\"running\"");
     ask(stage, "tasks", NULL, END, "\"name\":\"web\"");
-    assert_non_null(strstr(stage->answer, "\"state\":\"queued\""));
+    assert_non_null(strstr(stage->spoken.answer, "\"state\":\"queued\""));
     ask(stage, "slots", NULL, END, "\"owner_name\":\"job\"");
     ask(stage, "tree", NULL, END, "\"name\":\"inner\",\"parent\":\"group\"");
 }
@@ -299,7 +336,7 @@ static void draining_admits_nothing_more(void **state)
     ask(stage, "status", NULL, "}\n", "\"state\":\"draining\"");
     ask(stage, "submit", "{\"run\":[\"true\"]}", "}\n", "CLOSED");
     ask(stage, "tasks", NULL, END, "\"name\":\"job\"");
-    assert_non_null(strstr(stage->answer, "\"state\":\"stopped\""));
+    assert_non_null(strstr(stage->spoken.answer, "\"state\":\"stopped\""));
     ask(stage, "restart", "{\"name\":\"queued\"}", "}\n", "\"count\":0");
 }
 
@@ -312,7 +349,7 @@ static void a_stop_of_all_is_answered_at_the_end(void **state)
         turn(stage);
     up_waits_over(&stage->up);
     assert_true(hear(stage, DONE));
-    assert_non_null(strstr(stage->answer, DONE));
+    assert_non_null(strstr(stage->spoken.answer, DONE));
     ask(stage, "stop", NULL, "}\n", DONE);
     ask(stage, "status", NULL, "}\n", "\"state\":\"stopping\"");
 }
@@ -324,17 +361,13 @@ static void who_goes_away_is_forgotten(void **state)
     say(stage, "logs", "{\"follow\":true}");
     while (det_list_is_empty(&stage->up.followers))
         turn(stage);
-    close(stage->client);
-    while (!det_list_is_empty(&stage->up.followers))
-        turn(stage);
-    dial(stage);
+    hang_up(stage);
+    assert_true(det_list_is_empty(&stage->up.followers));
     say(stage, "drain", "{\"name\":\"job\",\"wait\":true}");
     while (det_list_is_empty(&stage->up.waits))
         turn(stage);
-    close(stage->client);
-    while (!det_list_is_empty(&stage->up.waits))
-        turn(stage);
-    dial(stage);
+    hang_up(stage);
+    assert_true(det_list_is_empty(&stage->up.waits));
     ask(stage, "status", NULL, "}\n", "\"kind\":\"status\"");
 }
 
@@ -346,14 +379,11 @@ static void ask_without_memory(
 
     for (uint64_t n = 1; is_met; n++) {
         stage->memory.failed = false;
-        say(stage, verb, arguments);
         stage->memory.fail_at = stage->memory.calls + n;
-        if (!hear(stage, end)) {
-            close(stage->client);
-            stage->memory.fail_at = 0;
-            dial(stage);
-        }
+        say(stage, verb, arguments);
+        (void)hear(stage, end);
         stage->memory.fail_at = 0;
+        hang_up(stage);
         is_met = stage->memory.failed;
         assert_true(n < 1000);
     }
