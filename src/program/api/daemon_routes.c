@@ -10,7 +10,7 @@
 
 #include "api/api_internal.h"
 #include "base/memory.h"
-#include "daemon/daemon.h"
+#include "daemon/machines.h"
 
 struct errand {
     struct up_errand it;
@@ -422,7 +422,22 @@ void api_get_status(struct api_call *call)
 
 void api_get_served(struct api_call *call)
 {
-    api_ask(call, "machines", json_object(), answer_one);
+    const struct up *up = call->api->up;
+    const struct up_machines *machines = up->machines;
+    struct det_json_writer *json = &call->json;
+
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "kind", "machines");
+    det_json_text(json, "store", machines ? det_store_identity(machines->store) : NULL);
+    det_json_text(json, "url", machines ? machines->url : NULL);
+    det_json_text(json, "jobs", up->store ? det_store_identity(up->store) : NULL);
+    det_json_open(json, "machines", '[');
+    for (size_t i = 0; machines && i < machines->count; i++) {
+        if (machines->served[i])
+            det_json_text(json, NULL, machines->list[i].name);
+    }
+    det_json_close(json, ']');
+    det_json_close(json, '}');
 }
 
 void api_get_workers_summary(struct api_call *call)

@@ -279,7 +279,7 @@ static int ask(const char *folder, const char *path)
     ssize_t size;
     int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    snprintf(address.sun_path, sizeof address.sun_path, "%.80s/.detent/http.sock", folder);
+    snprintf(address.sun_path, sizeof address.sun_path, "%.80s/.detent/detent.sock", folder);
     if (connect(descriptor, (struct sockaddr *)&address, sizeof address) < 0) {
         close(descriptor);
         return -1;

@@ -27,14 +27,13 @@
  *     task_orders.c       restart, stop, drain
  *     submit_requests.c   jobs
  *     machines.c          machines: their store, their runtime, their notices
- *     machine_requests.c  requests to machines over the socket
  *     durable_slots.c     slots whose queue is in the store
- *     job_requests.c      requests to durable slots over the socket
+ *     job_requests.c      requests to durable slots
  *     slot_requests.c     what runs and waits in the slots
  *     store_watch.c       whether the store can be reached
  *     telemetry.c         metrics and traces
  *     workers.c           workers: their supervisor, their notices
- *     worker_requests.c   requests to workers over the socket
+ *     worker_requests.c   requests to workers that need the store
  *     posted_requests.c   requests of the HTTP API, which fills struct up_front
  *
  * Everything is for the loop's thread, which is the one of main(); machines have threads of their

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* job_requests.c - what can be asked of durable slots over the socket: a job for one, another try,
+/* job_requests.c - what can be asked of durable slots: a job for one, another try,
  * a cancel.
  *
  *     verb (loop) --> ask --pool--> the store, which may take its time --loop--> answer

@@ -17,7 +17,6 @@
 #define NOTES_MAX 4096
 #define NOTE_TEXT 512
 #define STOP_SPAN (5 * DET_SECOND)
-#define ASKS      2 /* threads for what is asked */
 
 /* Something to tell, from a thread to the loop. */
 struct note {
@@ -299,9 +298,6 @@ static int begin(struct up_machines *machines, struct det_error *reterr)
     /* Of a reload that changes it 'detent' says that it needs a restart. */
     if (!up->effects_max)
         up->effects_max = config_effects(&up->file.config);
-    r = det_pool_open(up->cli->world, up->output.outer->allocator, ASKS, &machines->pool);
-    if (r < 0)
-        return det_error_set(reterr, r, "machines cannot be served: %s", det_error_text(r));
     r = open_runtime(machines, reterr);
     for (size_t i = 0; r == 0 && i < machines->count; i++) {
         if (!machines->served[i])
@@ -338,12 +334,9 @@ static void end(struct up_machines *machines)
 {
     struct up *up = machines->up;
 
-    if (machines->pool)
-        det_pool_close(machines->pool);
-    machines->pool = NULL;
     det_runtime_close(machines->runtime);
     machines->runtime = NULL;
-    /* The answers of the pool, and the last notes: all were posted by now. */
+    /* The last notes: all were posted by now. */
     (void)det_loop_turn(up->loop, 0);
     (void)det_loop_turn(up->loop, 0);
     det_assert(atomic_load(&machines->notes) == 0);

@@ -10,12 +10,12 @@
  *            resting -- free --> closed
  *               | definitions and modules are as they were loaded, whatever is on the disk by now
  *
- * The runtime has threads of its own, effects run on its pool, and what is asked over the socket on
- * another one. Whatever they have to tell is posted to the loop of `up`.
+ * The runtime has threads of its own, and effects run on its pool. Whatever they have to tell is
+ * posted to the loop of `up`.
  *
  * Invariants
  *   1. Notes on their way to the loop are bounded; those beyond are counted, and that is told.
- *   2. A call that was taken is answered: the pool is closed before the socket. */
+ *   2. The HTTP API, which sends to the runtime, is paused before that is closed. */
 #ifndef DET_DAEMON_MACHINES_H
 #define DET_DAEMON_MACHINES_H
 
@@ -38,7 +38,6 @@ struct up_machines {
     struct det_runtime *runtime;
     struct det_spec **specs;     /* by index of the list; NULL: it is not served */
     struct det_machine **served; /* the same: its definition, from its spec or from a module */
-    struct det_pool *pool;       /* of what is asked; NULL: nothing is taken any more */
     atomic_size_t notes;         /* on their way */
     atomic_uint_fast64_t hidden;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker_queries.c - looking at workers over the socket, and orders to them: on the loop, answered
+/* worker_queries.c - looking at workers, and orders to them: on the loop, answered
  * at once. */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker_requests.c - what is asked of workers over the socket and waits for the store.
+/* worker_requests.c - what is asked of workers and waits for the store.
  *
  *     verb (loop) --> ask --pool--> the supervisor, the store --loop--> answer
  *
