@@ -187,7 +187,7 @@ class Up:
 
 
 class Answer:
-    """What was asked over HTTP, and the parts of its answer: items of a list, events, one object."""
+    """What was asked over HTTP, and the parts of its answer: items, events, or one object."""
 
     def __init__(self, method, path, body):
         self.connection = http.client.HTTPConnection("localhost", timeout=PATIENCE)

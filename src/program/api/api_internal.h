@@ -118,6 +118,11 @@ api_run_fn api_get_status, api_get_overview, api_get_tasks, api_get_task, api_ge
     api_get_lines, api_get_task_events, api_get_workers_summary;
 /* long_calls.c */
 api_run_fn api_order, api_submit, api_submit_alone, api_stop_all, api_drain_all, api_reload;
+/* Runs `run` on the loop of `up`, which writes the answer of the call or fails it; then `then` on
+ * the http thread, unless it failed; NULL: it is finished. */
+void api_on_daemon(
+    struct api_call *call, void (*run)(struct up *up, struct api_call *call),
+    void (*then)(struct api_call *call));
 /* Asks `up` by one of its verbs, and gives the parts of its answer to `answer`, on the http thread,
  * which writes the answer of the call. `arguments` NULL: for want of memory. */
 void api_ask(
@@ -128,7 +133,6 @@ void api_ask_further(
     struct api_call *call, const char *verb, json_t *arguments_take,
     void (*take)(struct api_call *call, json_t *parts));
 void api_put_json(struct api_call *call, const char *key, json_t *value);
-void api_write_status(struct api_call *call, const char *key, json_t *parts);
 /* rates.c */
 DET_MUST_CHECK int api_rates_open(struct api *api);
 void api_write_rates(struct api_call *call);

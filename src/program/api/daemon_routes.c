@@ -10,6 +10,7 @@
 
 #include "api/api_internal.h"
 #include "base/memory.h"
+#include "daemon/lookups.h"
 #include "daemon/machines.h"
 
 struct errand {
@@ -116,7 +117,7 @@ static void finish_errand(void *argument)
 }
 
 /* `arguments` may be NULL for want of memory. */
-static void run(
+static void ask_daemon(
     struct api_call *call, const char *verb, json_t *arguments_take,
     void (*answer)(struct api_call *call, json_t *parts), bool takes_call)
 {
@@ -150,14 +151,67 @@ void api_ask(
     struct api_call *call, const char *verb, json_t *arguments_take,
     void (*answer)(struct api_call *call, json_t *parts))
 {
-    run(call, verb, arguments_take, answer, false);
+    ask_daemon(call, verb, arguments_take, answer, false);
 }
 
 void api_ask_further(
     struct api_call *call, const char *verb, json_t *arguments_take,
     void (*take)(struct api_call *call, json_t *parts))
 {
-    run(call, verb, arguments_take, take, true);
+    ask_daemon(call, verb, arguments_take, take, true);
+}
+
+/* What is written on the loop of `up` itself. */
+
+struct visit {
+    struct det_post post;
+    struct api_call *call;
+    void (*run)(struct up *up, struct api_call *call);
+    void (*then)(struct api_call *call); /* NULL: nothing */
+};
+
+static void continue_visit(void *argument)
+{
+    struct visit *visit = argument;
+
+    if (visit->then && !visit->call->status)
+        visit->then(visit->call);
+    else
+        api_finish(visit->call);
+}
+
+static void end_visit(void *argument)
+{
+    struct visit *visit = argument;
+
+    api_enter(visit->call, continue_visit, visit);
+}
+
+static void run_visit(void *argument)
+{
+    struct visit *visit = argument;
+
+    visit->run(visit->call->api->up, visit->call);
+    visit->post = (struct det_post){ .run = end_visit, .argument = visit };
+    det_loop_post(visit->call->api->loop, &visit->post);
+}
+
+void api_on_daemon(
+    struct api_call *call, void (*run)(struct up *up, struct api_call *call),
+    void (*then)(struct api_call *call))
+{
+    struct visit *visit = det_arena_alloc(&call->arena, sizeof *visit);
+
+    if (!visit) {
+        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+        api_finish(call);
+        return;
+    }
+    *visit = (struct visit){
+        .post = { .run = run_visit, .argument = visit }, .call = call, .run = run, .then = then
+    };
+    api_rest(call);
+    det_loop_post(call->api->up->loop, &visit->post);
 }
 
 /* Answers. */
@@ -182,41 +236,62 @@ static void answer_one(struct api_call *call, json_t *parts)
     api_put_json(call, NULL, json_array_get(parts, 0));
 }
 
-static void put_kind(struct api_call *call, const char *key, json_t *parts, const char *kind)
+static void fail_if(struct api_call *call, int r)
 {
-    size_t i;
-    json_t *part;
-
-    det_json_open(&call->json, key, '[');
-    json_array_foreach(parts, i, part)
-    {
-        if (strcmp(json_string_value(json_object_get(part, "kind")), kind) == 0)
-            api_put_json(call, NULL, part);
-    }
-    det_json_close(&call->json, ']');
+    if (r < 0)
+        api_fail(call, r, "%s", det_error_text(r));
 }
 
-static void answer_tree(struct api_call *call, json_t *parts)
+static void write_tasks(struct up *up, struct api_call *call)
 {
+    int r;
+
     det_json_open(&call->json, NULL, '{');
-    put_kind(call, "groups", parts, "group");
-    put_kind(call, "tasks", parts, "task");
+    r = up_write_tasks(up, &call->json, "items");
     det_json_close(&call->json, '}');
+    fail_if(call, r);
 }
 
 void api_get_tasks(struct api_call *call)
 {
-    api_ask(call, "tasks", json_object(), answer_items);
+    api_on_daemon(call, write_tasks, NULL);
+}
+
+static void fail_task(struct api_call *call)
+{
+    api_fail(call, DET_ERR_NOT_FOUND, "there is no task '%s'", call->parameters[0]);
+}
+
+static void write_task(struct up *up, struct api_call *call)
+{
+    int r = up_write_one_task(up, &call->json, call->parameters[0]);
+
+    if (r == DET_ERR_NOT_FOUND)
+        fail_task(call);
+    else
+        fail_if(call, r);
 }
 
 void api_get_task(struct api_call *call)
 {
-    api_ask(call, "task", json_pack("{s:s}", "name", call->parameters[0]), answer_one);
+    api_on_daemon(call, write_task, NULL);
+}
+
+static void write_tree(struct up *up, struct api_call *call)
+{
+    int r;
+
+    det_json_open(&call->json, NULL, '{');
+    r = up_write_groups(up, &call->json, "groups");
+    if (r == 0)
+        r = up_write_tasks(up, &call->json, "tasks");
+    det_json_close(&call->json, '}');
+    fail_if(call, r);
 }
 
 void api_get_tree(struct api_call *call)
 {
-    api_ask(call, "tree", json_object(), answer_tree);
+    api_on_daemon(call, write_tree, NULL);
 }
 
 void api_get_slots(struct api_call *call)
@@ -224,10 +299,15 @@ void api_get_slots(struct api_call *call)
     api_ask(call, "slots", json_object(), answer_items);
 }
 
-/* One that is there, and whose lines are to be followed. */
-static void follow_logs(struct api_call *call, json_t *parts)
+static void look_for_task(struct up *up, struct api_call *call)
 {
-    (void)parts;
+    if (!up_has_task(up, call->parameters[0]))
+        fail_task(call);
+}
+
+/* One that is there, and whose lines are to be followed. */
+static void follow_logs(struct api_call *call)
+{
     api_follow(
         call, "logs",
         json_pack(
@@ -236,13 +316,13 @@ static void follow_logs(struct api_call *call, json_t *parts)
         "line");
 }
 
-static void answer_none(struct api_call *call, json_t *parts)
+static void answer_none(struct api_call *call)
 {
-    (void)parts;
     det_json_open(&call->json, NULL, '{');
     det_json_open(&call->json, "items", '[');
     det_json_close(&call->json, ']');
     det_json_close(&call->json, '}');
+    api_finish(call);
 }
 
 /* One without a line may be none at all. */
@@ -253,7 +333,7 @@ static void take_logs(struct api_call *call, json_t *parts)
         api_finish(call);
         return;
     }
-    api_ask(call, "task", json_pack("{s:s}", "name", call->parameters[0]), answer_none);
+    api_on_daemon(call, look_for_task, answer_none);
 }
 
 void api_get_logs(struct api_call *call)
@@ -269,7 +349,7 @@ void api_get_logs(struct api_call *call)
     }
     call->own_number = (unsigned)lines;
     if (follows)
-        api_ask_further(call, "task", json_pack("{s:s}", "name", name), follow_logs);
+        api_on_daemon(call, look_for_task, follow_logs);
     else
         api_ask_further(
             call, "logs", json_pack("{s:[s], s:I}", "names", name, "lines", (json_int_t)lines),
@@ -382,42 +462,14 @@ void api_change_job(struct api_call *call)
 
 /* The process itself. */
 
-void api_write_status(struct api_call *call, const char *key, json_t *parts)
+static void write_status(struct up *up, struct api_call *call)
 {
-    static const char *const counts[] = {
-        "registered", "queued", "running",  "waiting",  "backing_off", "resting",     "held",
-        "stuck",      "added",  "finished", "restarts", "rejected",    "events_lost",
-    };
-    static const char *const own[] = { "kind", "project", "process", "since", "state" };
-    json_t *status = json_array_get(parts, 0);
-    struct det_json_writer *json = &call->json;
-
-    det_json_open(json, key, '{');
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        api_put_json(call, own[i], json_object_get(status, own[i]));
-    det_json_text(json, "version", det_version());
-    det_json_number(json, "machines", api_served_count(call->api));
-    api_put_json(call, "api", json_object_get(status, "api"));
-    api_put_json(call, "away", json_object_get(status, "away"));
-    if (json_object_get(status, "workers"))
-        api_put_json(call, "workers", json_object_get(status, "workers"));
-    else
-        det_json_text(json, "workers", NULL);
-    det_json_open(json, "tasks", '{');
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        api_put_json(call, counts[i], json_object_get(status, counts[i]));
-    det_json_close(json, '}');
-    det_json_close(json, '}');
-}
-
-static void answer_status(struct api_call *call, json_t *parts)
-{
-    api_write_status(call, NULL, parts);
+    up_write_status(up, &call->json, NULL);
 }
 
 void api_get_status(struct api_call *call)
 {
-    api_ask(call, "status", json_object(), answer_status);
+    api_on_daemon(call, write_status, NULL);
 }
 
 void api_get_served(struct api_call *call)
@@ -445,6 +497,22 @@ void api_get_workers_summary(struct api_call *call)
     api_ask(call, "workers-summary", json_object(), answer_one);
 }
 
+static void write_console_link(struct up *up, struct api_call *call)
+{
+    char link[UP_LINK_TEXT];
+
+    if (!up->options->front->console_link(up, link, sizeof link)) {
+        api_fail(
+            call, DET_ERR_NOT_FOUND,
+            "it listens nowhere for browsers: see http.listen of " CONFIG_FILE_NAME);
+        return;
+    }
+    det_json_open(&call->json, NULL, '{');
+    det_json_text(&call->json, "kind", "console");
+    det_json_text(&call->json, "url", link);
+    det_json_close(&call->json, '}');
+}
+
 /* For who shares this machine and this user with us; others sign in by a token. */
 void api_make_console_link(struct api_call *call)
 {
@@ -458,5 +526,5 @@ void api_make_console_link(struct api_call *call)
         api_finish(call);
         return;
     }
-    api_ask(call, "console", json_object(), answer_one);
+    api_on_daemon(call, write_console_link, NULL);
 }

@@ -8,10 +8,12 @@
  * is on its way to it. */
 #include "api/live_events.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/verb_stream.h"
+#include "base/memory.h"
+#include "daemon/lookups.h"
 
 static bool has_room(const struct api_news *news, const struct api_listener *listener, size_t size)
 {
@@ -99,66 +101,71 @@ static void follow_tasks(struct api_news *news)
 
 /* How `up` is. */
 
-/* What of its status is news: the rest are figures, which change all the time. */
-static char *brief(const char *text, size_t size)
-{
-    json_t *status = json_loadb(text, size, 0, NULL);
-    json_t *news = status ? json_pack(
-                                "{s:O?, s:O?}", "state", json_object_get(status, "state"), "away",
-                                json_object_get(status, "away"))
-                          : NULL;
-    char *ret = news ? json_dumps(news, JSON_COMPACT) : NULL;
-
-    json_decref(news);
-    json_decref(status);
-    return ret;
-}
-
 /* It is old when the next one comes. */
 static void forget_status(struct api_news *news)
 {
-    free(news->status);
+    if (news->status)
+        det_free(news->api->allocator, news->status, strlen(news->status) + 1);
     news->status = NULL;
 }
 
-static size_t on_status(void *user, const char *text, size_t size)
+static void take_status(struct api_news *news, char *status_take)
 {
-    struct api_news *news = user;
-    char *status = brief(text, size);
-
-    if (!status || (news->status && strcmp(news->status, status) == 0)) {
-        free(status);
-        return 0;
-    }
     forget_status(news);
-    news->status = status;
+    news->status = status_take;
     DET_LIST_EACH(node, &news->listeners)
     {
         tell_status(news, DET_CONTAINER(node, struct api_listener, node));
     }
-    return 0;
 }
 
-static void on_status_end(void *user, const struct det_error *error)
+/* Nobody may listen by now. */
+static void end_look(void *argument)
 {
-    struct api_news *news = user;
+    struct api_news *news = argument;
+    const struct det_json_writer *seen = &news->seen;
+    const char *text = det_buffer_status(&seen->text) == 0 ? det_buffer_text(&seen->text) : NULL;
+    bool is_news = text && !det_list_is_empty(&news->listeners) &&
+                   !(news->status && strcmp(news->status, text) == 0);
+    char *copy = is_news ? det_alloc(news->api->allocator, seen->text.size + 1) : NULL;
 
-    (void)error;
-    news->asking = NULL;
+    if (copy) {
+        memcpy(copy, text, seen->text.size + 1);
+        take_status(news, copy);
+    }
+    det_json_writer_deinit(&news->seen);
+    news->is_looking = false;
+    news->api->streams--;
+}
+
+/* On the loop of `up`. What of its status is news: the rest are figures, which change all the
+ * time. */
+static void look_at_daemon(void *argument)
+{
+    struct api_news *news = argument;
+    struct det_json_writer *json = &news->seen;
+    char away[UP_AWAY_TEXT];
+
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "state", up_state_name(news->api->up));
+    if (up_store_is_away(news->api->up, away))
+        det_json_bytes(json, "away", away, strlen(away));
+    else
+        det_json_null(json, "away");
+    det_json_close(json, '}');
+    news->look = (struct det_post){ .run = end_look, .argument = news };
+    det_loop_post(news->api->loop, &news->look);
 }
 
 static void ask_status(struct api_news *news)
 {
-    if (news->asking)
+    if (news->is_looking)
         return;
-    news->asking = stream_open(&(struct stream_options){
-        .api = news->api,
-        .verb = "status",
-        .arguments_take = json_object(),
-        .on_part = on_status,
-        .on_end = on_status_end,
-        .user = news,
-    });
+    news->is_looking = true;
+    news->api->streams++;
+    det_json_writer_init(&news->seen, news->api->allocator);
+    news->look = (struct det_post){ .run = look_at_daemon, .argument = news };
+    det_loop_post(news->api->up->loop, &news->look);
 }
 
 /* The interface. */
@@ -193,10 +200,8 @@ void api_news_leave(struct api_news *news, struct api_listener *listener)
     news->task_count -= listener->wants_tasks;
     if (!news->task_count)
         cancel(&news->tasks);
-    if (det_list_is_empty(&news->listeners)) {
-        cancel(&news->asking);
+    if (det_list_is_empty(&news->listeners))
         forget_status(news);
-    }
 }
 
 void api_news_look(struct api_news *news)
@@ -209,7 +214,6 @@ void api_news_look(struct api_news *news)
 void api_news_end(struct api_news *news)
 {
     cancel(&news->tasks);
-    cancel(&news->asking);
 }
 
 void api_news_deinit(struct api_news *news)

@@ -22,11 +22,13 @@ struct api_listener {
 struct api_news {
     struct api *api;
     struct det_list listeners;
-    size_t task_count;     /* those who want them */
-    size_t room;           /* more than this waits for nobody */
-    struct stream *tasks;  /* NULL: nobody wants them, or it has ended */
-    struct stream *asking; /* how `up` is; NULL: nobody asks */
-    char *status;          /* as it was told last; NULL: it is not known yet */
+    size_t task_count;    /* those who want them */
+    size_t room;          /* more than this waits for nobody */
+    struct stream *tasks; /* NULL: nobody wants them, or it has ended */
+    struct det_post look; /* how `up` is */
+    struct det_json_writer seen;
+    bool is_looking;
+    char *status; /* as it was told last; NULL: it is not known yet */
 };
 
 void api_news_init(struct api_news *news, struct api *api, size_t room);

@@ -11,7 +11,9 @@
 #include "api/api_internal.h"
 #include "api/counts.h"
 #include "base/text.h"
+#include "daemon/lookups.h"
 #include "daemon/machines.h"
+#include "daemon/task_json.h"
 
 #define STUCK_MAX 50
 #define IDS_MAX   3
@@ -79,41 +81,61 @@ static bool is_one_of(const char *word, const char *const *words)
 }
 
 /* Tasks that are not well; those that rest or wait for others as they should are. */
-static bool judge_task(struct overview *overview, json_t *task)
+static bool judge_task(struct overview *overview, const struct det_task_info *task)
 {
     static const char *const bad[] = { "failed", "backoff", "stuck", "rejected", NULL };
-    const char *state = text_of(task, "state"), *reason = text_of(task, "reason");
-    const char *waits = text_of(task, "waits_for");
+    const char *reason = task->reason && *task->reason ? task->reason : task->state;
 
-    if (is_one_of(state, bad)) {
-        add_one(overview, "task", text_of(task, "name"), reason ? reason : state);
+    if (is_one_of(task->state, bad)) {
+        add_one(overview, "task", task->name, reason);
         return true;
     }
-    if (strcmp(state, "held") == 0 && waits && strstr(waits, "failed")) {
-        add_one(overview, "task", text_of(task, "name"), waits);
+    if (strcmp(task->state, "held") == 0 && task->waits_for && strstr(task->waits_for, "failed")) {
+        add_one(overview, "task", task->name, task->waits_for);
         return true;
     }
-    return json_integer_value(json_object_get(task, "failures")) > 0;
+    return task->failures > 0;
 }
 
-static void write_tasks(struct api_call *call, json_t *parts)
+static int take_group(void *user, const struct det_group_info *group)
 {
-    struct overview *overview = call->own;
-    size_t i;
-    json_t *part;
+    if (strcmp(group->state, "failed") == 0)
+        add_one(
+            user, "group", group->name,
+            group->reason && *group->reason ? group->reason : "it has failed");
+    return 0;
+}
+
+static int take_task(void *user, const struct det_task_info *task)
+{
+    struct api_call *call = user;
+
+    if (!judge_task(call->own, task))
+        return 0;
+    det_json_open(&call->json, NULL, '{');
+    up_write_task(&call->json, task);
+    det_json_close(&call->json, '}');
+    return 0;
+}
+
+/* On the loop of `up`. */
+static void write_tasks(struct up *up, struct api_call *call)
+{
+    int r;
 
     det_json_open(&call->json, "tasks", '[');
-    json_array_foreach(parts, i, part)
-    {
-        bool is_group = strcmp(text_of(part, "kind"), "group") == 0;
-        const char *reason = text_of(part, "reason");
-
-        if (is_group && strcmp(text_of(part, "state"), "failed") == 0)
-            add_one(overview, "group", text_of(part, "name"), reason ? reason : "it has failed");
-        else if (!is_group && judge_task(overview, part))
-            api_put_json(call, NULL, part);
-    }
+    r = det_tasks_each_group(up->tasks, take_group, call->own);
+    if (r == 0)
+        r = up_each_task(up, take_task, call);
     det_json_close(&call->json, ']');
+    if (r < 0)
+        api_fail(call, r, "%s", det_error_text(r));
+}
+
+static void write_status(struct up *up, struct api_call *call)
+{
+    det_json_open(&call->json, NULL, '{');
+    up_write_status(up, &call->json, "status");
 }
 
 static void write_slots(struct api_call *call, json_t *parts)
@@ -322,18 +344,15 @@ static void take_slots(struct api_call *call, json_t *parts)
     api_ask_further(call, "workers-summary", json_object(), take_workers);
 }
 
-static void take_tree(struct api_call *call, json_t *parts)
+static void ask_slots(struct api_call *call)
 {
-    write_tasks(call, parts);
     api_ask_further(call, "slots", json_object(), take_slots);
 }
 
-static void take_status(struct api_call *call, json_t *parts)
+static void ask_tasks(struct api_call *call)
 {
-    det_json_open(&call->json, NULL, '{');
-    api_write_status(call, "status", parts);
     api_write_rates(call);
-    api_ask_further(call, "tree", json_object(), take_tree);
+    api_on_daemon(call, write_tasks, ask_slots);
 }
 
 void api_get_overview(struct api_call *call)
@@ -347,5 +366,5 @@ void api_get_overview(struct api_call *call)
     }
     overview->stuck = &call->aside;
     call->own = overview;
-    api_ask_further(call, "status", json_object(), take_status);
+    api_on_daemon(call, write_status, ask_tasks);
 }

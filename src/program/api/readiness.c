@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "api/api_internal.h"
+#include "daemon/daemon.h"
+#include "daemon/lookups.h"
 #include "os/os.h"
 
 #define SPARE_DESCRIPTORS 8
@@ -67,18 +69,24 @@ static void look_at_disk(struct api_call *call)
         write_ready(call, NULL);
 }
 
-static void answer_ready(struct api_call *call, json_t *parts)
+/* Why is for operators: `status` has it, and the log. */
+static void look_at_daemon(struct up *up, struct api_call *call)
+{
+    char unused[UP_AWAY_TEXT];
+
+    if (up_store_is_away(up, unused))
+        write_ready(call, "the store cannot be reached");
+    else if (up->state != UP_RUNNING)
+        write_ready(call, up_state_name(up));
+}
+
+static void look_here(struct api_call *call)
 {
     static unsigned number; /* of the http thread */
-    const char *state = json_string_value(json_object_get(json_array_get(parts, 0), "state"));
-    const char *away = json_string_value(json_object_get(json_array_get(parts, 0), "away"));
     const char *address = call->api->address;
 
     call->own_number = ++number;
-    if (away || strcmp(state, "running") != 0)
-        /* Why is for operators: `status` has it, and the log. */
-        write_ready(call, away ? "the store cannot be reached" : state);
-    else if (det_descriptors_are_short(SPARE_DESCRIPTORS))
+    if (det_descriptors_are_short(SPARE_DESCRIPTORS))
         write_ready(call, "descriptors are short: raise the limit of open files (ulimit -n)");
     else if (address && strncmp(address, SQLITE, strlen(SQLITE)) == 0) {
         api_defer(call, look_at_disk);
@@ -90,5 +98,5 @@ static void answer_ready(struct api_call *call, json_t *parts)
 
 void api_readyz(struct api_call *call)
 {
-    api_ask_further(call, "status", json_object(), answer_ready);
+    api_on_daemon(call, look_at_daemon, look_here);
 }

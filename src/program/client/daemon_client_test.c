@@ -101,7 +101,7 @@ static void bench_open(struct bench *bench)
     snprintf(path, sizeof path, "%s/" SOCKET_FOLDER, bench->folder);
     assert_int_equal(mkdir(path, 0700), 0);
     snprintf(
-        address.sun_path, sizeof address.sun_path, "%.60s/" SOCKET_FOLDER "/" SOCKET_API_NAME,
+        address.sun_path, sizeof address.sun_path, "%.60s/" SOCKET_FOLDER "/" SOCKET_NAME,
         bench->folder);
     bench->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(bench->listener, (struct sockaddr *)&address, sizeof address), 0);

@@ -31,27 +31,84 @@ static json_t *code_or_null(const struct det_task_end *end)
     return end->has_exit_code ? json_integer(end->exit_code) : json_null();
 }
 
-/* How the last attempt ended; "none" while none has. */
-static json_t *last_of(const struct det_task_end *last)
+/* Null where there is none. */
+static void put_text(struct det_json_writer *json, const char *key, const char *text)
 {
-    return json_pack(
-        "{s:s, s:o, s:o}", "outcome", det_task_outcome_label(last->outcome), "exit_code",
-        code_or_null(last), "signal", number_or_null(last->signal));
+    if (text && *text)
+        det_json_bytes(json, key, text, strlen(text));
+    else
+        det_json_null(json, key);
 }
 
-json_t *up_json_task(const struct det_task_info *info)
+static void put_number(struct det_json_writer *json, const char *key, int64_t number)
 {
-    return json_pack(
-        "{s:s, s:I, s:o, s:o, s:o, s:s, s:s, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, "
-        "s:o}",
-        "kind", "task", "id", (json_int_t)info->id, "name", cli_json_text(info->name), "group",
-        text_or_null(info->group), "slot", text_or_null(info->slot), "type", info->kind, "state",
-        info->state, "ready", info->is_ready, "healthy", info->is_healthy, "attempt",
-        (json_int_t)info->attempt, "failures", (json_int_t)info->failures, "restarts",
-        (json_int_t)info->restarts, "since", up_json_time(info->since), "next_at",
-        up_json_time(info->next_at), "reason", text_or_null(info->reason), "process",
-        number_or_null(info->process), "waits_for", text_or_null(info->waits_for), "last",
-        last_of(&info->last));
+    if (number)
+        det_json_signed(json, key, number);
+    else
+        det_json_null(json, key);
+}
+
+static void put_time(struct det_json_writer *json, const char *key, det_time wall)
+{
+    if (wall)
+        det_json_time(json, key, wall);
+    else
+        det_json_null(json, key);
+}
+
+/* How the last attempt ended; "none" while none has. */
+static void put_last(struct det_json_writer *json, const struct det_task_end *last)
+{
+    det_json_open(json, "last", '{');
+    det_json_text(json, "outcome", det_task_outcome_label(last->outcome));
+    if (last->has_exit_code)
+        det_json_signed(json, "exit_code", last->exit_code);
+    else
+        det_json_null(json, "exit_code");
+    put_number(json, "signal", last->signal);
+    det_json_close(json, '}');
+}
+
+void up_write_task(struct det_json_writer *json, const struct det_task_info *info)
+{
+    det_json_text(json, "kind", "task");
+    det_json_number(json, "id", info->id);
+    put_text(json, "name", info->name);
+    put_text(json, "group", info->group);
+    put_text(json, "slot", info->slot);
+    det_json_text(json, "type", info->kind);
+    det_json_text(json, "state", info->state);
+    det_json_bool(json, "ready", info->is_ready);
+    det_json_bool(json, "healthy", info->is_healthy);
+    det_json_number(json, "attempt", info->attempt);
+    det_json_number(json, "failures", info->failures);
+    det_json_number(json, "restarts", info->restarts);
+    put_time(json, "since", info->since);
+    put_time(json, "next_at", info->next_at);
+    put_text(json, "reason", info->reason);
+    put_number(json, "process", info->process);
+    put_text(json, "waits_for", info->waits_for);
+    put_last(json, &info->last);
+}
+
+void up_write_group(struct det_json_writer *json, const struct det_group_info *info)
+{
+    static const char *const strategies[] = {
+        [DET_ONE_FOR_ONE] = "one-for-one",
+        [DET_ALL_FOR_ONE] = "all-for-one",
+        [DET_REST_FOR_ONE] = "rest-for-one",
+    };
+
+    det_json_text(json, "kind", "group");
+    put_text(json, "name", info->name);
+    put_text(json, "parent", info->parent);
+    det_json_text(json, "strategy", strategies[info->strategy]);
+    det_json_text(json, "state", info->state);
+    det_json_number(json, "members", info->members);
+    det_json_number(json, "restarts", info->restarts);
+    det_json_number(json, "restarts_max", info->restarts_max);
+    det_json_signed(json, "window_ns", info->window);
+    put_text(json, "reason", info->reason);
 }
 
 json_t *up_json_slot(const struct det_slot_info *info)
@@ -64,22 +121,6 @@ json_t *up_json_slot(const struct det_slot_info *info)
         text_or_null(info->owner_name), "since", up_json_time(info->since), "started",
         (json_int_t)info->started, "rejected", (json_int_t)info->rejected, "replaced",
         (json_int_t)info->replaced);
-}
-
-json_t *up_json_group(const struct det_group_info *info)
-{
-    static const char *const strategies[] = {
-        [DET_ONE_FOR_ONE] = "one-for-one",
-        [DET_ALL_FOR_ONE] = "all-for-one",
-        [DET_REST_FOR_ONE] = "rest-for-one",
-    };
-
-    return json_pack(
-        "{s:s, s:o, s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "kind", "group", "name",
-        cli_json_text(info->name), "parent", text_or_null(info->parent), "strategy",
-        strategies[info->strategy], "state", info->state, "members", (json_int_t)info->members,
-        "restarts", (json_int_t)info->restarts, "restarts_max", (json_int_t)info->restarts_max,
-        "window_ns", (json_int_t)info->window, "reason", text_or_null(info->reason));
 }
 
 json_t *up_json_end(const struct det_task_end *end)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* task_json.h - what `detent up` tells as objects of JSON; docs/formats/socket.md. All of them
- * return NULL when there is no memory. */
+/* task_json.h - what `detent up` tells as objects of JSON; docs/formats/socket.md. Those that
+ * return a tree return NULL when there is no memory. */
 #ifndef DET_DAEMON_TASK_JSON_H
 #define DET_DAEMON_TASK_JSON_H
 
@@ -10,10 +10,13 @@
 #include <jansson.h>
 
 #include "daemon/line_buffer.h"
+#include "json/writer.h"
 
-json_t *up_json_task(const struct det_task_info *info);
+/* Members of an object that is open. */
+void up_write_task(struct det_json_writer *json, const struct det_task_info *info);
+void up_write_group(struct det_json_writer *json, const struct det_group_info *info);
+
 json_t *up_json_slot(const struct det_slot_info *info);
-json_t *up_json_group(const struct det_group_info *info);
 json_t *up_json_end(const struct det_task_end *end);
 /* `missed`: how many before it are gone. */
 json_t *up_json_event(const struct det_task_event *event, uint64_t missed);

@@ -120,89 +120,12 @@ uint64_t up_argument_count(
 
 static const struct up_argument no_arguments[] = { { NULL, UP_TEXT } };
 
-static int send_task(void *user, const struct det_task_info *info)
-{
-    return socket_call_send(user, up_json_task(info));
-}
-
-static int send_group(void *user, const struct det_group_info *info)
-{
-    return socket_call_send(user, up_json_group(info));
-}
-
-/* A client that went away needs no end, but the call does. */
-static void finish(struct socket_call *call, int r)
-{
-    if (r < 0 && r != DET_ERR_CLOSED)
-        socket_call_fail(call, r, "%s", det_error_text(r));
-    else
-        socket_call_end(call);
-}
-
-static void run_tasks(void *context, const struct socket_request *request, struct socket_call *call)
-{
-    struct up *up = context;
-
-    if (up_arguments_check(request, call, no_arguments))
-        finish(call, up_each_task(up, send_task, call));
-}
-
 static void run_slots(void *context, const struct socket_request *request, struct socket_call *call)
 {
     struct up *up = context;
 
     if (up_arguments_check(request, call, no_arguments))
         up_slots_send(up, call);
-}
-
-static void run_tree(void *context, const struct socket_request *request, struct socket_call *call)
-{
-    struct up *up = context;
-    int r;
-
-    if (!up_arguments_check(request, call, no_arguments))
-        return;
-    r = det_tasks_each_group(up->tasks, send_group, call);
-    finish(call, r < 0 ? r : up_each_task(up, send_task, call));
-}
-
-static void run_status(
-    void *context, const struct socket_request *request, struct socket_call *call)
-{
-    static const char *const states[] = {
-        [UP_RUNNING] = "running",
-        [UP_DRAINING] = "draining",
-        [UP_STOPPING] = "stopping",
-        [UP_OVER] = "stopping",
-    };
-    struct up *up = context;
-    struct det_tasks_counts counts = det_tasks_counts(up->tasks);
-    char away[UP_AWAY_TEXT];
-    json_t *status;
-    bool is_away;
-
-    if (!up_arguments_check(request, call, no_arguments))
-        return;
-    is_away = up_store_is_away(up, away);
-    status = json_pack(
-        "{s:s?, s:s?, s:s, s:o, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, s:I, s:I, s:I}",
-        "api", up_address(up), "away", is_away ? away : NULL, "kind", "status", "project",
-        cli_json_text(up->project), "process", (json_int_t)getpid(), "since",
-        up_json_time(up->since), "state", states[up->state], "registered",
-        (json_int_t)counts.registered, "queued", (json_int_t)counts.queued, "running",
-        (json_int_t)counts.running, "waiting", (json_int_t)counts.waiting, "backing_off",
-        (json_int_t)counts.backing_off, "resting", (json_int_t)counts.resting, "held",
-        (json_int_t)counts.held, "stuck", (json_int_t)counts.stuck, "added",
-        (json_int_t)counts.added, "finished", (json_int_t)counts.finished, "restarts",
-        (json_int_t)counts.restarts, "rejected", (json_int_t)counts.rejected, "events_lost",
-        (json_int_t)counts.events_lost);
-    if (status && up->workers &&
-        json_object_set_new(status, "workers", up_workers_figures(up)) < 0) {
-        json_decref(status);
-        status = NULL;
-    }
-    socket_call_answer(call, status);
 }
 
 /* Reading along. */
@@ -236,30 +159,8 @@ static void run_events(
     up_follow_events(up, call, after, up_argument_is_set(request, "follow"));
 }
 
-static void run_console(
-    void *context, const struct socket_request *request, struct socket_call *call)
-{
-    static const struct up_argument none[] = { { NULL, UP_TEXT } };
-    struct up *up = context;
-    char link[UP_LINK_TEXT];
-
-    if (!up_arguments_check(request, call, none))
-        return;
-    if (up->options->front->console_link(up, link, sizeof link))
-        socket_call_answer(call, json_pack("{s:s, s:s}", "kind", "console", "url", link));
-    else
-        socket_call_fail(
-            call, DET_ERR_NOT_FOUND,
-            "it listens nowhere for browsers: see http.listen of " CONFIG_FILE_NAME);
-}
-
 const struct socket_verb up_verbs[] = {
-    { "status", run_status },
-    { "console", run_console },
-    { "tasks", run_tasks },
-    { "task", up_run_task },
     { "slots", run_slots },
-    { "tree", run_tree },
     { "submit", up_run_submit },
     { "restart", up_run_restart },
     { "stop", up_run_stop },

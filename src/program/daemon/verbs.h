@@ -47,8 +47,6 @@ json_t *up_argument(const struct socket_request *request, const char *name);
 /* task_orders.c: 1, or 0: it is none, or an error. */
 DET_MUST_CHECK int up_is_slot(struct up *up, const char *name);
 socket_verb_fn up_run_restart, up_run_stop, up_run_drain;
-/* task_requests.c */
-socket_verb_fn up_run_task;
 /* submit_requests.c */
 socket_verb_fn up_run_submit;
 /* job_requests.c */

@@ -156,26 +156,20 @@ static json_t *status_of(const struct det_worker_status *status)
         status->is_dynamic, "counts", counts_of(&status->counts));
 }
 
-json_t *up_workers_figures(struct up *up)
+void up_write_workers_figures(struct up *up, struct det_json_writer *json, const char *key)
 {
     struct det_workers_summary summary = { 0 };
-    json_t *object;
 
     if (!up_workers_are_over(up))
         det_workers_summary(up->workers->workers, &summary);
-    object = json_pack(
-        "{s:I, s:I, s:I, s:I}", "count", (json_int_t)summary.workers, "stale",
-        (json_int_t)summary.stale, "circuits_open", (json_int_t)summary.circuits_open, "hung",
-        (json_int_t)summary.hung);
-    for (size_t i = 0; object && i < sizeof summary.by_phase / sizeof *summary.by_phase; i++) {
-        if (json_object_set_new(
-                object, det_phase_name((enum det_phase)i),
-                json_integer((json_int_t)summary.by_phase[i])) < 0) {
-            json_decref(object);
-            object = NULL;
-        }
-    }
-    return object;
+    det_json_open(json, key, '{');
+    det_json_number(json, "count", summary.workers);
+    det_json_number(json, "stale", summary.stale);
+    det_json_number(json, "circuits_open", summary.circuits_open);
+    det_json_number(json, "hung", summary.hung);
+    for (size_t i = 0; i < sizeof summary.by_phase / sizeof *summary.by_phase; i++)
+        det_json_number(json, det_phase_name((enum det_phase)i), summary.by_phase[i]);
+    det_json_close(json, '}');
 }
 
 /* Which of them are wanted; a page of them, if there is a limit. */

@@ -27,6 +27,7 @@
 #include "daemon/verbs.h"
 #include "kinds/communicator.h"
 #include "os/pool.h"
+#include "json/writer.h"
 
 struct up_workers {
     struct modules modules; /* the first member: what functions of kinds get as their user */
@@ -83,8 +84,8 @@ struct up_workers *up_workers_of(struct up *up, struct socket_call *call);
  * would be. */
 bool up_workers_resolve(
     struct up_workers *workers, const char *id, char target[DET_WORKER_PATH_MAX + 1]);
-/* How many there are, by phase: an object; NULL: no memory. */
-json_t *up_workers_figures(struct up *up);
+/* How many there are, by phase: an object. */
+void up_write_workers_figures(struct up *up, struct det_json_writer *json, const char *key);
 /* The argument "id" of a request; false after it was said why not. */
 bool up_workers_take_id(
     struct up_workers *workers, const struct socket_request *request, struct socket_call *call,
