@@ -92,7 +92,7 @@ static int add_one(struct crew *crew, struct det_waiter **waiter, struct det_err
         return det_tasks_add(crew->tasks, &spec, waiter, NULL, error);
     r = det_tasks_add(crew->tasks, &spec, NULL, &id, error);
     if (r == 0)
-        r = det_tasks_cancel(crew->tasks, id, DET_NEVER);
+        r = det_tasks_stop(crew->tasks, id, DET_NEVER);
     return r < 0 ? r : 0;
 }
 

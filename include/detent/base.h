@@ -8,7 +8,7 @@
  *   - outputs come last and are written only on success; `reterr` only on failure, and may be NULL;
  *   - what the callee keeps is named `_take`; everything else is borrowed for the call;
  *   - init/deinit work in the caller's memory, open/close in ours; close accepts NULL;
- *   - stop waits, cancel does not;
+ *   - stop waits until what it stops has ended; cancel asks for the end and returns;
  *   - the zero value of every options struct is the documented default. */
 #ifndef DETENT_BASE_H
 #define DETENT_BASE_H

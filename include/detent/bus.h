@@ -154,7 +154,7 @@ DET_API int det_bus_subscribe(
  * ended again. For LOSSLESS, on_turn() is called once more, and its error returned. Those that are
  * not ended this way end with the bus, by a shutdown, and are there until the tasks are closed: to
  * end them once more is harmless. Not from its own callback. */
-DET_API int det_subscription_end(struct det_subscription *subscription, det_time deadline);
+DET_API int det_subscription_stop(struct det_subscription *subscription, det_time deadline);
 DET_API struct det_subscription_counts det_subscription_counts(
     const struct det_subscription *subscription);
 

@@ -52,8 +52,8 @@ struct det_watch {
 DET_API int det_loop_open(
     struct det_world *world, const struct det_allocator *allocator,
     struct det_loop **ret) DET_MUST_CHECK;
-/* Not while it runs, unless it was told to stop from inside. Messages that were posted and not run
- * are run first; timers are dropped. */
+/* Not while it runs, unless a callback called det_loop_break(). Messages that were posted and not
+ * run are run first; timers are dropped. */
 DET_API void det_loop_close(struct det_loop *loop);
 DET_SCOPED_CLOSE(loop)
 
@@ -87,14 +87,16 @@ DET_API void det_loop_unwatch(struct det_loop *loop, struct det_watch *watch);
  * (monotonic; 0 does not wait, DET_NEVER waits for ever). Returns how many callbacks ran, or an
  * error (DET_ERR_DEADLOCK in a simulated world). Not from a callback. */
 DET_API int det_loop_turn(struct det_loop *loop, det_time deadline);
-/* Turns until det_loop_stop(). */
+/* Turns until det_loop_stop() or det_loop_break(). */
 DET_API int det_loop_run(struct det_loop *loop) DET_MUST_CHECK;
 /* Runs it on a thread of its own. */
 DET_API int det_loop_start(struct det_loop *loop, const char *name) DET_MUST_CHECK;
-/* From any thread but the loop's own: ends run/start after the current turn and waits for it. From
- * the loop's own thread: asks run to end after this turn. While neither runs: the next run returns
- * at once (a start does not), so that a stop that comes a moment too early is not lost. */
+/* Ends run or start after the current turn and waits for it. Not on the loop's own thread while it
+ * runs. While neither runs, the next run returns at once (a start does not), so that a stop that
+ * comes a moment too early is not lost. */
 DET_API void det_loop_stop(struct det_loop *loop);
+/* Non-blocking det_loop_stop(), from any thread, also from a callback of the loop. */
+DET_API void det_loop_break(struct det_loop *loop);
 
 /* Whether the calling thread may use it as its owner: it runs the loop, or was the last to turn it,
  * or nobody has done either, and then whoever will is taken to ask. */

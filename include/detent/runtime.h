@@ -368,9 +368,10 @@ struct det_send {
 /* DET_ERR_CLOSED, or, of the first one, why no thread could be started: then `done` is not called;
  * otherwise it is, whatever happens. Closing the runtime carries out what was submitted. */
 DET_API int det_runtime_submit(struct det_runtime *runtime, struct det_send *send) DET_MUST_CHECK;
-/* Stops an instance by hand, durably; its timers are gone, no hook is asked, effects under way go
- * on. Stopping again is fine and keeps the first reason. */
-DET_API int det_runtime_stop(
+/* Cancels an instance: it has stopped, durably, when this returns 0. No hook is asked, its timers
+ * are gone, and effects that run are not waited for. A second cancel succeeds and keeps the first
+ * reason. */
+DET_API int det_runtime_cancel(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const char *reason, const struct det_send_options *options,
     struct det_sent *ret) DET_MUST_CHECK;

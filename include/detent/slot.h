@@ -78,12 +78,13 @@ DET_API int det_slot_post_submit(
     struct det_tasks *tasks, const struct det_submission *submission,
     const struct det_answer *answer) DET_MUST_CHECK;
 
-/* Stops the owners; the queue goes on. 1, or 0: no such slot, or no owner that was not stopping. */
-DET_API int det_slot_stop(struct det_tasks *tasks, const char *slot) DET_MUST_CHECK;
+/* Asks the owners to stop, and returns before they have; the queue goes on. 1, or 0: no such slot,
+ * or no owner that was not stopping. */
+DET_API int det_slot_cancel(struct det_tasks *tasks, const char *slot) DET_MUST_CHECK;
 /* Empties the queue; returns how many were in it. */
 DET_API int det_slot_purge(struct det_tasks *tasks, const char *slot) DET_MUST_CHECK;
-/* Both in one step: nothing of the queue starts in between. 1 or 0 as det_slot_stop(). */
-DET_API int det_slot_stop_and_purge(struct det_tasks *tasks, const char *slot) DET_MUST_CHECK;
+/* Both in one step: nothing of the queue starts in between. 1 or 0 as det_slot_cancel(). */
+DET_API int det_slot_cancel_and_purge(struct det_tasks *tasks, const char *slot) DET_MUST_CHECK;
 
 struct det_slot_info {
     const char *name;

@@ -26,7 +26,7 @@
  * are answered at once. A call from another thread takes the place of a supervisor's own thread
  * that sleeps, and does what it asks for itself; if that is awake, or the loop is yours, the call
  * is queued and waits for the answer, and before that for room in the queue, unless its name has
- * `try`. Who waits for an end (det_waiter_wait(), det_tasks_cancel()) may run what the sleeping
+ * `try`. Who waits for an end (det_waiter_wait(), det_tasks_stop()) may run what the sleeping
  * loop has to do meanwhile, steps and callbacks too: set `loop` if they depend on their thread, and
  * hold no lock that they take.
  *
@@ -316,7 +316,7 @@ DET_API int det_tasks_post_remove(struct det_tasks *tasks, det_task_id id) DET_M
 DET_API int det_tasks_remove(struct det_tasks *tasks, det_task_id id) DET_MUST_CHECK;
 /* The same, and waits until it is gone: 1 and 0 as above, or DET_ERR_TIMEOUT at the (monotonic)
  * deadline, once the loop has taken the request; the removal goes on. Not on the loop. */
-DET_API int det_tasks_cancel(struct det_tasks *tasks, det_task_id id, det_time deadline)
+DET_API int det_tasks_stop(struct det_tasks *tasks, det_task_id id, det_time deadline)
     DET_MUST_CHECK;
 /* The attempt that runs may come to its own end, and none follows; one that waits, backs off or
  * rests ends at once. 1, or 0: no such task, or it is stopping already. */
@@ -335,7 +335,7 @@ DET_API int det_tasks_wake(struct det_tasks *tasks, det_task_id id) DET_MUST_CHE
 DET_API det_task_id det_tasks_find(struct det_tasks *tasks, const char *name);
 /* Stops a group, members in reverse order; it stays, and det_tasks_group_start() starts it again.
  * 1, or 0: no such group. Returns before they have stopped. */
-DET_API int det_tasks_group_stop(struct det_tasks *tasks, const char *group) DET_MUST_CHECK;
+DET_API int det_tasks_group_cancel(struct det_tasks *tasks, const char *group) DET_MUST_CHECK;
 DET_API int det_tasks_group_start(struct det_tasks *tasks, const char *group) DET_MUST_CHECK;
 
 /* A waiter for the end of a task that is there. DET_ERR_NOT_FOUND. */

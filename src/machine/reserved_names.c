@@ -25,8 +25,8 @@ static const char *const units[] = { "ANY", "MILLISECONDS", "SECONDS", "MINUTES"
 
 static const char *const taken[] = { "machine", "state_name", "state_count", "event_count" };
 static const char *const taken_by_instances[] = {
-    "send",         "send_with",           "instance_start",    "instance_stop",
-    "instance_get", "instance_start_with", "instance_stop_with"
+    "send",         "send_with",           "instance_start",      "instance_cancel",
+    "instance_get", "instance_start_with", "instance_cancel_with"
 };
 static const char *const taken_by_components[] = { "component", "supervise", "offer", "handle_send",
                                                    "handle_state" };

@@ -98,7 +98,7 @@ static void live(struct fixture *f)
     advance(f, 30 * DET_MINUTE);
     assert_int_equal(get(f, "o-2").state, CANCELLED);
     assert_int_equal(start(f, "o-3"), 0);
-    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-3", "x", NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-3", "x", NULL, NULL), 0);
 }
 
 #define STEP(state, event, outcome, count)                                          \

@@ -20,7 +20,7 @@ static void fill(struct fixture *f)
     assert_int_equal(send_kind(f, "o-3", PAY), 0);
     settle(f);
     assert_int_equal(start(f, "o-4"), 0);
-    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-4", "x", NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-4", "x", NULL, NULL), 0);
 }
 
 static void gauges_are_what_the_store_holds_now(void **state)

@@ -461,15 +461,25 @@ int det_loop_start(struct det_loop *loop, const char *name)
     return 0;
 }
 
+void det_loop_break(struct det_loop *loop)
+{
+    struct det_world *world = loop->world;
+
+    atomic_store(&loop->stop_wanted, true);
+    if (atomic_load(&loop->owner) != det_thread_self(world))
+        world->ops->poller_wake(world, loop->poller);
+}
+
 void det_loop_stop(struct det_loop *loop)
 {
     struct det_world *world = loop->world;
     struct det_thread *thread;
 
-    atomic_store(&loop->stop_wanted, true);
-    if (atomic_load(&loop->owner) == det_thread_self(world))
-        return;
-    world->ops->poller_wake(world, loop->poller);
+    /* The thread that runs the loop would wait for itself. */
+    det_assert(
+        atomic_load(&loop->owner) != det_thread_self(world) ||
+        atomic_load(&loop->state) != LOOP_RUNNING);
+    det_loop_break(loop);
     det_mutex_lock(world, loop->mutex);
     while (loop->state == LOOP_RUNNING)
         (void)det_condition_wait(world, loop->changed, loop->mutex, DET_NEVER);

@@ -292,15 +292,15 @@ static void a_turn_with_nothing_to_do_ends_at_its_deadline(void **state)
     det_loop_close(diary.loop);
 }
 
-static void stop_loop(void *argument)
+static void break_loop(void *argument)
 {
     struct entry *entry = argument;
 
     write_letter(entry);
-    det_loop_stop(entry->diary->loop);
+    det_loop_break(entry->diary->loop);
 }
 
-static void a_stop_from_inside_ends_the_run_after_the_turn(void **state)
+static void a_break_from_inside_ends_the_run_after_the_turn(void **state)
 {
     struct world_fixture *fixture = *state;
     struct diary diary;
@@ -308,7 +308,7 @@ static void a_stop_from_inside_ends_the_run_after_the_turn(void **state)
 
     diary_open(&diary, fixture->world);
     entries_init(entries, 2, &diary);
-    entries[0].post.run = stop_loop;
+    entries[0].post.run = break_loop;
     det_loop_post(diary.loop, &entries[0].post);
     det_loop_post(diary.loop, &entries[1].post);
     assert_int_equal(0, det_loop_run(diary.loop));
@@ -323,6 +323,8 @@ static void a_stop_that_comes_early_is_not_lost(void **state)
 
     diary_open(&diary, fixture->world);
     det_loop_stop(diary.loop);
+    assert_int_equal(0, det_loop_run(diary.loop));
+    det_loop_break(diary.loop);
     assert_int_equal(0, det_loop_run(diary.loop));
     det_loop_close(diary.loop);
 }
@@ -405,7 +407,7 @@ static void a_loop_can_be_started_again(void **state)
 
     diary_open(&diary, fixture->world);
     entries_init(entries, 1, &diary);
-    entries[0].post.run = stop_loop;
+    entries[0].post.run = break_loop;
     assert_int_equal(0, det_loop_start(diary.loop, "one"));
     det_loop_stop(diary.loop);
     det_loop_stop(diary.loop);
@@ -451,11 +453,30 @@ static void a_stop_waits_for_a_run_on_a_thread_of_ours(void **state)
     gate_deinit(&gate);
 }
 
+static void a_break_ends_a_run_on_another_thread(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct runner runner = { .result = 1 };
+    struct det_thread *thread;
+    struct gate gate;
+
+    gate_init(&gate, fixture->world);
+    runner.gate = &gate;
+    assert_int_equal(0, det_loop_open(fixture->world, NULL, &runner.loop));
+    thread = start(fixture->world, run_loop, &runner);
+    gate_wait(&gate, 1);
+    det_loop_break(runner.loop);
+    det_thread_join(fixture->world, thread);
+    assert_int_equal(0, runner.result);
+    det_loop_close(runner.loop);
+    gate_deinit(&gate);
+}
+
 static inline void open_gate(void *argument)
 {
     struct entry *entry = argument;
 
-    det_loop_stop(entry->diary->loop);
+    det_loop_break(entry->diary->loop);
     gate_add((struct gate *)(void *)entry->other, 1);
 }
 
@@ -506,12 +527,13 @@ static void closing_runs_what_was_posted_and_what_that_posts(void **state)
         WORLD_CASE(a_timer_is_late_rather_than_early),                                   \
         WORLD_CASE(a_wall_timer_runs_when_the_wall_clock_is_there),                      \
         WORLD_CASE(a_turn_with_nothing_to_do_ends_at_its_deadline),                      \
-        WORLD_CASE(a_stop_from_inside_ends_the_run_after_the_turn),                      \
+        WORLD_CASE(a_break_from_inside_ends_the_run_after_the_turn),                     \
         WORLD_CASE(a_stop_that_comes_early_is_not_lost),                                 \
         WORLD_CASE(a_loop_that_is_claimed_is_not_of_another_thread),                     \
         WORLD_CASE(messages_of_each_thread_arrive_in_order),                             \
         WORLD_CASE(a_loop_can_be_started_again),                                         \
         WORLD_CASE(a_stop_waits_for_a_run_on_a_thread_of_ours),                          \
+        WORLD_CASE(a_break_ends_a_run_on_another_thread),                                \
         WORLD_CASE(a_loop_that_stopped_itself_is_joined_by_the_next_start_and_by_close), \
         WORLD_CASE(closing_runs_what_was_posted_and_what_that_posts)
 

@@ -109,14 +109,14 @@ static void what_a_borrower_posts_and_arms_is_run_by_the_owner(void **state)
     assert_int_equal(2, lending.count);
 }
 
-static void a_stop_in_a_loan_ends_the_loop(void **state)
+static void a_break_in_a_loan_ends_the_loop(void **state)
 {
     struct world_fixture *fixture = *state;
     struct lending lending;
 
     lending_open(&lending, fixture->world);
     borrow_it(&lending, fixture->world);
-    det_loop_stop(lending.loop); /* as from inside: does not wait */
+    det_loop_break(lending.loop);
     det_loop_return(lending.loop);
     det_loop_close(lending.loop);
     gate_deinit(&lending.gate);
@@ -322,14 +322,14 @@ static void who_helps_leaves_at_its_deadline(void **state)
     lending_close(&lending);
 }
 
-#define LOAN_CASES                                                                             \
-    WORLD_CASE(who_borrows_a_loop_owns_it_until_the_return),                                   \
-        WORLD_CASE(a_loop_that_nobody_lends_is_not_to_be_borrowed),                            \
-        WORLD_CASE(what_a_borrower_posts_and_arms_is_run_by_the_owner),                        \
-        WORLD_CASE(a_stop_in_a_loan_ends_the_loop), WORLD_CASE(who_helps_runs_what_is_posted), \
-        WORLD_CASE(who_helps_leaves_at_its_deadline),                                          \
-        WORLD_CASE(borrowers_and_the_owner_take_turns_and_nothing_is_lost),                    \
-        WORLD_CASE(loans_in_a_row_cost_one_wake),                                              \
+#define LOAN_CASES                                                                              \
+    WORLD_CASE(who_borrows_a_loop_owns_it_until_the_return),                                    \
+        WORLD_CASE(a_loop_that_nobody_lends_is_not_to_be_borrowed),                             \
+        WORLD_CASE(what_a_borrower_posts_and_arms_is_run_by_the_owner),                         \
+        WORLD_CASE(a_break_in_a_loan_ends_the_loop), WORLD_CASE(who_helps_runs_what_is_posted), \
+        WORLD_CASE(who_helps_leaves_at_its_deadline),                                           \
+        WORLD_CASE(borrowers_and_the_owner_take_turns_and_nothing_is_lost),                     \
+        WORLD_CASE(loans_in_a_row_cost_one_wake),                                               \
         WORLD_CASE(what_others_post_during_a_loan_does_not_wait_for_the_nap_to_end)
 
 #endif

@@ -257,7 +257,7 @@ static void stop_first(void *context)
     struct fixture *f = context;
 
     f->control.in_effect = NULL;
-    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-1", "no", NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "no", NULL, NULL), 0);
 }
 
 static void after_stop(struct fixture *f)

@@ -130,7 +130,7 @@ static int act(struct scene *scene)
     if (r == 0)
         r = pass(scene, 2 * DET_HOUR);
     if (r == 0)
-        r = det_runtime_stop(scene->runtime, scene->order, "o-1", "end", NULL, NULL);
+        r = det_runtime_cancel(scene->runtime, scene->order, "o-1", "end", NULL, NULL);
     scene->is_stopped = true;
     return r;
 }

@@ -191,7 +191,7 @@ static void a_final_state_and_a_stop_make_one(void **state)
     assert_int_equal(snapshot_at(f, "o-1"), 0);
     assert_int_equal(send_kind(f, "o-1", CANCEL), 0);
     assert_int_equal(snapshot_at(f, "o-1"), 4);
-    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-2", "enough", NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-2", "enough", NULL, NULL), 0);
     assert_int_equal(snapshot_at(f, "o-2"), 1);
     fixture_close(f);
 }
@@ -304,7 +304,7 @@ static void instances_are_found_by_state_age_and_page(void **state)
     between = f->store->ops->now(f->store);
     advance(f, DET_SECOND);
     assert_int_equal(send_kind(f, "o-2", CANCEL), 0);
-    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-4", NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-4", NULL, NULL, NULL), 0);
     assert_string_equal(query(f, (struct det_instance_query){ 0 }).text, "o-1 o-2 o-3 o-4 o-5 ");
     assert_string_equal(query(f, (struct det_instance_query){ .limit = 2 }).text, "o-1 o-2 ");
     assert_string_equal(

@@ -166,7 +166,7 @@ static void under_a_lock_nobody_else_comes_in_between(void **unused)
     assert_int_equal(strncmp(n->error.holder, n->store[1]->owner, 32), 0);
     assert_int_equal(node_send(n, 1, "o-1", PING), DET_ERR_LOCKED);
     assert_int_equal(
-        det_runtime_stop(n->runtime[0], n->order, "o-1", "no", NULL, NULL), DET_ERR_LOCKED);
+        det_runtime_cancel(n->runtime[0], n->order, "o-1", "no", NULL, NULL), DET_ERR_LOCKED);
     assert_int_equal(det_lock_send_all(lock, two, 2, NULL, &n->sent), 0);
     assert_int_equal(n->sent.sequence, 3);
     /* What was sent stays sent when a later one fails, and the lock is given up all the same. */
@@ -382,7 +382,8 @@ static void where_the_runtime_locks_each_send_has_a_fence_of_its_own(void **unus
     assert_int_equal(now_of(n) - began, det_lock_fast.wait);
     assert_int_equal(lock_kind(n, lock, PING), 0);
     det_lock_close(lock);
-    assert_int_equal(det_runtime_stop(n->runtime[1], n->order, "o-1", "enough", NULL, &n->sent), 0);
+    assert_int_equal(
+        det_runtime_cancel(n->runtime[1], n->order, "o-1", "enough", NULL, &n->sent), 0);
     assert_int_equal(node_send(n, 0, "o-1", PING), DET_ERR_STOPPED);
     nodes_close(n);
 }

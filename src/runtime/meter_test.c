@@ -127,7 +127,7 @@ static void last(struct fixture *f, struct faulty *faulty, struct figures *figur
     /* From the store, too. */
     reopen(f, &all, figures);
     advance(f, DET_MINUTE);
-    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-1", "x", NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "x", NULL, NULL), 0);
     assert_int_equal(figures->note.outcome, DET_STOP);
     assert_int_equal(figures->note.since, paid);
 }

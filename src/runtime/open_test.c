@@ -107,7 +107,7 @@ static void observed(void **state)
     settle(f);
     assert_int_equal(f->control.notes, 4);
     assert_key(f->control.cause, "order/o-1/2/0");
-    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-1", "x", NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "x", NULL, NULL), 0);
     assert_int_equal(f->control.note.event, UINT16_MAX);
     assert_int_equal(f->control.note.outcome, DET_STOP);
     fixture_close(f);

@@ -93,7 +93,7 @@ static void stops(struct fixture *f)
 {
     charging(f);
     advance(f, DET_HOUR);
-    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-1", "enough", NULL, &f->sent), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "enough", NULL, &f->sent), 0);
     assert_int_equal(events_after(f, "o-1", 0)->count, 3);
     assert_int_equal(events_after(f, "o-1", 0)->rows[1].event, LATE);
     assert_int_equal(get(f, "o-1").state, PENDING);
@@ -357,7 +357,7 @@ static void ping_in_turn(struct fixture *f)
 
 static void stop_in_turn(struct fixture *f)
 {
-    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-1", "enough", NULL, &f->sent), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "enough", NULL, &f->sent), 0);
     assert_int_equal(events_after(f, "o-1", 0)->count, 3);
     assert_int_equal(events_after(f, "o-1", 0)->rows[1].event, LATE);
 }

@@ -22,7 +22,7 @@ static void idempotent(struct fixture *f)
     assert_int_equal(f->sent.sequence, first.sequence);
     assert_int_equal(f->sent.visit, first.visit);
     assert_int_equal(counts(f).duplicates, 1);
-    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-1", NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", NULL, NULL, NULL), 0);
     options.expected = 99;
     assert_int_equal(send_with(f, "o-1", TOUCH, options), 0);
     assert_true(f->sent.is_duplicate);
@@ -155,7 +155,7 @@ static void too_many_deferred(struct fixture *f)
     assert_int_equal(send_kind(f, "o-1", NOTE), DET_ERR_LIMIT);
     assert_int_equal(f->error.code, DET_ERR_LIMIT);
     assert_int_equal(get(f, "o-1").deferred_count, DET_DEFERRED_MAX);
-    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-1", NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", NULL, NULL, NULL), 0);
     assert_int_equal(get(f, "o-1").deferred_count, 0);
     assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], DET_DEFERRED_MAX);
     assert_int_equal(f->control.trouble.code, DET_ERR_STOPPED);

@@ -72,7 +72,7 @@ static void where_another_has_the_lock_nobody_stops_the_instance(void **unused)
     assert_int_equal(node_start(n, 0, "o-1"), 0);
     lock = node_lock(n, 0, "o-1", NULL);
     assert_int_equal(
-        det_runtime_stop(
+        det_runtime_cancel(
             n->runtime[1], n->order, "o-1", "enough",
             &(struct det_send_options){ .error = &n->error }, &n->sent),
         DET_ERR_LOCKED);

@@ -413,7 +413,7 @@ static int stop(struct call *call, const char *reason, struct det_sent *ret)
     return r;
 }
 
-int det_runtime_stop(
+int det_runtime_cancel(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const char *reason, const struct det_send_options *options, struct det_sent *ret)
 {

@@ -12,7 +12,7 @@ static void not_found(struct fixture *f)
     assert_int_equal(f->error.code, DET_ERR_NOT_FOUND);
     assert_non_null(strstr(f->error.text, "o-1"));
     assert_int_equal(
-        det_runtime_stop(f->runtime, f->order, "o-1", NULL, NULL, NULL), DET_ERR_NOT_FOUND);
+        det_runtime_cancel(f->runtime, f->order, "o-1", NULL, NULL, NULL), DET_ERR_NOT_FOUND);
     assert_int_equal(
         det_runtime_get(f->runtime, f->order, "o-1", &instance, NULL), DET_ERR_NOT_FOUND);
     assert_int_equal(counts(f).instances, 0);
@@ -290,11 +290,11 @@ static void stops(struct fixture *f)
     reason[DET_REASON_MAX + 1] = 0;
     assert_int_equal(start(f, "o-1"), 0);
     assert_int_equal(
-        det_runtime_stop(f->runtime, f->order, "o-1", reason, NULL, NULL), DET_ERR_INVALID);
+        det_runtime_cancel(f->runtime, f->order, "o-1", reason, NULL, NULL), DET_ERR_INVALID);
     assert_int_equal(
-        det_runtime_stop(f->runtime, f->order, "o-1", "\xff", NULL, NULL), DET_ERR_INVALID);
+        det_runtime_cancel(f->runtime, f->order, "o-1", "\xff", NULL, NULL), DET_ERR_INVALID);
     reason[DET_REASON_MAX] = 0;
-    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-1", reason, NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", reason, NULL, NULL), 0);
     assert_string_equal(get(f, "o-1").reason, reason);
     assert_int_equal(timers(f, "o-1")->count, 0);
     fixture_reopen(f, (struct det_runtime_options){ 0 });

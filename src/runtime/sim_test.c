@@ -190,7 +190,7 @@ static int send_once(
     struct det_send_options options = { .event_id = request->event_id };
 
     if (request->is_stop)
-        return det_runtime_stop(
+        return det_runtime_cancel(
             scenario->runtime, scenario->machine, name, "chance", &options, sent);
     if (request->has_second)
         return det_runtime_send_all(

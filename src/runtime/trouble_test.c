@@ -193,7 +193,7 @@ static void reminding(struct fixture *f)
     pay(f);
     settle(f);
     assert_int_equal(send_kind(f, "o-1", SHIP), 0);
-    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-1", "lost", NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "lost", NULL, NULL), 0);
     assert_int_equal(f->control.troubles, 0);
     assert_int_equal(start(f, "o-2"), 0);
     assert_int_equal(send_kind(f, "o-2", JUNK), 0);
@@ -201,7 +201,7 @@ static void reminding(struct fixture *f)
         f, DET_TROUBLE_EVENT_DEAD, 0,
         "event JUNK of order o-2 is a dead letter: the state does not take this event");
     assert_int_equal(send_kind(f, "o-2", NOTE), 0);
-    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-2", "lost", NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-2", "lost", NULL, NULL), 0);
     assert_told(
         f, DET_TROUBLE_EVENT_DEAD, 0,
         "event NOTE of order o-2 is a dead letter: the instance has stopped");

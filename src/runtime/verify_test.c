@@ -131,7 +131,7 @@ static void what_was_recorded_is_derived_again(void **state)
     assert_true(get(f, "o-1").sequence >= 4);
     assert_int_equal(verify(f, "o-1", get(f, "o-1").sequence).count, 0);
     assert_int_equal(start(f, "o-2"), 0);
-    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-2", "enough", NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-2", "enough", NULL, NULL), 0);
     assert_int_equal(verify(f, "o-2", 1).count, 0);
     fixture_close(f);
 }

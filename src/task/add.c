@@ -325,7 +325,7 @@ int det_tasks_watch(struct det_tasks *tasks, det_task_id id, struct det_waiter *
     return 0;
 }
 
-int det_tasks_cancel(struct det_tasks *tasks, det_task_id id, det_time deadline)
+int det_tasks_stop(struct det_tasks *tasks, det_task_id id, det_time deadline)
 {
     struct watch watch = { .id = id, .shall_remove = true };
     int claimed, r;

@@ -449,7 +449,7 @@ static void retire(struct det_bus *bus, struct det_subscription *subscription)
     det_mutex_unlock(bus->world, bus->mutex);
 }
 
-int det_subscription_end(struct det_subscription *subscription, det_time deadline)
+int det_subscription_stop(struct det_subscription *subscription, det_time deadline)
 {
     struct det_bus *bus = subscription->bus;
     int r;

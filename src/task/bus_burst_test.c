@@ -104,7 +104,7 @@ static struct lab *open_on_loop(struct watcher *watcher, bool is_lossless)
     lab->world = det_world_real();
     assert_int_equal(det_loop_open(lab->world, NULL, &lab->loop), 0);
     lab_set_up(lab, NULL);
-    assert_int_equal(det_subscription_end(lab->audit, 0), 0);
+    assert_int_equal(det_subscription_stop(lab->audit, 0), 0);
     watcher_open(watcher, lab);
     assert_int_equal(det_bus_subscribe(det_tasks_bus(lab->tasks), &subscriber, NULL, NULL), 0);
     return lab;
@@ -230,7 +230,7 @@ static void an_add_waits_for_a_lossless_subscriber_and_a_shutdown_ends_the_wait(
         watcher_let_go(&watcher, true);
         det_thread_join(lab->world, thread);
         assert_int_equal(adder.result, is_shutdown ? DET_ERR_CLOSED : 0);
-        assert_int_equal(det_subscription_end(subscription, DET_NEVER), 0);
+        assert_int_equal(det_subscription_stop(subscription, DET_NEVER), 0);
         close_all(lab, &watcher);
     }
 }
@@ -255,7 +255,7 @@ static void no_attempt_starts_while_a_lossless_subscriber_cannot_keep_up(void **
     assert_string_equal(lab_look(lab, script.id).state, "waiting");
     /* Whoever ends the subscription ends the wait. */
     watcher_let_go(&watcher, true);
-    assert_int_equal(det_subscription_end(subscription, DET_NEVER), 0);
+    assert_int_equal(det_subscription_stop(subscription, DET_NEVER), 0);
     lab_advance(lab, DET_MINUTE);
     assert_true(atomic_load(&script.runs) > runs);
     det_waiter_close(waiter);
@@ -270,12 +270,12 @@ static void one_that_is_being_ended_holds_nobody_though_its_callback_blocks(void
 
     (void)unused;
     (void)fill(lab);
-    assert_int_equal(det_subscription_end(subscription, 0), DET_ERR_TIMEOUT);
+    assert_int_equal(det_subscription_stop(subscription, 0), DET_ERR_TIMEOUT);
     assert_int_equal(add_instant(lab, 1000), 0);
     lab_settle(lab);
     assert_int_equal(lab_count(lab, DET_EVENT_TASK_FINISHED, "t1000"), 1);
     watcher_let_go(&watcher, true);
-    assert_int_equal(det_subscription_end(subscription, DET_NEVER), 0);
+    assert_int_equal(det_subscription_stop(subscription, DET_NEVER), 0);
     close_all(lab, &watcher);
 }
 

@@ -49,7 +49,7 @@ static void a_deadline_of_0_drops_what_is_queued(void **state)
         subscribe(&fixture, &thread, "thread", DET_DELIVER_THREAD, 0);
         subscription = subscribe(&fixture, &loop, "loop", DET_DELIVER_LOOP, 0);
         publish_many(&fixture, 30);
-        assert_int_equal(0, det_subscription_end(subscription, 0));
+        assert_int_equal(0, det_subscription_stop(subscription, 0));
         assert_int_equal(0, atomic_load(&loop.count));
         assert_int_equal(1, atomic_load(&loop.closed));
         /* It may be in the middle of one, which is not waited for. */
@@ -120,7 +120,7 @@ static void one_that_has_ended_makes_room_for_another(void **state)
     for (unsigned i = 0; i < 3 * DET_SUBSCRIBERS_MAX; i++) {
         subscription = subscribe(&fixture, &watcher, "one", (enum det_delivery)(i % 3), 0);
         (void)publish(&fixture, DET_EVENT_TASK_ADDED);
-        assert_int_equal(0, det_subscription_end(subscription, DET_NEVER));
+        assert_int_equal(0, det_subscription_stop(subscription, DET_NEVER));
         assert_int_equal(i + 1, atomic_load(&watcher.closed));
         assert_int_equal(i + 1, atomic_load(&watcher.count));
         settle(&fixture);
@@ -189,10 +189,10 @@ static void one_that_timed_out_can_be_ended_again(void **state)
     settle(&fixture);
     watcher_await(&stuck);
     assert_int_equal(
-        DET_ERR_TIMEOUT, det_subscription_end(subscription, now_of(&fixture) + DET_SECOND));
-    assert_int_equal(DET_ERR_TIMEOUT, det_subscription_end(subscription, 0));
+        DET_ERR_TIMEOUT, det_subscription_stop(subscription, now_of(&fixture) + DET_SECOND));
+    assert_int_equal(DET_ERR_TIMEOUT, det_subscription_stop(subscription, 0));
     watcher_unblock(&stuck);
-    assert_int_equal(0, det_subscription_end(subscription, DET_NEVER));
+    assert_int_equal(0, det_subscription_stop(subscription, DET_NEVER));
     assert_int_equal(1, atomic_load(&stuck.count));
     assert_int_equal(1, atomic_load(&stuck.closed));
     watcher_forget(&stuck);
@@ -212,10 +212,10 @@ static void end_twice(void *argument)
     struct det_world *world = ender->watcher->world;
 
     watcher_await(ender->watcher);
-    ender->first = det_subscription_end(
+    ender->first = det_subscription_stop(
         ender->subscription, det_world_now(world, DET_CLOCK_MONOTONIC) + DET_SECOND);
     watcher_unblock(ender->watcher);
-    ender->second = det_subscription_end(ender->subscription, DET_NEVER);
+    ender->second = det_subscription_stop(ender->subscription, DET_NEVER);
 }
 
 static void a_call_on_the_loop_is_waited_for_by_who_ends_it_elsewhere(void **state)
@@ -254,7 +254,7 @@ static void end_patiently(void *argument)
 {
     struct ender *ender = argument;
 
-    ender->first = det_subscription_end(ender->subscription, DET_NEVER);
+    ender->first = det_subscription_stop(ender->subscription, DET_NEVER);
 }
 
 /* Ended at any moment of a publish or of a turn: after its on_close() nothing is called. */

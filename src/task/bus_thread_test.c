@@ -78,7 +78,7 @@ static void threads_see_whole_events_in_order_and_every_loss_is_counted(void **s
     for (int i = 0; i < 4; i++) {
         uint64_t offered = det_bus_newest(fixture.bus);
 
-        assert_int_equal(0, det_subscription_end(subscriptions[i], DET_NEVER));
+        assert_int_equal(0, det_subscription_stop(subscriptions[i], DET_NEVER));
         assert_adds_up(subscriptions[i], offered);
         assert_int_equal(
             atomic_load(&checkers[i].lagged), det_subscription_counts(subscriptions[i]).lagged);
@@ -161,7 +161,7 @@ static void come_and_go(void *argument)
         assert_non_null(checker);
         assert_int_equal(
             0, det_bus_subscribe(coming->fixture->bus, &subscriber, &subscription, NULL));
-        assert_int_equal(0, det_subscription_end(subscription, DET_NEVER));
+        assert_int_equal(0, det_subscription_stop(subscription, DET_NEVER));
         assert_false(checker->is_wrong);
         free(checker);
     }
@@ -216,7 +216,7 @@ static void a_burst_costs_a_thread_one_wake(void **state)
     counts = det_subscription_counts(subscription);
     assert_true(counts.wakes <= 1);
     watcher_unblock(&watcher);
-    assert_int_equal(0, det_subscription_end(subscription, DET_NEVER));
+    assert_int_equal(0, det_subscription_stop(subscription, DET_NEVER));
     assert_int_equal(401, atomic_load(&watcher.count));
     assert_in_order(&watcher);
     watcher_forget(&watcher);

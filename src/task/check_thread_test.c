@@ -76,7 +76,7 @@ static void a_function_is_checked_by_functions_until_it_stops(void **state)
     assert_int_equal(det_tasks_add(tasks, &spec, NULL, NULL, NULL), 0);
     for (int i = 0; i < 5; i++)
         wait_for_healthy(tasks, "serve");
-    assert_int_equal(det_tasks_group_stop(tasks, "g"), 1);
+    assert_int_equal(det_tasks_group_cancel(tasks, "g"), 1);
     assert_int_equal(det_tasks_group_start(tasks, "g"), 1);
     wait_for_healthy(tasks, "serve");
     det_tasks_close(tasks);

@@ -167,7 +167,7 @@ static void a_group_has_completed_when_all_have_and_none_was_lost(void **state)
     assert_int_equal(stage_add_needing(&stage, "w", NULL, "g", DET_WHEN_COMPLETED), 0);
     assert_string_equal(stage_state(&stage, "w"), "held g: not completed yet");
     /* A group that begins anew has lost nobody, and completed nothing. */
-    assert_int_equal(det_tasks_group_stop(stage.tasks, "g"), 1);
+    assert_int_equal(det_tasks_group_cancel(stage.tasks, "g"), 1);
     stage_expect(&stage, "S:g");
     assert_int_equal(det_tasks_group_start(stage.tasks, "g"), 1);
     assert_string_equal(stage_state(&stage, "w"), "held g: has no tasks yet");

@@ -74,7 +74,7 @@ static void a_drained_task_does_not_come_back_with_its_group(void **state)
     f.may_end = true;
     turn_for(&f, DET_MILLISECOND);
     assert_int_equal(det_tasks_drain(f.tasks, id), 1);
-    assert_int_equal(det_tasks_group_stop(f.tasks, "group"), 1);
+    assert_int_equal(det_tasks_group_cancel(f.tasks, "group"), 1);
     turn_for(&f, DET_SECOND);
     assert_int_equal(f.end_count, 1);
     assert_int_equal(det_tasks_group_start(f.tasks, "group"), 1);
@@ -178,7 +178,7 @@ static void thousands_in_a_queue_may_all_be_unable_to_start(void **state)
         0);
     add(&f, (struct det_task_spec){ .name = "taken", .step = hold_out });
     submit_crowd(&f, "taken");
-    assert_int_equal(det_slot_stop(f.tasks, "slot"), 1);
+    assert_int_equal(det_slot_cancel(f.tasks, "slot"), 1);
     turn_for(&f, DET_SECOND);
     assert_int_equal(f.end_count, CROWD + 1);
     assert_int_equal(f.ends[1].rejection, DET_REJECTION_ALREADY_EXISTS);
@@ -357,7 +357,7 @@ static void a_subscription_outlives_the_shutdown(void **state)
         assert_int_equal(det_tasks_run(f.tasks, NULL), 0);
         turn_for(&f, DET_MILLISECOND);
         assert_int_equal(det_subscription_counts(subscription).delivered, 7);
-        assert_int_equal(det_subscription_end(subscription, DET_NEVER), 0);
+        assert_int_equal(det_subscription_stop(subscription, DET_NEVER), 0);
         assert_int_equal(closes, 1);
         close_all(&f);
     }

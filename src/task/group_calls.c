@@ -158,7 +158,7 @@ static int run_by_name(struct det_tasks *tasks, void *argument)
     return 1;
 }
 
-int det_tasks_group_stop(struct det_tasks *tasks, const char *group)
+int det_tasks_group_cancel(struct det_tasks *tasks, const char *group)
 {
     struct by_name call = { .name = group, .run = det_group_stop };
 

@@ -121,7 +121,7 @@ static void a_group_is_stopped_in_reverse_order_and_started_again(void **state)
 {
     (void)state;
     open_nested(DET_ONE_FOR_ONE);
-    assert_int_equal(det_tasks_group_stop(stage.tasks, "top"), 1);
+    assert_int_equal(det_tasks_group_cancel(stage.tasks, "top"), 1);
     stage_expect(&stage, "-z -y -x S:in -a S:top");
     assert_string_equal(stage_state(&stage, "x"), "held group in: stopped");
     stage_pass(&stage, DET_HOUR);
@@ -134,7 +134,7 @@ static void what_was_stopped_by_hand_stays_so_when_the_group_above_begins_anew(v
 {
     (void)state;
     open_nested(DET_ALL_FOR_ONE);
-    assert_int_equal(det_tasks_group_stop(stage.tasks, "in"), 1);
+    assert_int_equal(det_tasks_group_cancel(stage.tasks, "in"), 1);
     stage_expect(&stage, "-y -x S:in");
     stage_play(&stage, "z", PART_FAIL);
     stage_pass(&stage, DET_SECOND);
@@ -149,7 +149,7 @@ static void a_start_in_the_middle_of_a_stop_comes_after_it(void **state)
     (void)state;
     stage_open_three(&stage, DET_ONE_FOR_ONE);
     stage_player(&stage, "b")->stops_in = DET_SECOND;
-    assert_int_equal(det_tasks_group_stop(stage.tasks, "g"), 1);
+    assert_int_equal(det_tasks_group_cancel(stage.tasks, "g"), 1);
     stage_expect(&stage, "-c");
     assert_int_equal(det_tasks_group_start(stage.tasks, "g"), 1);
     stage_expect(&stage, "");
@@ -164,7 +164,7 @@ static void a_group_that_waits_for_its_next_try_can_be_stopped_and_started(void 
     open_nested(DET_ONE_FOR_ONE);
     stage_play(&stage, "x", PART_FATAL);
     stage_expect(&stage, "!x F:in #x -y");
-    assert_int_equal(det_tasks_group_stop(stage.tasks, "in"), 1);
+    assert_int_equal(det_tasks_group_cancel(stage.tasks, "in"), 1);
     stage_pass(&stage, DET_HOUR);
     stage_expect(&stage, "S:in");
     assert_int_equal(det_tasks_group_start(stage.tasks, "in"), 1);
@@ -180,7 +180,7 @@ static void tasks_and_groups_that_come_while_it_is_stopped_wait_for_its_start(vo
 {
     (void)state;
     stage_open_three(&stage, DET_ONE_FOR_ONE);
-    assert_int_equal(det_tasks_group_stop(stage.tasks, "g"), 1);
+    assert_int_equal(det_tasks_group_cancel(stage.tasks, "g"), 1);
     stage_expect(&stage, "-c -b -a S:g");
     stage_add(&stage, "d", "g");
     stage_group(&stage, "sub", "g", DET_ONE_FOR_ONE);

@@ -35,7 +35,7 @@ static void a_group_that_begins_anew_loses_no_time_of_a_schedule(void **state)
     add(&f, (struct det_task_spec){
                 .name = "hourly", .step = count, .schedule = hourly, .group = "group" });
     turn_for(&f, 30 * DET_MINUTE);
-    assert_int_equal(det_tasks_group_stop(f.tasks, "group"), 1);
+    assert_int_equal(det_tasks_group_cancel(f.tasks, "group"), 1);
     turn_for(&f, DET_MINUTE);
     assert_int_equal(det_tasks_group_start(f.tasks, "group"), 1);
     turn_for(&f, 30 * DET_MINUTE);

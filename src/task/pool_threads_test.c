@@ -67,8 +67,8 @@ static void one_that_waits_for_a_thread_says_who_has_them(void **unused)
     assert_string_equal(
         lab_event(lab, DET_EVENT_POOL_EXHAUSTED, "c", 0).reason,
         "a pool thread: 2 of 2 are taken by a, b");
-    assert_int_equal(det_tasks_cancel(lab->tasks, a.id, DET_NEVER), 1);
-    assert_int_equal(det_tasks_cancel(lab->tasks, b.id, DET_NEVER), 1);
+    assert_int_equal(det_tasks_stop(lab->tasks, a.id, DET_NEVER), 1);
+    assert_int_equal(det_tasks_stop(lab->tasks, b.id, DET_NEVER), 1);
     lab_settle(lab);
     assert_waits(lab, &d, "running|nothing");
     for (int i = 0; i < 5; i++)

@@ -66,7 +66,7 @@ static void calls_of_a_thread_are_taken_in_its_order_posted_or_not(void **unused
         assert_true(id > 0);
         assert_int_equal(id, told.id);
         assert_int_equal(det_tasks_post_remove(lab->tasks, id), 0);
-        assert_int_equal(det_tasks_cancel(lab->tasks, id, DET_NEVER), 0);
+        assert_int_equal(det_tasks_stop(lab->tasks, id, DET_NEVER), 0);
     }
     assert_int_equal(script.released, POSTS);
     lab_close(lab);

@@ -230,7 +230,7 @@ static int give_order(struct det_tasks *tasks, const char *slot, enum slot_order
     return det_tasks_call(tasks, true, order_one, &order);
 }
 
-int det_slot_stop(struct det_tasks *tasks, const char *slot)
+int det_slot_cancel(struct det_tasks *tasks, const char *slot)
 {
     return give_order(tasks, slot, SLOT_ORDER_STOP);
 }
@@ -240,7 +240,7 @@ int det_slot_purge(struct det_tasks *tasks, const char *slot)
     return give_order(tasks, slot, SLOT_ORDER_PURGE);
 }
 
-int det_slot_stop_and_purge(struct det_tasks *tasks, const char *slot)
+int det_slot_cancel_and_purge(struct det_tasks *tasks, const char *slot)
 {
     return give_order(tasks, slot, SLOT_ORDER_BOTH);
 }

@@ -300,13 +300,13 @@ static void by_hand_both(struct board *board, unsigned at, unsigned which)
 
     trace(board, "stop, purge, both: slot", at, which);
     if (which == 0) {
-        r = det_slot_stop(board->tasks, slot);
+        r = det_slot_cancel(board->tasks, slot);
         expected = model_stop_slot(model, at);
     } else if (which == 1) {
         r = det_slot_purge(board->tasks, slot);
         expected = model_purge(model, at, DET_REJECTION_PURGED);
     } else {
-        r = det_slot_stop_and_purge(board->tasks, slot);
+        r = det_slot_cancel_and_purge(board->tasks, slot);
         (void)model_purge(model, at, DET_REJECTION_PURGED);
         expected = model_stop_slot(model, at);
     }

@@ -153,7 +153,7 @@ static void on_a_bus_every_event_is_written_and_a_failed_sync_is_told_once(void 
     assert_int_equal(1, count_kind(&watcher, DET_EVENT_RUNTIME_FAILURE));
     assert_int_equal(0, count_kind(&watcher, DET_EVENT_SUBSCRIBER_FAILED));
     assert_string_equal("journal", watcher.seen[atomic_load(&watcher.count) - 5].name);
-    assert_int_equal(DET_ERR_IO, det_subscription_end(subscription, DET_NEVER));
+    assert_int_equal(DET_ERR_IO, det_subscription_stop(subscription, DET_NEVER));
     det_task_journal_close(journal);
     fixture_close(&fixture);
 }

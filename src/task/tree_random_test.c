@@ -242,7 +242,7 @@ static void disturb(void)
     } else if (what == 8) {
         group = wild.groups[below((uint64_t)wild.group_count)].name;
         (void)!(
-            below(2) ? det_tasks_group_stop(wild.stage.tasks, group)
+            below(2) ? det_tasks_group_cancel(wild.stage.tasks, group)
                      : det_tasks_group_start(wild.stage.tasks, group));
     }
     stage_pass(&wild.stage, (det_time)below(3) * (DET_SECOND / 2));
@@ -367,7 +367,7 @@ static int without_memory(struct det_test_memory *memory, void *argument)
         stage_player(&stage, "web")->part = PART_FAIL;
         (void)!det_tasks_wake(stage.tasks, det_tasks_find(stage.tasks, "web"));
         stage_pass(&stage, 3 * DET_SECOND);
-        (void)!det_tasks_group_stop(stage.tasks, "g");
+        (void)!det_tasks_group_cancel(stage.tasks, "g");
         stage_pass(&stage, DET_SECOND);
         (void)!det_tasks_group_start(stage.tasks, "g");
         stage_pass(&stage, 30 * DET_SECOND);

@@ -214,7 +214,7 @@ static void a_failed_group_takes_no_task_until_it_is_started(void **state)
     spec = stage_spec(&stage, "d", "g");
     assert_int_equal(stage_try_add(&stage, &spec), DET_ERR_CLOSED);
     assert_string_equal(stage.text, "task d: group g has failed: b is lost: hopeless");
-    assert_int_equal(det_tasks_group_stop(stage.tasks, "g"), 1);
+    assert_int_equal(det_tasks_group_cancel(stage.tasks, "g"), 1);
     assert_int_equal(det_tasks_group_start(stage.tasks, "g"), 1);
     stage_add(&stage, "d", "g");
     stage_expect(&stage, "G:g +d");
@@ -277,7 +277,7 @@ static void groups_that_cannot_be_are_refused_with_a_reason(void **state)
         try_group((struct det_group_spec){ .name = "h",
                                            .intensity = { .count = DET_INTENSITY_MAX + 1 } }),
         DET_ERR_INVALID);
-    assert_int_equal(det_tasks_group_stop(stage.tasks, "no"), 0);
+    assert_int_equal(det_tasks_group_cancel(stage.tasks, "no"), 0);
     assert_int_equal(det_tasks_group_start(stage.tasks, NULL), 0);
     for (int i = 0; i < 17 && r == 0; i++) {
         snprintf(name, sizeof name, "deep%d", i);

@@ -21,7 +21,7 @@ static void an_id_has_1_to_128_bytes(void **unused)
         probe_instance_start(lab->runtime, "", (struct probe_data){ 0 }, NULL), DET_ERR_INVALID);
     assert_int_equal(probe_send(lab->runtime, id, lab_go(), NULL), DET_ERR_INVALID);
     assert_int_equal(probe_send(lab->runtime, "", lab_go(), NULL), DET_ERR_INVALID);
-    assert_int_equal(probe_instance_stop(lab->runtime, id, "no", NULL), DET_ERR_INVALID);
+    assert_int_equal(probe_instance_cancel(lab->runtime, id, "no", NULL), DET_ERR_INVALID);
     assert_true(probe_instance_get(lab->runtime, id, &at, NULL) < 0);
     lab_start(lab, "a");
     options.event_id = id;

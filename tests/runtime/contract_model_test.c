@@ -254,7 +254,7 @@ static void stop_both(struct lab *lab, struct model *model)
 {
     struct det_sent sent;
 
-    assert_int_equal(probe_instance_stop(lab->runtime, "a", "by hand", &sent), 0);
+    assert_int_equal(probe_instance_cancel(lab->runtime, "a", "by hand", &sent), 0);
     if (!model->is_stopped) {
         model->sequence++;
         model_stop(model, "by hand");

@@ -94,7 +94,7 @@ static void an_id_with_another_request_is_a_conflict_that_names_the_first_use(vo
         assert_used(lab, probe_touch(), "go, event 1");
         assert_used(lab, other, "go, event 1");
         assert_int_equal(
-            det_runtime_stop(lab->runtime, &probe_machine, "a", "no", &options, NULL),
+            det_runtime_cancel(lab->runtime, &probe_machine, "a", "no", &options, NULL),
             DET_ERR_CONFLICT);
         assert_int_equal(
             probe_instance_start_with(lab->runtime, "a", data, &options, NULL), DET_ERR_CONFLICT);
@@ -173,12 +173,12 @@ static void a_stop_by_hand_sent_again_gives_the_first_answer(void **unused)
 
     (void)unused;
     lab_busy(lab, "a");
-    r = det_runtime_stop(lab->runtime, &probe_machine, "a", "first", &options, &first);
+    r = det_runtime_cancel(lab->runtime, &probe_machine, "a", "first", &options, &first);
     assert_int_equal(r, 0);
     lab_reopen(lab);
-    r = det_runtime_stop(lab->runtime, &probe_machine, "a", "second", &options, &again);
+    r = det_runtime_cancel(lab->runtime, &probe_machine, "a", "second", &options, &again);
     assert_int_equal(r, DET_ERR_CONFLICT);
-    r = det_runtime_stop(lab->runtime, &probe_machine, "a", "first", &options, &again);
+    r = det_runtime_cancel(lab->runtime, &probe_machine, "a", "first", &options, &again);
     assert_int_equal(r, 0);
     assert_same_answer(&first, &again);
     assert_string_equal(lab_get(lab, "a").reason, "first");
@@ -259,7 +259,7 @@ static void a_commit_happens_only_at_the_expected_sequence(void **unused)
         assert_int_equal(error.actual, 2);
     }
     assert_int_equal(
-        det_runtime_stop(lab->runtime, &probe_machine, "a", "no", &options, NULL),
+        det_runtime_cancel(lab->runtime, &probe_machine, "a", "no", &options, NULL),
         DET_ERR_CONFLICT);
     lab_assert_unchanged(lab, "a", before);
     options.expected = 2;

@@ -211,7 +211,7 @@ static void instances_are_listed_in_any_or_in_one_state(void **unused)
     lab_start(lab, "b");
     lab_busy(lab, "c");
     lab_start(lab, "d");
-    assert_int_equal(probe_instance_stop(lab->runtime, "d", "enough", NULL), 0);
+    assert_int_equal(probe_instance_cancel(lab->runtime, "d", "enough", NULL), 0);
     lab_reopen(lab);
     assert_int_equal(det_runtime_instances(lab->runtime, &probe_machine, -1, call_name, &all), 0);
     assert_int_equal(all.count, 4);
@@ -273,7 +273,7 @@ static void the_observer_sees_every_commit_once_and_in_order(void **unused)
     lab_send(lab, "a", probe_touch());
     lab_send(lab, "a", probe_again());
     lab_advance(lab, 30 * DET_SECOND);
-    assert_int_equal(probe_instance_stop(lab->runtime, "a", "over", NULL), 0);
+    assert_int_equal(probe_instance_cancel(lab->runtime, "a", "over", NULL), 0);
     assert_int_equal(lab->note_count, 6);
     for (size_t i = 0; i < 6; i++) {
         const struct det_note *note = &lab->notes[i].note;

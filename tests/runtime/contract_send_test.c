@@ -214,7 +214,7 @@ static void options_and_answer_may_be_null(void **unused)
     event = probe_touch();
     assert_int_equal(
         det_runtime_send_all(lab->runtime, &probe_machine, "a", events, 1, NULL, NULL), 0);
-    assert_int_equal(det_runtime_stop(lab->runtime, &probe_machine, "a", "over", NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(lab->runtime, &probe_machine, "a", "over", NULL, NULL), 0);
     assert_int_equal(lab_get(lab, "a").sequence, 3);
     lab_close(lab);
 }
@@ -422,7 +422,7 @@ static void a_send_to_nobody_says_not_found(void **unused)
 
     (void)unused;
     assert_int_equal(probe_send(lab->runtime, "a", lab_go(), NULL), DET_ERR_NOT_FOUND);
-    assert_int_equal(probe_instance_stop(lab->runtime, "a", "why", NULL), DET_ERR_NOT_FOUND);
+    assert_int_equal(probe_instance_cancel(lab->runtime, "a", "why", NULL), DET_ERR_NOT_FOUND);
     assert_int_equal(probe_instance_get(lab->runtime, "a", &at, NULL), DET_ERR_NOT_FOUND);
     assert_int_equal(lab_counts(lab).instances, 0);
     lab_close(lab);

@@ -23,7 +23,7 @@ static size_t timers_of(struct lab *lab, const char *instance)
 
 static int stop(struct lab *lab, const char *instance, const char *reason, struct det_sent *ret)
 {
-    return probe_instance_stop(lab->runtime, instance, reason, ret);
+    return probe_instance_cancel(lab->runtime, instance, reason, ret);
 }
 
 static void a_stop_by_hand_is_recorded_with_its_reason(void **unused)

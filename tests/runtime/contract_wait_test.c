@@ -215,7 +215,7 @@ static int send_from_inside(struct lab *lab, const char *name, const struct det_
         return 0;
     inside->now++;
     inside->results[0] = probe_send(lab->runtime, "a", probe_touch(), NULL);
-    inside->results[1] = probe_instance_stop(lab->runtime, "a", "inside", NULL);
+    inside->results[1] = probe_instance_cancel(lab->runtime, "a", "inside", NULL);
     inside->results[2] = probe_send(lab->runtime, "b", probe_touch(), NULL);
     return 0;
 }

@@ -238,7 +238,7 @@ static void hole_13_what_was_stopped_is_stopped_after_a_restart(void **unused)
     (void)unused;
     assert_int_equal(start(f, "by-hand"), 0);
     assert_int_equal(
-        det_runtime_stop(f->runtime, f->order, "by-hand", "enough", NULL, &f->sent), 0);
+        det_runtime_cancel(f->runtime, f->order, "by-hand", "enough", NULL, &f->sent), 0);
     assert_int_equal(start(f, "by-row"), 0);
     assert_int_equal(send_kind(f, "by-row", PAY), 0);
     settle(f);

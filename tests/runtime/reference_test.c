@@ -167,10 +167,10 @@ static void the_entry_hook_of_the_initial_state_runs_at_the_start_and_once(void 
 static void stopped(struct fixture *f)
 {
     assert_int_equal(start(f, "o-1"), 0);
-    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-1", "enough", NULL, &f->sent), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "enough", NULL, &f->sent), 0);
     assert_int_equal(f->sent.outcome, DET_STOP);
     assert_int_equal(f->sent.sequence, 1);
-    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-1", "again", NULL, &f->sent), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "again", NULL, &f->sent), 0);
     assert_int_equal(f->sent.outcome, DET_STOP);
     assert_int_equal(f->sent.sequence, 1);
     assert_true(get(f, "o-1").is_stopped);
@@ -294,7 +294,7 @@ static void outcomes(struct fixture *f)
     assert_int_equal(f->sent.outcome, DET_GOTO);
     assert_int_equal(send_kind(f, "o-1", PING), 0);
     assert_int_equal(f->sent.outcome, DET_STAY);
-    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-1", NULL, NULL, &f->sent), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", NULL, NULL, &f->sent), 0);
     assert_int_equal(f->sent.outcome, DET_STOP);
 }
 

@@ -132,7 +132,7 @@ static void b22_capacities_are_judged_and_the_default_is_enough_for_a_thousand(v
     quiet->nap = 0;
     before = det_bus_newest(det_tasks_bus(lab->tasks));
     make_events(lab, 100);
-    assert_int_equal(det_subscription_end(quiet->subscription, DET_NEVER), 0);
+    assert_int_equal(det_subscription_stop(quiet->subscription, DET_NEVER), 0);
     assert_int_equal(quiet->count, det_bus_newest(det_tasks_bus(lab->tasks)) - before);
     free(quiet);
     lab_close(lab);
@@ -150,7 +150,7 @@ static void b22_every_subscriber_sees_every_event_in_order(void **unused)
         watchers[i] = watcher_open(lab, "w", kinds[i], 0);
     make_events(lab, 50);
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(det_subscription_end(watchers[i]->subscription, DET_NEVER), 0);
+        assert_int_equal(det_subscription_stop(watchers[i]->subscription, DET_NEVER), 0);
         assert_int_equal(watchers[i]->count, lab->event_count);
         for (size_t n = 0; n < watchers[i]->count; n++)
             assert_int_equal(watchers[i]->seen[n].sequence, lab->events[n].sequence);
@@ -230,8 +230,8 @@ static void b24_a_queue_of_one_and_a_burst_is_an_overflow_of_that_subscriber(voi
     /* Diagnostics that get lost cause no further ones: it has come to rest. */
     lab_advance(lab, DET_HOUR);
     assert_int_equal(lab_count(lab, DET_EVENT_SUBSCRIBER_OVERFLOWED, NULL), notes);
-    assert_int_equal(det_subscription_end(slow->subscription, DET_NEVER), 0);
-    assert_int_equal(det_subscription_end(other->subscription, DET_NEVER), 0);
+    assert_int_equal(det_subscription_stop(slow->subscription, DET_NEVER), 0);
+    assert_int_equal(det_subscription_stop(other->subscription, DET_NEVER), 0);
     assert_int_equal(other->count, lab->event_count);
     free(slow);
     free(other);
@@ -253,8 +253,8 @@ static void b25_a_subscriber_that_fails_is_told_and_goes_on_and_others_do_not_no
         make_events(lab, 5);
         assert_int_equal(lab_count(lab, DET_EVENT_SUBSCRIBER_FAILED, "bad"), 3);
         assert_int_equal(det_subscription_counts(bad->subscription).failed, 3);
-        assert_int_equal(det_subscription_end(bad->subscription, DET_NEVER), 0);
-        assert_int_equal(det_subscription_end(good->subscription, DET_NEVER), 0);
+        assert_int_equal(det_subscription_stop(bad->subscription, DET_NEVER), 0);
+        assert_int_equal(det_subscription_stop(good->subscription, DET_NEVER), 0);
         assert_int_equal(good->count, lab->event_count);
         assert_int_equal(bad->count, lab->event_count);
         for (size_t n = 0; n < good->count; n++)
@@ -278,7 +278,7 @@ static void b25_one_that_fails_at_everything_is_not_told_of_its_own_failures_for
     for (size_t i = 0; i < lab->event_count; i++)
         plain += !is_diagnostic(lab->events[i].kind);
     assert_int_equal(lab_count(lab, DET_EVENT_SUBSCRIBER_FAILED, "bad"), plain);
-    assert_int_equal(det_subscription_end(bad->subscription, DET_NEVER), 0);
+    assert_int_equal(det_subscription_stop(bad->subscription, DET_NEVER), 0);
     free(bad);
     lab_close(lab);
 }
@@ -295,17 +295,17 @@ static void b26_an_end_delivers_what_is_queued_or_drops_it_at_the_deadline(void 
     patient->nap = hasty->nap = DET_SECOND;
     make_events(lab, 2);
     began = lab_now(lab);
-    r = det_subscription_end(hasty->subscription, began + 3 * DET_SECOND);
+    r = det_subscription_stop(hasty->subscription, began + 3 * DET_SECOND);
     assert_true(r == 0 || r == DET_ERR_TIMEOUT);
     assert_true(lab_now(lab) - began <= 4 * DET_SECOND);
     assert_true(hasty->count < lab->event_count);
     if (r == DET_ERR_TIMEOUT) {
         lab_advance(lab, DET_MINUTE);
         assert_true(hasty->count < lab->event_count);
-        assert_int_equal(det_subscription_end(hasty->subscription, DET_NEVER), 0);
+        assert_int_equal(det_subscription_stop(hasty->subscription, DET_NEVER), 0);
     }
     assert_int_equal(hasty->closes, 1);
-    assert_int_equal(det_subscription_end(patient->subscription, DET_NEVER), 0);
+    assert_int_equal(det_subscription_stop(patient->subscription, DET_NEVER), 0);
     assert_int_equal(patient->count, lab->event_count);
     assert_int_equal(patient->closes, 1);
     free(hasty);
@@ -464,7 +464,7 @@ static void b29_the_late_removal_of_an_old_id_leaves_the_new_run_alive(void **un
     waiter = lab_add(lab, &new, "same", &lab_once);
     lab_settle(lab);
     assert_int_equal(det_tasks_remove(lab->tasks, old.id), 0);
-    assert_int_equal(det_tasks_cancel(lab->tasks, old.id, DET_NEVER), 0);
+    assert_int_equal(det_tasks_stop(lab->tasks, old.id, DET_NEVER), 0);
     lab_settle(lab);
     assert_int_equal(det_tasks_find(lab->tasks, "same"), new.id);
     assert_string_equal(lab_look(lab, new.id).state, "running");

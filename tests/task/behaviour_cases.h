@@ -164,7 +164,7 @@ static inline void remove_target(struct member *member)
 
 static inline void cancel_target(struct member *member)
 {
-    member->result = det_tasks_cancel(member->lab->tasks, member->target, DET_NEVER);
+    member->result = det_tasks_stop(member->lab->tasks, member->target, DET_NEVER);
     member->found = det_tasks_find(member->lab->tasks, "target");
 }
 
@@ -214,7 +214,7 @@ static void b30_many_adds_at_once_all_register_and_all_can_be_removed(void **unu
         for (size_t n = 0; n < i; n++)
             assert_true(crowd->members[i].script.id != crowd->members[n].script.id);
     for (size_t i = 0; i < CROWD_MAX; i++) {
-        assert_int_equal(det_tasks_cancel(lab->tasks, crowd->members[i].script.id, DET_NEVER), 1);
+        assert_int_equal(det_tasks_stop(lab->tasks, crowd->members[i].script.id, DET_NEVER), 1);
         det_waiter_close(crowd->members[i].waiter);
     }
     assert_int_equal(det_tasks_counts(lab->tasks).registered, 0);

@@ -401,7 +401,7 @@ static void b16_a_cancel_in_backoff_or_between_runs_ends_it_at_once(void **unuse
         lab_settle(lab);
         began = lab_now(lab);
         assert_string_equal(lab_look(lab, script.id).state, states[i]);
-        assert_int_equal(det_tasks_cancel(lab->tasks, script.id, DET_NEVER), 1);
+        assert_int_equal(det_tasks_stop(lab->tasks, script.id, DET_NEVER), 1);
         assert_int_equal(lab_end(waiter).outcome, DET_OUTCOME_CANCELLED);
         assert_int_equal(lab_now(lab), began);
         lab_advance(lab, 3 * DET_DAY);
@@ -458,7 +458,7 @@ static void b17_a_cancel_goes_down_and_never_up_and_cancelled_work_is_not_begun(
     (void)unused;
     assert_int_equal(det_tasks_add(lab->tasks, &spec, NULL, &id, NULL), 0);
     lab_settle(lab);
-    assert_int_equal(det_tasks_cancel(lab->tasks, id, DET_NEVER), 1);
+    assert_int_equal(det_tasks_stop(lab->tasks, id, DET_NEVER), 1);
     assert_int_equal(scoped.before, 5);
     assert_false(scoped.child_reached_parent);
     assert_true(scoped.parent_reached_child);

@@ -247,7 +247,7 @@ static void b36_an_unknown_id_is_not_removed_and_nobody_is_told_so(void **unused
     before = lab->event_count;
     assert_int_equal(det_tasks_remove(lab->tasks, 12345), 0);
     assert_int_equal(det_tasks_remove(lab->tasks, 0), 0);
-    assert_int_equal(det_tasks_cancel(lab->tasks, 12345, DET_NEVER), 0);
+    assert_int_equal(det_tasks_stop(lab->tasks, 12345, DET_NEVER), 0);
     assert_int_equal(det_tasks_restart(lab->tasks, 12345), 0);
     assert_int_equal(det_tasks_wake(lab->tasks, 12345), 0);
     lab_settle(lab);
@@ -300,7 +300,7 @@ static void b40_a_ring_of_one_and_a_slow_observer_change_no_answer(void **unused
         }
         waiter = lab_add(lab, &holds, "holds", NULL);
         assert_int_equal(det_tasks_add_batch(lab->tasks, specs, 20, NULL, NULL), 0);
-        assert_int_equal(det_tasks_cancel(lab->tasks, holds.id, DET_NEVER), 1);
+        assert_int_equal(det_tasks_stop(lab->tasks, holds.id, DET_NEVER), 1);
         assert_int_equal(lab_end(waiter).outcome, DET_OUTCOME_CANCELLED);
         assert_int_equal(det_tasks_run(lab->tasks, NULL), 0);
         for (size_t i = 0; i < 20; i++)

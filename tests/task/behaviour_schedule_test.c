@@ -186,7 +186,7 @@ static void every_so_often_at_a_fixed_rate_however_long_a_run_takes(void **unuse
         assert_string_equal(lab_look(lab, script.id).state, "running");
         lab_advance(lab, 500 * DET_MILLISECOND);
         assert_string_equal(lab_look(lab, script.id).state, "resting");
-        assert_int_equal(det_tasks_cancel(lab->tasks, script.id, DET_NEVER), 1);
+        assert_int_equal(det_tasks_stop(lab->tasks, script.id, DET_NEVER), 1);
         lab_close(lab);
     }
 }

@@ -19,8 +19,8 @@ static void b57_a_queued_id_is_taken_out_once_and_never_starts(void **unused)
     submit_ok(lab, "x", DET_ADMIT_QUEUE, &c, "c");
     assert_int_equal(det_tasks_remove(lab->tasks, b.id), 1);
     assert_int_equal(det_tasks_remove(lab->tasks, b.id), 0);
-    assert_int_equal(det_tasks_cancel(lab->tasks, a.id, DET_NEVER), 1);
-    assert_int_equal(det_tasks_cancel(lab->tasks, a.id, DET_NEVER), 0);
+    assert_int_equal(det_tasks_stop(lab->tasks, a.id, DET_NEVER), 1);
+    assert_int_equal(det_tasks_stop(lab->tasks, a.id, DET_NEVER), 0);
     lab_settle(lab);
     assert_int_equal(lab_end_of(lab, a.id).outcome, DET_OUTCOME_REJECTED);
     assert_int_equal(lab_end_of(lab, a.id).rejection, DET_REJECTION_REMOVED);
@@ -31,7 +31,7 @@ static void b57_a_queued_id_is_taken_out_once_and_never_starts(void **unused)
     assert_int_equal(a.runs + b.runs, 0);
     assert_int_equal(a.released + b.released, 2);
     waiter = lab_add(lab, &direct, "direct", &lab_once);
-    assert_int_equal(det_tasks_cancel(lab->tasks, direct.id, DET_NEVER), 1);
+    assert_int_equal(det_tasks_stop(lab->tasks, direct.id, DET_NEVER), 1);
     (void)lab_end(waiter);
     lab_close(lab);
 }
@@ -48,14 +48,14 @@ static void b59_a_stale_removal_frees_nobody_and_starts_nobody(void **unused)
     tell_and_settle(lab, &first);
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(det_tasks_remove(lab->tasks, first.id), 0);
-        assert_int_equal(det_tasks_cancel(lab->tasks, first.id, DET_NEVER), 0);
+        assert_int_equal(det_tasks_stop(lab->tasks, first.id, DET_NEVER), 0);
         lab_settle(lab);
     }
     assert_int_equal(look_at(lab, "x").owner, second.id);
     assert_int_equal(third.runs, 0);
     /* Terminating until it is gone, however often it is asked. */
-    assert_int_equal(det_slot_stop(lab->tasks, "x"), 1);
-    assert_int_equal(det_slot_stop(lab->tasks, "x"), 0);
+    assert_int_equal(det_slot_cancel(lab->tasks, "x"), 1);
+    assert_int_equal(det_slot_cancel(lab->tasks, "x"), 0);
     assert_int_equal(det_tasks_remove(lab->tasks, second.id), 0);
     lab_settle(lab);
     assert_string_equal(look_at(lab, "x").state, "terminating");

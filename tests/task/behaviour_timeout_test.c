@@ -232,7 +232,7 @@ static void b38_a_removed_step_that_does_not_stop_is_forced_after_its_grace(void
     lab_settle(lab);
     assert_int_equal(det_tasks_remove(lab->tasks, deaf.id), 1);
     /* The others do not wait behind it. */
-    assert_int_equal(det_tasks_cancel(lab->tasks, polite.id, DET_NEVER), 1);
+    assert_int_equal(det_tasks_stop(lab->tasks, polite.id, DET_NEVER), 1);
     assert_int_equal(lab_now(lab), began);
     assert_int_equal(lab_end(second).outcome, DET_OUTCOME_CANCELLED);
     assert_int_equal(lab_end(first).outcome, DET_OUTCOME_FORCE_ABORTED);
@@ -258,7 +258,7 @@ static void b38_a_removed_function_that_does_not_stop_is_stuck_and_keeps_its_nam
     (void)unused;
     lab_settle(lab);
     assert_int_equal(
-        det_tasks_cancel(lab->tasks, deaf.id, lab_now(lab) + DET_SECOND), DET_ERR_TIMEOUT);
+        det_tasks_stop(lab->tasks, deaf.id, lab_now(lab) + DET_SECOND), DET_ERR_TIMEOUT);
     assert_int_equal(lab_count(lab, DET_EVENT_TASK_STUCK, "deaf"), 1);
     assert_int_equal(lab_count(lab, DET_EVENT_TASK_FINISHED, "deaf"), 0);
     again = script_spec(&other, "deaf", &lab_once);

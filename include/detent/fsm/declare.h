@@ -11,7 +11,7 @@
  *     struct order_event { kind; union { struct payment pay; ... }; };
  *     order_pay((struct payment){ ... }), order_cancel()   constructors, one per event
  *     order_is_open(state), order_event_is_input(kind)     one per GROUP and EVENT_GROUP
- *     order_send(), order_instance_start(), order_instance_stop(), order_instance_get(); the first
+ *     order_send(), order_instance_start(), order_instance_cancel(), order_instance_get(); the first
  *     three also as order_send_with() and so on, with options: event ids, conditions, error texts
  *     order_state_name()
  *     extern const struct det_machine order_machine;       made by define.h in one .c file
@@ -229,17 +229,17 @@ DET_MUST_CHECK static inline int FSM__OWN(_instance_get)(
 }
 #endif
 
-DET_MUST_CHECK static inline int FSM__OWN(_instance_stop_with)(
+DET_MUST_CHECK static inline int FSM__OWN(_instance_cancel_with)(
     struct det_runtime *runtime, const char *instance, const char *reason,
     const struct det_send_options *options, struct det_sent *ret)
 {
-    return det_runtime_stop(runtime, &FSM__OWN(_machine), instance, reason, options, ret);
+    return det_runtime_cancel(runtime, &FSM__OWN(_machine), instance, reason, options, ret);
 }
 
-DET_MUST_CHECK static inline int FSM__OWN(_instance_stop)(
+DET_MUST_CHECK static inline int FSM__OWN(_instance_cancel)(
     struct det_runtime *runtime, const char *instance, const char *reason, struct det_sent *ret)
 {
-    return det_runtime_stop(runtime, &FSM__OWN(_machine), instance, reason, NULL, ret);
+    return det_runtime_cancel(runtime, &FSM__OWN(_machine), instance, reason, NULL, ret);
 }
 
 #endif

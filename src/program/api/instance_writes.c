@@ -427,7 +427,7 @@ void api_cancel(struct api_call *call)
     if (!api_body_text(call, members, "reason", DET_REASON_MAX, &reason) || !want_steps(&write))
         return;
     begin_write(&write, "cancel");
-    r = det_runtime_stop(
+    r = det_runtime_cancel(
         api_runtime(call->api), write.machine, write.id, reason ? reason : api_actor(call),
         &write.options, &write.sent);
     end_write(&write, r);

@@ -119,7 +119,7 @@ int act_stop(struct act *act, const char *reason, struct det_sent *ret, struct d
 
     if (act->client)
         return act_ask_stop(act, reason, ret, reterr);
-    return det_runtime_stop(act->runtime, act->machine, act->id, reason, &options, ret);
+    return det_runtime_cancel(act->runtime, act->machine, act->id, reason, &options, ret);
 }
 
 int act_retry(struct act *act, const char *key, struct det_error *reterr)

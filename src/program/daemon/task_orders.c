@@ -256,7 +256,7 @@ static void stop_group(struct order *order)
             return;
     }
     if (r == 0)
-        r = det_tasks_group_stop(up->tasks, order->name);
+        r = det_tasks_group_cancel(up->tasks, order->name);
     if (wait)
         up_wait_arm(wait, count);
     else if (r < 0)

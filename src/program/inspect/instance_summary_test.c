@@ -271,7 +271,7 @@ static void events_are_lines_without_what_is_sensitive(void **state)
     shop_send_with(&shop, "o-1", "pay", "{\"card\":\"4242\",\"cents\":7}", "pay-1");
     shop_send(&shop, "o-1", "junk");
     shop_send(&shop, "o-1", "ship");
-    assert_int_equal(det_runtime_stop(shop.runtime, shop.order, "o-1", "enough", NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(shop.runtime, shop.order, "o-1", "enough", NULL, NULL), 0);
     assert_int_equal(instance_find(&shop.store, "o-1", &printing.instance), CLI_OK);
     assert_int_equal(
         shop.store.ops->events(

@@ -87,7 +87,7 @@ static void send_event(struct play *play, const struct case_step *step)
 
     play->sent_error = (struct det_error){ 0 };
     if (step->action == CASE_STOP)
-        r = det_runtime_stop(
+        r = det_runtime_cancel(
             play->stage.runtime, play->machine, PLAY_INSTANCE, step->reason, &options, &play->sent);
     else if (step->action == CASE_SEND)
         r = det_runtime_send(
