@@ -37,7 +37,7 @@ static int notify_owner(
     (void)event;
     (void)ret;
     count_run(call);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static int ask_owner(
@@ -48,7 +48,7 @@ static int ask_owner(
     (void)event;
     count_run(call);
     *ret = book_answered();
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 void book_id(uint32_t number, char id[BOOK_ID_MAX])

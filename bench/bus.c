@@ -25,7 +25,7 @@ struct setup {
 
 /* What most events are: an id, a few numbers, a short name. */
 static const struct det_task_event sample = {
-    .kind = DET_EVENT_ATTEMPT_STARTING,
+    .kind = DET_TASK_EVENT_ATTEMPT_STARTING,
     .at = 1,
     .id = 42,
     .attempt = 3,

@@ -107,7 +107,7 @@ static void add_functions(struct det_buffer *target)
             target,
             "static int effect%u(struct det_effect_call *c, const struct large_data *d,"
             " const struct large_event *e, struct large_event *r)"
-            " { (void)c; (void)d; (void)e; *r = large_done%u(); return DET_PRODUCED; }\n",
+            " { (void)c; (void)d; (void)e; *r = large_done%u(); return DET_EFFECT_PRODUCED; }\n",
             i, i);
 }
 

@@ -167,7 +167,7 @@ static int deepen_batch(
                                                     .from = head.state,
                                                     .to = to,
                                                     .event = BOOK_ENTER,
-                                                    .outcome = DET_GOTO,
+                                                    .outcome = DET_OUTCOME_GOTO,
                                                     .at = head.last_transition_at,
                                                     .value = &deep->values[i] };
         head.transition_count++;

@@ -37,8 +37,8 @@ struct cell {
 };
 
 #define CELL(state, event)     [ORDER_##state][ORDER_##event]
-#define GOES(state, event, to) CELL(state, event) = { DET_GOTO, ORDER_##to }
-#define STAYS(state, event)    CELL(state, event) = { DET_STAY, ORDER_##state }
+#define GOES(state, event, to) CELL(state, event) = { DET_OUTCOME_GOTO, ORDER_##to }
+#define STAYS(state, event)    CELL(state, event) = { DET_OUTCOME_STAY, ORDER_##state }
 
 static const struct cell table[order_state_count][order_event_count] = {
     GOES(PENDING, PAY, CHARGING),
@@ -66,7 +66,7 @@ static void fill_table(void)
     for (unsigned state = 0; state < order_state_count; state++) {
         for (unsigned event = 0; event < order_event_count; event++) {
             filled[state][event] = table[state][event];
-            if (table[state][event].outcome == DET_UNHANDLED)
+            if (table[state][event].outcome == DET_OUTCOME_UNHANDLED)
                 filled[state][event].to = (uint8_t)state;
         }
     }
@@ -76,7 +76,7 @@ static void fill_table(void)
  * is taken cannot be foreseen. */
 static inline unsigned next_state(unsigned state, unsigned outcome, unsigned to)
 {
-    unsigned taken = 0u - (outcome != DET_UNHANDLED);
+    unsigned taken = 0u - (outcome != DET_OUTCOME_UNHANDLED);
 
     return state ^ ((state ^ to) & taken);
 }
@@ -108,18 +108,18 @@ static __attribute__((noinline)) void step_machine(
 
 static void go(struct walker *walker, enum order_state to)
 {
-    walker->outcomes[DET_GOTO]++;
+    walker->outcomes[DET_OUTCOME_GOTO]++;
     walker->state = to;
 }
 
 static void stay(struct walker *walker)
 {
-    walker->outcomes[DET_STAY]++;
+    walker->outcomes[DET_OUTCOME_STAY]++;
 }
 
 static void untaken(struct walker *walker)
 {
-    walker->outcomes[DET_UNHANDLED]++;
+    walker->outcomes[DET_OUTCOME_UNHANDLED]++;
 }
 
 /* The machine by hand, as people write it. The default is what makes it short. */
@@ -233,24 +233,25 @@ static __attribute__((noinline)) void step_switch(struct walker *walker, unsigne
 }
 
 /* One loop for each case, the same but for the call in it. */
-#define WALKS(name, call)                                                                \
-    static int name(struct bench_lap *lap)                                               \
-    {                                                                                    \
-        const struct det_machine *machine = read_machine;                                \
-        struct walker walker = { .state = ORDER_PENDING };                               \
-                                                                                         \
-        (void)machine;                                                                   \
-        bench_lap_begin(lap);                                                            \
-        for (uint64_t i = 0; i < lap->operations; i++) {                                 \
-            unsigned event = events[i % EVENT_COUNT];                                    \
-                                                                                         \
-            if (i % WALK == 0)                                                           \
-                walker.state = ORDER_PENDING;                                            \
-            call;                                                                        \
-        }                                                                                \
-        bench_lap_end(lap);                                                              \
-        bench_use(walker.state + walker.outcomes[DET_GOTO] + walker.outcomes[DET_STAY]); \
-        return 0;                                                                        \
+#define WALKS(name, call)                                                                          \
+    static int name(struct bench_lap *lap)                                                         \
+    {                                                                                              \
+        const struct det_machine *machine = read_machine;                                          \
+        struct walker walker = { .state = ORDER_PENDING };                                         \
+                                                                                                   \
+        (void)machine;                                                                             \
+        bench_lap_begin(lap);                                                                      \
+        for (uint64_t i = 0; i < lap->operations; i++) {                                           \
+            unsigned event = events[i % EVENT_COUNT];                                              \
+                                                                                                   \
+            if (i % WALK == 0)                                                                     \
+                walker.state = ORDER_PENDING;                                                      \
+            call;                                                                                  \
+        }                                                                                          \
+        bench_lap_end(lap);                                                                        \
+        bench_use(                                                                                 \
+            walker.state + walker.outcomes[DET_OUTCOME_GOTO] + walker.outcomes[DET_OUTCOME_STAY]); \
+        return 0;                                                                                  \
     }
 WALKS(run_table, step_table(&walker, event))
 WALKS(run_filled, step_filled(&walker, event))
@@ -293,7 +294,7 @@ static unsigned pick_taken(unsigned state, uint64_t *seed)
     unsigned count = 0;
 
     for (unsigned event = 0; event < order_event_count; event++) {
-        if (det_machine_step(&order_machine, state, event)->outcome != DET_UNHANDLED)
+        if (det_machine_step(&order_machine, state, event)->outcome != DET_OUTCOME_UNHANDLED)
             taken[count++] = event;
     }
     return count ? taken[bench_random(seed) % count]

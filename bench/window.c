@@ -25,7 +25,7 @@ static int fails(struct det_task_context *context, void *argument)
 static int measure(
     struct bench_lap *lap, struct bench_house *house, uint32_t before, struct det_error *error)
 {
-    const struct det_group_spec group = {
+    const struct det_task_group_spec group = {
         .name = "window",
         .intensity = { before + ROOM, DET_HOUR },
     };

@@ -20,7 +20,7 @@ static int check_health(
     (void)data;
     (void)event;
     *ret = dice < 80 ? service_healthy() : dice < 95 ? service_unstable() : service_failed();
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static int call_somebody(
@@ -31,7 +31,7 @@ static int call_somebody(
     (void)data;
     (void)event;
     (void)ret;
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static void count_reset(struct service_data *data, const struct service_event *event)

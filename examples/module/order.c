@@ -39,7 +39,7 @@ static int charge_card(
     if (!file || fprintf(file, "%llu\n", (unsigned long long)event->pay.cents) < 0 || fclose(file))
         return snprintf(call->reason, DET_REASON_MAX, "the bank is closed"), DET_ERR_IO;
     *ret = order_charged(receipt);
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static int open_ledger(

@@ -19,34 +19,34 @@ static void hear_note(void *user, const struct det_note *note)
 
     if (note->event == UINT16_MAX)
         return;
-    if (note->outcome == DET_GOTO)
+    if (note->outcome == DET_OUTCOME_GOTO)
         screen_say(
             demo, tone, "%s  %s: %s -> %s%s", note->instance,
             order_machine.events[note->event].name, order_state_name(note->from), to, timer);
-    else if (note->outcome == DET_STAY)
+    else if (note->outcome == DET_OUTCOME_STAY)
         screen_say(
             demo, tone, "%s  %s: stays %s%s", note->instance,
             order_machine.events[note->event].name, to, timer);
 }
 
 /* What was not done. */
-static void hear_trouble(void *user, const struct det_trouble *trouble)
+static void hear_trouble(void *user, const struct det_incident *trouble)
 {
     struct demo *demo = user;
 
     switch (trouble->kind) {
-    case DET_TROUBLE_EFFECT_FAILED:
+    case DET_INCIDENT_EFFECT_FAILED:
         screen_say(
             demo, TONE_TROUBLE, "%s  %s: attempt %u failed with %s", trouble->instance,
             trouble->name, trouble->attempt, det_error_name(trouble->code));
         return;
-    case DET_TROUBLE_EFFECT_DEAD:
-    case DET_TROUBLE_PRODUCT_REJECTED:
-    case DET_TROUBLE_TIMEOUT_REJECTED:
-    case DET_TROUBLE_EVENT_DEAD:
-    case DET_TROUBLE_EVENT_FAILED:
-    case DET_TROUBLE_NOT_LOADED:
-    case DET_TROUBLE_EFFECTS_QUEUED:
+    case DET_INCIDENT_EFFECT_DEAD:
+    case DET_INCIDENT_PRODUCT_REJECTED:
+    case DET_INCIDENT_TIMEOUT_REJECTED:
+    case DET_INCIDENT_EVENT_DEAD:
+    case DET_INCIDENT_EVENT_FAILED:
+    case DET_INCIDENT_NOT_LOADED:
+    case DET_INCIDENT_EFFECTS_QUEUED:
         screen_say(demo, TONE_TROUBLE, "%s", trouble->text);
         return;
     }
@@ -91,7 +91,7 @@ static int open_runtime(struct demo *demo, struct det_store *store, struct det_e
                          .jitter_percent = UINT32_MAX },
             .user = demo,
             .observe = hear_note,
-            .trouble = hear_trouble,
+            .incident = hear_trouble,
             .observer = demo,
         },
         &demo->runtime, error);

@@ -57,7 +57,7 @@ static int charge_card(
         return r;
     snprintf(receipt.receipt, sizeof receipt.receipt, "%s", call->key);
     *ret = r == BANK_YES ? order_charged(receipt) : order_declined();
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static int refund_card(
@@ -71,7 +71,7 @@ static int refund_card(
     if (r < 0)
         return r;
     *ret = order_refunded();
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 /* What the mail is about depends on what happened, and that is the event. */

@@ -128,7 +128,8 @@ static void print_taken(unsigned state)
 
     for (unsigned event = 0; event < order_machine.event_count; event++) {
         const struct det_event_def *def = &order_machine.events[event];
-        bool is_taken = det_machine_step(&order_machine, state, event)->outcome != DET_UNHANDLED;
+        bool is_taken =
+            det_machine_step(&order_machine, state, event)->outcome != DET_OUTCOME_UNHANDLED;
 
         if (find(def->name) == NULL || (!is_taken && def->unhandled != DET_UNHANDLED_DEFER))
             continue;
@@ -262,7 +263,7 @@ static int obey(struct demo *demo, const char *line)
 
 static int count_running(void *context, const struct det_pending_effect *row)
 {
-    *(unsigned *)context += row->state == DET_EFFECT_RUNNING;
+    *(unsigned *)context += row->state == DET_EFFECT_STATE_RUNNING;
     return 0;
 }
 

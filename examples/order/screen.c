@@ -171,16 +171,16 @@ static int add_effect(void *context, const struct det_pending_effect *effect)
     span_text(effect->next > waiting->now ? effect->next - waiting->now : 0, span, sizeof span);
     add(&waiting->line, "%s%s ", waiting->line.size ? ", " : "", effect->name);
     switch (effect->state) {
-    case DET_EFFECT_RUNNING:
+    case DET_EFFECT_STATE_RUNNING:
         add(&waiting->line, "under way");
         break;
-    case DET_EFFECT_QUEUED:
+    case DET_EFFECT_STATE_QUEUED:
         add(&waiting->line, "waits for a thread");
         break;
-    case DET_EFFECT_WAITING:
+    case DET_EFFECT_STATE_WAITING:
         add(&waiting->line, "tried %u times, again in %s", effect->attempts, span);
         break;
-    case DET_EFFECT_DEAD:
+    case DET_EFFECT_STATE_DEAD:
         add(&waiting->line, "given up");
         break;
     }

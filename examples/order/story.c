@@ -147,7 +147,7 @@ int story_send(struct demo *demo, const char *order, struct order_event event, c
         screen_say(
             demo, TONE_PLAIN, "%s  %s: id %s is known, same answer, nothing done", order, name,
             event_id);
-    else if (sent.outcome == DET_DEFERRED)
+    else if (sent.outcome == DET_OUTCOME_DEFERRED)
         screen_say(
             demo, TONE_PLAIN, "%s  %s: kept until %s is over", order, name,
             order_state_name(sent.state));

@@ -24,5 +24,5 @@ static int charge_card(
         return r;
     snprintf(receipt.receipt, sizeof receipt.receipt, "%s", call->key);
     *ret = r == BANK_YES ? order_charged(receipt) : order_refused();
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }

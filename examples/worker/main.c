@@ -36,7 +36,7 @@ static void on_event(void *user, const struct det_worker_event *event)
 
     if (strcmp(event->identity->kind, "thermostat") != 0)
         return;
-    if (event->kind == DET_WORKER_TRANSITION)
+    if (event->kind == DET_WORKER_EVENT_TRANSITION)
         printf(
             "%3d min  %-12s %s -> %s: %s\n", minute, event->identity->name, event->from, event->to,
             event->reason);

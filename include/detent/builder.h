@@ -10,7 +10,7 @@
  *     det_machine_builder_state(b, &(struct det_state_row){ .name = "green" });
  *     det_machine_builder_event(b, &(struct det_event_row){ .name = "tick" });
  *     det_machine_builder_on(b, &(struct det_on_row){ .from = DET_LIST("red"),
- *         .events = DET_LIST("tick"), .outcome = DET_GOTO, .to = "green" });
+ *         .events = DET_LIST("tick"), .outcome = DET_OUTCOME_GOTO, .to = "green" });
  *     ...
  *     r = det_machine_builder_build(b, &machine, &diagnostics);
  *
@@ -94,7 +94,7 @@ struct det_on_row {
 /* What states of a component do by themselves. The function is only a name here: it is C's. */
 struct det_dispatch_row {
     const char *const *states;
-    enum det_control_mode mode;
+    enum det_dispatch_mode mode;
     const char *function; /* NULL with BLOCK */
 };
 
@@ -165,7 +165,8 @@ DET_API void det_machine_builder_invariant(
 typedef void det_locate_fn(void *context, const char *name, struct det_place *ret);
 DET_API void det_machine_builder_locate(
     struct det_machine_builder *builder, det_locate_fn *locate, void *context);
-/* Adds a finding of the front end's own; a DET_BROKEN one makes build fail. The text is copied. */
+/* Adds a finding of the front end's own; a DET_SEVERITY_BROKEN one makes build fail. The text is
+ * copied. */
 DET_API void det_machine_builder_complain(
     struct det_machine_builder *builder, enum det_rule rule, const struct det_place *place,
     const char *format, ...) DET_PRINTF(4, 5);

@@ -37,21 +37,21 @@ struct det_bus;
 struct det_subscription;
 
 enum det_task_event_kind {
-#define DET_TASK_EVENT(name, label, about) DET_EVENT_##name,
+#define DET_TASK_EVENT(name, label, about) DET_TASK_EVENT_##name,
 #include <detent/task_events.def>
     DET_TASK_EVENT_COUNT,
 };
 
 /* How a task came to its end. */
 enum det_task_outcome {
-    DET_OUTCOME_NONE,
-    DET_OUTCOME_COMPLETED,
-    DET_OUTCOME_FAILED,        /* no more retries */
-    DET_OUTCOME_FATAL,         /* said so itself */
-    DET_OUTCOME_CANCELLED,     /* asked to stop, and did */
-    DET_OUTCOME_FORCE_ABORTED, /* asked to stop, and did not in time */
-    DET_OUTCOME_REJECTED,      /* never ran: see the rejection */
-    DET_OUTCOME_COUNT,
+    DET_TASK_OUTCOME_NONE,
+    DET_TASK_OUTCOME_COMPLETED,
+    DET_TASK_OUTCOME_FAILED,        /* no more retries */
+    DET_TASK_OUTCOME_FATAL,         /* said so itself */
+    DET_TASK_OUTCOME_CANCELLED,     /* asked to stop, and did */
+    DET_TASK_OUTCOME_FORCE_ABORTED, /* asked to stop, and did not in time */
+    DET_TASK_OUTCOME_REJECTED,      /* never ran: see the rejection */
+    DET_TASK_OUTCOME_COUNT,
 };
 
 /* Why a task was not admitted. */
@@ -172,13 +172,13 @@ DET_API uint64_t det_bus_lost(const struct det_bus *bus);
 /* Ready-made subscribers. */
 
 /* Writes each event as a line through `write` (say to stderr). */
-struct det_log_writer {
+struct det_task_log_writer {
     int (*write)(void *user, const char *line, size_t size); /* with its newline */
     void *user;
     bool is_json;
 };
 /* `writer` is borrowed for as long as the subscription lives. */
-DET_API struct det_subscriber det_log_subscriber(const struct det_log_writer *writer);
+DET_API struct det_subscriber det_task_log_subscriber(const struct det_task_log_writer *writer);
 
 /* The audit: every event as a JSON line in a file, lossless, flushed and synced once per turn of
  * the loop. docs/formats/task-journal.md. Opened for appending; a torn last line is cut off.

@@ -18,9 +18,9 @@ enum det_rule {
 };
 
 enum det_severity {
-    DET_INFO,    /* worth knowing: an override */
-    DET_WARNING, /* legal, and probably not meant */
-    DET_BROKEN,  /* not a machine: an error */
+    DET_SEVERITY_INFO,    /* worth knowing: an override */
+    DET_SEVERITY_WARNING, /* legal, and probably not meant */
+    DET_SEVERITY_BROKEN,  /* not a machine: an error */
 };
 
 /* Where in the text. `file` NULL: there is no text; `line` is then the number of the row, as

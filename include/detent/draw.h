@@ -24,7 +24,7 @@ enum det_drawing {
 };
 
 /* One event of a run. */
-struct det_trace_step {
+struct det_draw_step {
     uint64_t sequence;
     uint16_t from, to, event;
     uint16_t outcome; /* GOTO, STAY or STOP */
@@ -34,18 +34,18 @@ struct det_trace_step {
 };
 
 /* A run. Visited states are `initial` and every step's; an empty trace has visited the initial. */
-struct det_trace {
+struct det_draw_trace {
     const char *instance;
     uint16_t initial, current;
-    const struct det_trace_step *steps;
+    const struct det_draw_step *steps;
     size_t step_count;
 };
 
 struct det_draw_options {
     enum det_drawing drawing;
-    const struct det_trace *trace; /* highlights; required by SEQUENCE and TIMELINE */
-    bool hide_timeouts;            /* leave out notes on timeouts and hooks */
-    bool top_down;                 /* instead of left to right */
+    const struct det_draw_trace *trace; /* highlights; required by SEQUENCE and TIMELINE */
+    bool hide_timeouts;                 /* leave out notes on timeouts and hooks */
+    bool top_down;                      /* instead of left to right */
 };
 
 /* Like snprintf(): writes at most `capacity` bytes with a final 0 and returns the length it would

@@ -33,8 +33,8 @@ struct det_lock;
 
 /* What happens when it is lost. */
 enum det_lock_lost {
-    DET_LOCK_FAIL_FAST, /* sends and reads under it fail from then on with DET_ERR_LOCK_LOST */
-    DET_LOCK_CONTINUE,  /* `lost` is called once; sends go on without a lock */
+    DET_LOCK_LOST_FAIL_FAST, /* sends and reads under it fail from then on with DET_ERR_LOCK_LOST */
+    DET_LOCK_LOST_CONTINUE,  /* `lost` is called once; sends go on without a lock */
 };
 
 struct det_lock_options {

@@ -52,8 +52,8 @@ struct det_watch {
 DET_API int det_loop_open(
     struct det_world *world, const struct det_allocator *allocator,
     struct det_loop **ret) DET_MUST_CHECK;
-/* Not while it runs, unless a callback called det_loop_break(). Messages that were posted and not
- * run are run first; timers are dropped. */
+/* Not while it runs, unless a callback called det_loop_break(). Runs the messages that were posted
+ * and not run yet; drops the timers. */
 DET_API void det_loop_close(struct det_loop *loop);
 DET_SCOPED_CLOSE(loop)
 

@@ -36,13 +36,13 @@ DET_BEGIN
 
 /* What became of an event. The first four are what a definition can say. */
 enum det_outcome {
-    DET_UNHANDLED,   /* the state does not take the event */
-    DET_GOTO,        /* a transition, perhaps to the same state: exit, entry, a new visit */
-    DET_STAY,        /* recorded and acted on; same visit, state timer untouched */
-    DET_STOP,        /* the instance has ended, with a reason */
-    DET_IGNORED,     /* unhandled, and declared to be ignored: nothing was recorded */
-    DET_DEFERRED,    /* unhandled, and kept until the state changes */
-    DET_DEAD_LETTER, /* unhandled, and put aside for a person */
+    DET_OUTCOME_UNHANDLED,   /* the state does not take the event */
+    DET_OUTCOME_GOTO,        /* a transition, perhaps to the same state: exit, entry, a new visit */
+    DET_OUTCOME_STAY,        /* recorded and acted on; same visit, state timer untouched */
+    DET_OUTCOME_STOP,        /* the instance has ended, with a reason */
+    DET_OUTCOME_IGNORED,     /* unhandled, and declared to be ignored: nothing was recorded */
+    DET_OUTCOME_DEFERRED,    /* unhandled, and kept until the state changes */
+    DET_OUTCOME_DEAD_LETTER, /* unhandled, and put aside for a person */
 };
 
 /* What to do with an event that the state does not take. */
@@ -54,10 +54,10 @@ enum det_unhandled {
 };
 
 /* What a state of a component (supervise.h) does about events from outside. */
-enum det_control_mode {
-    DET_CONTROL_BLOCK,  /* waits for one; the state has nothing to do by itself */
-    DET_CONTROL_POLL,   /* takes one if it is there, before the dispatch function */
-    DET_CONTROL_IGNORE, /* does not touch them; they are seen by the next state that does */
+enum det_dispatch_mode {
+    DET_DISPATCH_BLOCK,  /* waits for one; the state has nothing to do by itself */
+    DET_DISPATCH_POLL,   /* takes one if it is there, before the dispatch function */
+    DET_DISPATCH_IGNORE, /* does not touch them; they are seen by the next state that does */
 };
 
 /* One step as user code sees it while it is decided or carried out. Borrowed for the call. */
@@ -91,14 +91,15 @@ struct det_effect_call {
 
 /* What an effect answers; a negative error is a failed attempt and will be tried again. */
 enum det_effect_result {
-    DET_DONE = 0,     /* nothing to send */
-    DET_PRODUCED = 1, /* the event, which must have been written to `ret`, is to be sent to the
+    DET_EFFECT_DONE = 0, /* nothing to send */
+    DET_EFFECT_PRODUCED =
+        1, /* the event, which must have been written to `ret`, is to be sent to the
                          instance */
     /* It did not begin, because this process has no descriptor, process or memory for it; or it
      * was cancelled, because this process stops. The attempt does not count, also not for the next
      * process; the next one has the same key and comes after a second, or `retry_after` if that is
      * longer. `reason` says what is short. */
-    DET_POSTPONED = 2,
+    DET_EFFECT_POSTPONED = 2,
 };
 
 /* User code. `event` is the machine's own event struct, whose first member is its kind, and NULL

@@ -78,25 +78,25 @@ struct det_note {
  * attempts of a timer are in the store, and go on after a restart; so are those of a deferred event
  * that the state takes now, which waits as the timer "@deferred" and keeps those deferred after it
  * waiting. A deferred event that is refused, or whose last attempt failed, is recorded with the
- * outcome DET_DEAD_LETTER.
+ * outcome DET_OUTCOME_DEAD_LETTER.
  *
  * Where the store could not say whether a commit happened, the instance is loaded again, and what
  * had happened is counted and reported. Deferred events that became dead letters by it are not
  * reported; and while loading fails too, a timer or an effect that had ended is not counted. */
-enum det_trouble_kind {
-    DET_TROUBLE_EFFECT_FAILED,    /* an attempt failed; it will be tried again */
-    DET_TROUBLE_EFFECT_DEAD,      /* given up: a dead letter */
-    DET_TROUBLE_PRODUCT_REJECTED, /* the instance did not take what an effect produced; CONFLICT:
+enum det_incident_kind {
+    DET_INCIDENT_EFFECT_FAILED,    /* an attempt failed; it will be tried again */
+    DET_INCIDENT_EFFECT_DEAD,      /* given up: a dead letter */
+    DET_INCIDENT_PRODUCT_REJECTED, /* the instance did not take what an effect produced; CONFLICT:
                                      the visit that asked is over (same_visit_only) */
-    DET_TROUBLE_TIMEOUT_REJECTED, /* the instance did not take a timer's event */
-    DET_TROUBLE_EVENT_DEAD,       /* an event became a dead letter: unhandled; or deferred, and then
+    DET_INCIDENT_TIMEOUT_REJECTED, /* the instance did not take a timer's event */
+    DET_INCIDENT_EVENT_DEAD,     /* an event became a dead letter: unhandled; or deferred, and then
                                      not taken, or the instance stopped (code says which) */
-    DET_TROUBLE_EVENT_FAILED,     /* a deferred event was not taken: a hook failed, a limit was
+    DET_INCIDENT_EVENT_FAILED,   /* a deferred event was not taken: a hook failed, a limit was
                                      reached, or the store failed; it stays deferred and is tried
                                      again */
-    DET_TROUBLE_NOT_LOADED,       /* an instance that has something due is damaged, or does not fit
+    DET_INCIDENT_NOT_LOADED,     /* an instance that has something due is damaged, or does not fit
                                      the definition: nothing of it is done */
-    DET_TROUBLE_EFFECTS_QUEUED,   /* effects have been waiting for a thread for a second: all
+    DET_INCIDENT_EFFECTS_QUEUED, /* effects have been waiting for a thread for a second: all
                                      pool_threads are in use. Reported once, until none waits.
                                      `machine` and `name` are of the effect that has most of the
                                      threads, `instance` is "". `code`: DET_ERR_LIMIT; or
@@ -104,8 +104,8 @@ enum det_trouble_kind {
 };
 
 /* Borrowed for the call. */
-struct det_trouble {
-    enum det_trouble_kind kind;
+struct det_incident {
+    enum det_incident_kind kind;
     const struct det_machine *machine;
     const char *instance;
     const char *name; /* of the effect, timer ("" for a state's own) or event */
@@ -171,9 +171,10 @@ struct det_snapshot_policy {
 
 /* How writers of one instance keep out of each other's way. */
 enum det_locking {
-    DET_LOCK_OPTIMISTIC, /* a commit fails when somebody else was first, and is decided again, from
+    DET_LOCKING_OPTIMISTIC, /* a commit fails when somebody else was first, and is decided again,
+                               from
                             the second time on in the order of asking */
-    DET_LOCK_LEASE,      /* each send takes the instance's lock first, see lock.h */
+    DET_LOCKING_LEASE,      /* each send takes the instance's lock first, see lock.h */
 };
 
 /* Shared stores only. Zero values are the defaults. */
@@ -196,7 +197,7 @@ struct det_runtime_options {
                                runtime's own. In a simulated world both work. */
     /* Effects that run at the same time, each on a thread; 0: DET_EFFECT_THREADS; at most
      * DET_EFFECT_THREADS_MAX. Threads are started as they are needed, and stay. One more effect
-     * waits for a thread, and says so: DET_TROUBLE_EFFECTS_QUEUED, DET_EFFECT_QUEUED. */
+     * waits for a thread, and says so: DET_INCIDENT_EFFECTS_QUEUED, DET_EFFECT_STATE_QUEUED. */
     uint32_t pool_threads;
     uint32_t shards;        /* parts that do not wait for each other; 0: 64; a power of two */
     uint32_t history_kept;  /* states in an instance's history; 0: 16; at most DET_HISTORY_MAX */
@@ -230,7 +231,7 @@ struct det_runtime_options {
      * next commit on that changes them. NULL: new fields are zero. */
     det_upcast_fn *upcast;
     enum det_locking locking;
-    const struct det_lock_options *lock; /* for DET_LOCK_LEASE; NULL: the defaults */
+    const struct det_lock_options *lock; /* for DET_LOCKING_LEASE; NULL: the defaults */
     struct det_node_options node;
     void *user; /* given to user code */
     /* Called after each commit, on the thread that made it, in order per instance, before the
@@ -240,7 +241,7 @@ struct det_runtime_options {
     void (*observe)(void *user, const struct det_note *note);
     /* Called when something was not done, on the thread that found out. Must not send to the same
      * instance. */
-    void (*trouble)(void *user, const struct det_trouble *trouble);
+    void (*incident)(void *user, const struct det_incident *incident);
     /* Must stay until the runtime is closed. NULL: nothing is measured, and it costs nothing. */
     const struct det_meter *meter;
     void *observer; /* `user` of the three above */
@@ -325,8 +326,8 @@ DET_API int det_runtime_start(
  *                          the store, as below
  *   DET_ERR_LOCKED         somebody has locked it, and did not give it up in time (error.holder,
  *                          error.until; see lock.h)
- *   DET_ERR_LOCK_LOST      under DET_LOCK_LEASE: guards and hooks took longer than the lock lasts
- *                          that was taken for them, and so they did when it was tried again
+ *   DET_ERR_LOCK_LOST      under DET_LOCKING_LEASE: guards and hooks took longer than the lock that
+ *                          was taken for them, and so they did when it was tried again
  *   DET_ERR_NO_SPACE, DET_ERR_READ_ONLY
  *                          the store cannot write
  *   DET_ERR_VERSION        what is stored does not fit the definition
@@ -454,10 +455,10 @@ DET_API int det_runtime_timers(
     int (*visit)(void *context, const struct det_timer_record *row), void *context) DET_MUST_CHECK;
 
 enum det_effect_state {
-    DET_EFFECT_WAITING, /* for its first or next attempt */
-    DET_EFFECT_RUNNING,
-    DET_EFFECT_DEAD,   /* given up */
-    DET_EFFECT_QUEUED, /* due, and waits for a thread: all pool_threads are in use */
+    DET_EFFECT_STATE_WAITING, /* for its first or next attempt */
+    DET_EFFECT_STATE_RUNNING,
+    DET_EFFECT_STATE_DEAD,   /* given up */
+    DET_EFFECT_STATE_QUEUED, /* due, and waits for a thread: all pool_threads are in use */
 };
 struct det_pending_effect {
     const char *name;

@@ -42,7 +42,7 @@
  *     static bool has_room(const struct pump *pump, const struct pump_event *event);
  *     static int enter(struct pump *pump, const struct pump_event *event);              a HOOK
  *     static int open_port(struct pump *pump, const struct pump_event *event,
- *                          struct pump_event *ret);       an EFFECT: DET_DONE, DET_PRODUCED, error
+ *                          struct pump_event *ret);       an EFFECT: enum det_effect_result
  *     static int pump_run(struct pump *pump, struct pump_event *ret);       enum det_directive
  *     static int pump_completed(struct pump *pump, const struct det_component_end *end);
  *     static bool pump_is_sound(const struct pump *pump);
@@ -58,10 +58,10 @@ DET_BEGIN
 
 /* What a dispatch function answers; or a negative error. */
 enum det_directive {
-    DET_CONTINUE = 0,   /* nothing to do now: parks until a wake, an event, a timer */
-    DET_TRANSITION = 1, /* the event written to `ret` has happened */
-    DET_TERMINATE = 2,  /* done, although the state is not final */
-    DET_AGAIN = 3,      /* more to do, once the other components had their turn */
+    DET_DIRECTIVE_CONTINUE = 0,   /* nothing to do now: parks until a wake, an event, a timer */
+    DET_DIRECTIVE_TRANSITION = 1, /* the event written to `ret` has happened */
+    DET_DIRECTIVE_TERMINATE = 2,  /* done, although the state is not final */
+    DET_DIRECTIVE_AGAIN = 3,      /* more to do, once the other components had their turn */
 };
 
 /* Where a failure came from. */
@@ -97,7 +97,7 @@ typedef bool det_invariant_fn(const void *context);
 
 struct det_dispatch {
     det_dispatch_fn *run; /* NULL: only waits */
-    uint16_t mode;        /* enum det_control_mode */
+    uint16_t mode;        /* enum det_dispatch_mode */
     uint16_t closed;      /* the event of CLOSED, or DET_CLOSED_FAILS */
 };
 #define DET_CLOSED_FAILS UINT16_MAX

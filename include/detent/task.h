@@ -105,9 +105,9 @@ struct det_process_spec {
 /* The tree. */
 
 enum det_strategy {
-    DET_ONE_FOR_ONE,  /* only the one that failed runs again */
-    DET_ALL_FOR_ONE,  /* all of the group are stopped in reverse order and start again */
-    DET_REST_FOR_ONE, /* it, and those of the group that were added after it */
+    DET_STRATEGY_ONE_FOR_ONE,  /* only the one that failed runs again */
+    DET_STRATEGY_ALL_FOR_ONE,  /* all of the group are stopped in reverse order and start again */
+    DET_STRATEGY_REST_FOR_ONE, /* it, and those of the group that were added after it */
 };
 
 /* A group counts restarts; when there are too many, or a member fails for good, it fails: its
@@ -115,8 +115,8 @@ enum det_strategy {
  * anew as a whole after the backoff of the default policy. A group at the top that fails stays
  * stopped, and its tasks end as failed; until det_tasks_group_start() it takes no new ones
  * (DET_ERR_CLOSED). */
-#define DET_GROUP_DEPTH_MAX 16 /* groups within groups; one more is DET_ERR_LIMIT */
-struct det_group_spec {
+#define DET_TASK_GROUP_DEPTH_MAX 16 /* groups within groups; one more is DET_ERR_LIMIT */
+struct det_task_group_spec {
     const char *name;   /* shares its name space with tasks */
     const char *parent; /* NULL: at the top */
     enum det_strategy strategy;
@@ -292,7 +292,7 @@ DET_API int det_tasks_add_batch(
     struct det_tasks *tasks, const struct det_task_spec *specs, size_t count, det_task_id *ret,
     struct det_error *reterr) DET_MUST_CHECK;
 DET_API int det_tasks_add_group(
-    struct det_tasks *tasks, const struct det_group_spec *spec,
+    struct det_tasks *tasks, const struct det_task_group_spec *spec,
     struct det_error *reterr) DET_MUST_CHECK;
 
 /* Non-blocking variants for threads that must not wait, with an answer later or none. The spec is
@@ -380,7 +380,7 @@ DET_API int det_tasks_get(
 DET_API int det_tasks_is_met(struct det_tasks *tasks, const struct det_dependency *dependency)
     DET_MUST_CHECK;
 
-struct det_group_info {
+struct det_task_group_info {
     const char *name, *parent; /* NULL: at the top */
     enum det_strategy strategy;
     const char *state;
@@ -390,7 +390,7 @@ struct det_group_info {
 };
 /* Parents before children, in the order added. */
 DET_API int det_tasks_each_group(
-    struct det_tasks *tasks, int (*each)(void *user, const struct det_group_info *info),
+    struct det_tasks *tasks, int (*each)(void *user, const struct det_task_group_info *info),
     void *user) DET_MUST_CHECK;
 
 struct det_tasks_counts {

@@ -69,7 +69,7 @@ struct det_worker_limits {
     uint32_t collector_threads;         /* 16; each starts when it is needed */
     uint32_t hung_max;         /* of each of the two: threads that are given up: 128; more wait */
     uint32_t workers_max;      /* 1,000,000 */
-    uint64_t heartbeat;        /* ticks between two DET_WORKER_HEARTBEAT: 100 */
+    uint64_t heartbeat;        /* ticks between two DET_WORKER_EVENT_HEARTBEAT: 100 */
     uint64_t deltas_max;       /* kept in the store: 100,000 */
     uint64_t deltas_bytes_max; /* of them: 64 MiB */
     det_time deltas_age_max;   /* 7 days */
@@ -79,7 +79,7 @@ struct det_worker_limits {
 /* What happened, for logs and metrics: the list is worker_events.def. On the loop; texts are
  * borrowed for the call. */
 enum det_worker_event_kind {
-#define DET_WORKER_EVENT(name, wire, level, text) DET_WORKER_##name,
+#define DET_WORKER_EVENT(name, wire, level, text) DET_WORKER_EVENT_##name,
 #include <detent/worker_events.def>
 #undef DET_WORKER_EVENT
 };
@@ -155,10 +155,10 @@ DET_API int det_workers_delete(
     struct det_workers *workers, const char *id, struct det_error *reterr) DET_MUST_CHECK;
 
 enum det_freshness {
-    DET_FRESH_UNKNOWN, /* there is no worker of this id */
-    DET_FRESH_NEVER,   /* nothing was observed yet */
-    DET_FRESH_STALE,
-    DET_FRESH,
+    DET_FRESHNESS_UNKNOWN, /* there is no worker of this id */
+    DET_FRESHNESS_NEVER,   /* nothing was observed yet */
+    DET_FRESHNESS_STALE,
+    DET_FRESHNESS_FRESH,
 };
 /* One worker, copied. */
 struct det_worker_status {

@@ -8,7 +8,7 @@
 
 static bool is_broken(const struct det_build *build)
 {
-    return build->findings.found[DET_BROKEN] > 0;
+    return build->findings.found[DET_SEVERITY_BROKEN] > 0;
 }
 
 static void run_checks(struct det_build *build)

@@ -45,12 +45,14 @@ enum kind { PLAIN, OVERRIDE, ELSE };
 /* "to PAID", "stay", "stop"; as the second of two, "PAID". */
 static const char *outcome_word(const struct det_build_on *on)
 {
-    return on->outcome == DET_STAY ? "stay" : on->outcome == DET_STOP ? "stop" : "to ";
+    return on->outcome == DET_OUTCOME_STAY   ? "stay"
+           : on->outcome == DET_OUTCOME_STOP ? "stop"
+                                             : "to ";
 }
 
 static const char *target_text(const struct det_build_on *on)
 {
-    return on->outcome == DET_GOTO && on->to.text != NULL ? on->to.text : "";
+    return on->outcome == DET_OUTCOME_GOTO && on->to.text != NULL ? on->to.text : "";
 }
 
 /* What a row with this outcome is called. */
@@ -62,13 +64,16 @@ static const char *row_word(const struct det_build_on *on, enum kind kind)
         { "STOP", "OVERRIDE_STOP", "ELSE_STOP" },
     };
 
-    return words[on->outcome == DET_STAY ? 1 : on->outcome == DET_STOP ? 2 : 0][kind];
+    return words
+        [on->outcome == DET_OUTCOME_STAY   ? 1
+         : on->outcome == DET_OUTCOME_STOP ? 2
+                                           : 0][kind];
 }
 
 /* The comma before a target, where there is one. */
 static const char *comma_before(const struct det_build_on *on)
 {
-    return on->outcome == DET_GOTO ? ", " : "";
+    return on->outcome == DET_OUTCOME_GOTO ? ", " : "";
 }
 
 /* The name by which a row says this state: the place of a finding about the pair. */
@@ -138,7 +143,7 @@ static void report_override(
     struct det_diagnostic *finding = det_build_report(
         &build->findings, DET_RULE_OVERRIDES, pair->row, pair->from, "%s on %s: %s%s instead of %s",
         pair->from->text, pair->event->text, outcome_word(on), target_text(on),
-        old->outcome == DET_GOTO ? target_text(old) : outcome_word(old));
+        old->outcome == DET_OUTCOME_GOTO ? target_text(old) : outcome_word(old));
 
     point_at(build, finding, pair, replaced);
 }

@@ -31,13 +31,14 @@ static void a_pair_is_said_once_within_a_row(void **context)
     (void)context;
     ON_LISTS(
         b, .from = DET_LIST("SHIPPED", "SHIPPED"), .events = DET_LIST("CANCEL"),
-        .outcome = DET_STAY);
+        .outcome = DET_OUTCOME_STAY);
     expect(
         b, "duplicate-transition@21", "SHIPPED on CANCEL is already a transition of order: stay",
         "the row lists the pair twice");
     b = open_order();
     ON_LISTS(
-        b, .from = DET_LIST("PAID"), .events = DET_LIST("EXPIRED", "EXPIRED"), .outcome = DET_STAY);
+        b, .from = DET_LIST("PAID"), .events = DET_LIST("EXPIRED", "EXPIRED"),
+        .outcome = DET_OUTCOME_STAY);
     expect(b, "duplicate-transition@21", NULL, NULL);
 }
 

@@ -5,12 +5,14 @@
  * that the checks see it. */
 #include "machine/builder_test.h"
 
-#define ELSE(b, s, e, ...)                                                                   \
-    ON_LISTS(                                                                                \
-        b, .from = DET_LIST(s), .events = DET_LIST(e), .outcome = DET_GOTO, .is_else = true, \
-        .to = __VA_ARGS__)
-#define ELSE_STAY(b, s, ...) \
-    ON_LISTS(b, .from = DET_LIST(s), .outcome = DET_STAY, .is_else = true, .events = __VA_ARGS__)
+#define ELSE(b, s, e, ...)                                                          \
+    ON_LISTS(                                                                       \
+        b, .from = DET_LIST(s), .events = DET_LIST(e), .outcome = DET_OUTCOME_GOTO, \
+        .is_else = true, .to = __VA_ARGS__)
+#define ELSE_STAY(b, s, ...)                                                  \
+    ON_LISTS(                                                                 \
+        b, .from = DET_LIST(s), .outcome = DET_OUTCOME_STAY, .is_else = true, \
+        .events = __VA_ARGS__)
 
 /* With two guards, rows 21 and 22, and SHIPPED on PAY as row 23: guarded. */
 static struct det_machine_builder *open_choice(void)
@@ -53,8 +55,8 @@ static void an_else_with_a_list_is_told_once(void **context)
 
     (void)context;
     ON_LISTS(
-        b, .from = DET_LIST("PAID", "CHARGING"), .events = DET_LIST("EXPIRED"), .outcome = DET_STAY,
-        .is_else = true);
+        b, .from = DET_LIST("PAID", "CHARGING"), .events = DET_LIST("EXPIRED"),
+        .outcome = DET_OUTCOME_STAY, .is_else = true);
     expect(
         b, "else-nothing@21",
         "PAID on EXPIRED is no transition of order yet: an ELSE has nothing before it", NULL);
@@ -201,16 +203,16 @@ static void an_else_with_lists_stands_for_every_pair(void **context)
     det_machine_builder_guard(b, "is_rich", NULL);
     ON_LISTS(
         b, .from = DET_LIST("SHIPPED", "CANCELLED"), .events = DET_LIST("PAY", "AGAIN"),
-        .outcome = DET_STAY, .guard = "is_rich");
+        .outcome = DET_OUTCOME_STAY, .guard = "is_rich");
     ON_LISTS(
         b, .from = DET_LIST("SHIPPED", "CANCELLED"), .events = DET_LIST("PAY", "AGAIN"),
-        .outcome = DET_STOP, .is_else = true, .keeps = DET_LIST("cents"), .reason = "poor");
+        .outcome = DET_OUTCOME_STOP, .is_else = true, .keeps = DET_LIST("cents"), .reason = "poor");
     machine = expect_machine(b, "", NULL, NULL);
     assert_int_equal(machine->choice_count, 4);
     for (uint32_t i = 0; i < 4; i++) {
         assert_int_equal(machine->choices[i].state, i / 2 + 3);
         assert_int_equal(machine->choices[i].event, i % 2 == 0 ? 0 : 6);
-        assert_int_equal(machine->choices[i].transition.outcome, DET_STOP);
+        assert_int_equal(machine->choices[i].transition.outcome, DET_OUTCOME_STOP);
         assert_int_equal(machine->choices[i].transition.to, i / 2 + 3);
         assert_string_equal(machine->choices[i].transition.more->reason, "poor");
         assert_int_equal(machine->choices[i].transition.more->keep_count, 1);
@@ -280,7 +282,7 @@ static void thousands_of_alternatives_are_judged_in_good_time(void **context)
         events[i] = "SHIP";
     }
     for (size_t i = 0; i < 100; i++)
-        ON_LISTS(b, .from = from, .events = events, .outcome = DET_STAY, .is_else = true);
+        ON_LISTS(b, .from = from, .events = events, .outcome = DET_OUTCOME_STAY, .is_else = true);
     assert_int_equal(det_machine_builder_build(b, &machine, &found), DET_ERR_DEFINITION);
     assert_int_equal(found.error_count, 100);
     det_machine_builder_close(b);

@@ -270,8 +270,8 @@ static void sort_by_place(struct det_build_findings *findings)
 
 int det_build_findings_finish(struct det_build_findings *findings, struct det_diagnostics *ret)
 {
-    size_t total =
-        findings->found[DET_INFO] + findings->found[DET_WARNING] + findings->found[DET_BROKEN];
+    size_t total = findings->found[DET_SEVERITY_INFO] + findings->found[DET_SEVERITY_WARNING] +
+                   findings->found[DET_SEVERITY_BROKEN];
     struct det_diagnostic *items;
 
     items = det_arena_array(&findings->builder->arena, findings->kept_count, sizeof *items);
@@ -283,8 +283,8 @@ int det_build_findings_finish(struct det_build_findings *findings, struct det_di
     *ret = (struct det_diagnostics){
         .items = items,
         .count = findings->kept_count,
-        .error_count = findings->found[DET_BROKEN],
-        .warning_count = findings->found[DET_WARNING],
+        .error_count = findings->found[DET_SEVERITY_BROKEN],
+        .warning_count = findings->found[DET_SEVERITY_WARNING],
         .is_cut = total > findings->kept_count,
     };
     return 0;

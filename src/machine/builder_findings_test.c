@@ -123,7 +123,7 @@ static void both_places_of_a_pair_are_given(void **context)
         b,
         .from =
             DET_LIST(at(&text, "SHIPPED", "a.fsm", 3, 8), at(&text, "CANCELLED", "a.fsm", 3, 17)),
-        .events = DET_LIST("PAY"), .outcome = DET_STAY);
+        .events = DET_LIST("PAY"), .outcome = DET_OUTCOME_STAY);
     STAY(b, at(&text, "CANCELLED", "b.fsm", 6, 6), DET_LIST("PAY"));
     assert_int_equal(det_machine_builder_build(b, &machine, &found), DET_ERR_DEFINITION);
     assert_int_equal(found.count, 1);
@@ -154,8 +154,8 @@ static void too_many_are_cut_and_the_gravest_stay(void **context)
     assert_int_equal(found.warning_count, 0);
     assert_int_equal(found.items[0].place.line, 21);
     assert_int_equal(found.items[DET_DIAGNOSTICS_MAX - 3].place.line, 18 + DET_DIAGNOSTICS_MAX);
-    assert_int_equal(found.items[DET_DIAGNOSTICS_MAX - 1].severity, DET_BROKEN);
-    assert_int_equal(found.items[DET_DIAGNOSTICS_MAX - 2].severity, DET_BROKEN);
+    assert_int_equal(found.items[DET_DIAGNOSTICS_MAX - 1].severity, DET_SEVERITY_BROKEN);
+    assert_int_equal(found.items[DET_DIAGNOSTICS_MAX - 2].severity, DET_SEVERITY_BROKEN);
     det_machine_builder_close(b);
 }
 
@@ -208,7 +208,7 @@ static void a_flood_of_findings_is_counted_to_the_last(void **context)
     STAY(b, "SHIPPED", DET_LIST("PAY"));
     STAY(b, "CHARGING", DET_LIST("PAY"));
     for (int i = 0; i < 250; i++)
-        ON_LISTS(b, .from = list, .events = DET_LIST("PAY"), .outcome = DET_STAY);
+        ON_LISTS(b, .from = list, .events = DET_LIST("PAY"), .outcome = DET_OUTCOME_STAY);
     assert_int_equal(det_machine_builder_build(b, &machine, &found), DET_ERR_DEFINITION);
     assert_int_equal(found.error_count, 250 * DET_LIST_MAX);
     assert_int_equal(found.count, DET_DIAGNOSTICS_MAX);

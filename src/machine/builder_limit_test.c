@@ -37,7 +37,7 @@ static void the_largest_machine_is_built(void **context)
     (void)context;
     assert_int_equal(machine->state_count, 4096);
     assert_int_equal(det_machine_step(machine, 4095, 0)->to, 0);
-    assert_int_equal(det_machine_step(machine, 0, 63)->outcome, DET_STAY);
+    assert_int_equal(det_machine_step(machine, 0, 63)->outcome, DET_OUTCOME_STAY);
     det_machine_close(machine);
 }
 
@@ -107,7 +107,8 @@ static void rows_say_a_bounded_number_of_pairs(void **context)
         events[i] = "PAY";
     }
     for (int i = 0; i < 129; i++)
-        ON_LISTS(b, .from = states, .events = events, .outcome = DET_STAY, .is_override = true);
+        ON_LISTS(
+            b, .from = states, .events = events, .outcome = DET_OUTCOME_STAY, .is_override = true);
     expect(b, "too-large@148", "the rows of order say more than 524288 pairs", NULL);
 }
 

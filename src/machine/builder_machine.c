@@ -303,7 +303,7 @@ static void lay_column(
             *more = lay_more(lay, on, thing_of(lay, DET_BUILD_EVENT, event));
         table[state * count_of(lay, DET_BUILD_EVENT) + event] = (struct det_transition){
             .outcome = (uint16_t)on->outcome,
-            .to = (uint16_t)(on->outcome == DET_GOTO ? (size_t)on->to.id : state),
+            .to = (uint16_t)(on->outcome == DET_OUTCOME_GOTO ? (size_t)on->to.id : state),
             .row = row->number,
             .more = *more,
         };
@@ -357,7 +357,8 @@ static void lay_choices_of(
             .state = (uint16_t)from->id,
             .event = (uint16_t)by->id,
             .transition = { .outcome = (uint16_t)on->outcome,
-                            .to = (uint16_t)(on->outcome == DET_GOTO ? on->to.id : from->id),
+                            .to =
+                                (uint16_t)(on->outcome == DET_OUTCOME_GOTO ? on->to.id : from->id),
                             .row = row->number,
                             .more = more[shared] },
         };

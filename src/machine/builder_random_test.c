@@ -165,9 +165,9 @@ static void explore(const struct definition *d, bool seen[STATES][1 << TIMERS])
                 armed &= d->timer_event[timer] == event ? ~(1u << timer) : ~0u;
             for (int at = 0; is_seen && (row = next_way(d, state, event, &at)) != NULL;) {
                 unsigned after = (armed & ~row->disarms) | row->arms;
-                int to = row->outcome == DET_GOTO ? row->to : state;
+                int to = row->outcome == DET_OUTCOME_GOTO ? row->to : state;
 
-                if (row->outcome == DET_STOP || seen[to][after])
+                if (row->outcome == DET_OUTCOME_STOP || seen[to][after])
                     continue;
                 has_grown = seen[to][after] = true;
             }
@@ -187,8 +187,8 @@ static void count_paths(const struct definition *d, bool seen[STATES][1 << TIMER
             const struct row *row;
 
             for (int at = 0; (row = next_way(d, state, event, &at)) != NULL;) {
-                is_left |= row->outcome == DET_GOTO && row->to != state;
-                ends |= row->outcome == DET_STOP;
+                is_left |= row->outcome == DET_OUTCOME_GOTO && row->to != state;
+                ends |= row->outcome == DET_OUTCOME_STOP;
             }
         }
         counts[DET_RULE_UNREACHABLE] += !is_reached;
@@ -223,13 +223,13 @@ static bool has_lost_product(const struct definition *d, const struct row *row)
 
     for (int pair = 0; pair < d->state_count * d->event_count; pair++) {
         int state = pair / d->event_count;
-        int to = row->outcome == DET_GOTO ? row->to : state, at = 0;
+        int to = row->outcome == DET_OUTCOME_GOTO ? row->to : state, at = 0;
         const struct row *way;
 
         do
             way = next_way(d, state, pair % d->event_count, &at);
         while (way != NULL && way != row);
-        if (way == NULL || row->outcome == DET_STOP)
+        if (way == NULL || row->outcome == DET_OUTCOME_STOP)
             continue;
         for (int effect = 0; effect < d->effect_count; effect++) {
             for (int event = 0; event < d->event_count; event++)
@@ -282,7 +282,7 @@ static void judge(const struct definition *d, int *counts)
     count_missing(d, counts);
     count_timeouts(d, counts);
     for (int i = 0; i < DET_RULE_COUNT; i++)
-        errors += det_rule_severity((enum det_rule)i) == DET_BROKEN ? counts[i] : 0;
+        errors += det_rule_severity((enum det_rule)i) == DET_SEVERITY_BROKEN ? counts[i] : 0;
     if (errors > 0)
         return;
     explore(d, seen);
@@ -311,12 +311,12 @@ static void compare_cell(const struct row *row, const struct det_transition *tra
     const struct det_transition_more *more = transition->more != NULL ? transition->more : &nothing;
 
     if (row == NULL) {
-        assert_int_equal(transition->outcome, DET_UNHANDLED);
+        assert_int_equal(transition->outcome, DET_OUTCOME_UNHANDLED);
         assert_int_equal(transition->to, state);
         return;
     }
     assert_int_equal(transition->outcome, row->outcome);
-    assert_int_equal(transition->to, row->outcome == DET_GOTO ? row->to : state);
+    assert_int_equal(transition->to, row->outcome == DET_OUTCOME_GOTO ? row->to : state);
     compare_ids(row->effects, more->effects, more->effect_count);
     compare_ids(row->arms, more->arms, more->arm_count);
     compare_ids(row->disarms, more->disarms, more->disarm_count);

@@ -122,15 +122,16 @@ static inline void add_row(struct definition *d, unsigned from, unsigned events)
     struct row *row = &d->rows[d->row_count++];
 
     *row = (struct row){ .from = from, .events = events, .to = -1, .within = -1, .guard = -1 };
-    row->outcome = (enum det_outcome[]){ DET_GOTO, DET_GOTO, DET_STAY, DET_STOP }[below(4)];
+    row->outcome = (enum det_outcome[]){ DET_OUTCOME_GOTO, DET_OUTCOME_GOTO, DET_OUTCOME_STAY,
+                                         DET_OUTCOME_STOP }[below(4)];
     row->effects = maybe_some_of(d->effect_count);
     row->arms = maybe_some_of(d->timer_count);
     row->disarms = maybe_some_of(d->timer_count);
     if (d->guard_count > 0 && below(3) > 0)
         row->guard = below(d->guard_count);
-    if (row->outcome == DET_GOTO)
+    if (row->outcome == DET_OUTCOME_GOTO)
         row->to = below(d->state_count);
-    if (row->outcome == DET_GOTO && below(8) == 0)
+    if (row->outcome == DET_OUTCOME_GOTO && below(8) == 0)
         row->within = below(d->event_count);
 }
 
@@ -160,7 +161,7 @@ static inline void add_answer(struct definition *d, int state, int event, int to
     add_row(d, 1u << state, 1u << event);
     d->rows[d->row_count - 1].within = -1;
     if (to >= 0) {
-        d->rows[d->row_count - 1].outcome = DET_GOTO;
+        d->rows[d->row_count - 1].outcome = DET_OUTCOME_GOTO;
         d->rows[d->row_count - 1].to = to;
     }
 }

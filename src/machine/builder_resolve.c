@@ -136,7 +136,7 @@ static bool resolve_swapped(struct det_build *build, struct det_build_row *row)
         &build->findings, DET_RULE_UNKNOWN_STATE, row, from, "%s is an event of %s, not a state",
         from->text, build->name);
     det_build_other(&build->findings, finding, row, event);
-    if (on->outcome == DET_GOTO && on->to.text != NULL)
+    if (on->outcome == DET_OUTCOME_GOTO && on->to.text != NULL)
         det_build_hint(
             &build->findings, finding, "state and event are swapped: say %s(%s, %s, %s)",
             row_word(on), event->text, from->text, on->to.text);
@@ -182,9 +182,9 @@ static void check_few(
 static void check_on(struct det_build *build, const struct det_build_row *row)
 {
     const struct det_build_on *on = &row->on;
-    bool is_goto = on->outcome == DET_GOTO;
+    bool is_goto = on->outcome == DET_OUTCOME_GOTO;
 
-    if (!is_goto && on->outcome != DET_STAY && on->outcome != DET_STOP)
+    if (!is_goto && on->outcome != DET_OUTCOME_STAY && on->outcome != DET_OUTCOME_STOP)
         report_row(build, row, "has no outcome: it goes to a state, stays or stops");
     else if (is_goto && on->to.text == NULL)
         report_row(build, row, "goes to a state, but does not say to which");
@@ -194,7 +194,7 @@ static void check_on(struct det_build *build, const struct det_build_row *row)
         report_row(build, row, "is an OVERRIDE and an ELSE, and can be only one of them");
     if (!is_goto && (on->within.after != 0 || on->within.event.text != NULL))
         report_row(build, row, "enters no state, and so has no WITHIN");
-    if (on->outcome != DET_STOP && on->reason != NULL)
+    if (on->outcome != DET_OUTCOME_STOP && on->reason != NULL)
         report_row(build, row, "does not stop, and so has no REASON");
     if (on->reason != NULL && strlen(on->reason) > DET_REASON_MAX)
         (void)det_build_report(

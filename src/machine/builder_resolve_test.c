@@ -19,10 +19,10 @@ static void rows_say_all_they_need(void **context)
     expect(
         b, "row-arguments@21", "a row of order goes to a state, but does not say to which", NULL);
     b = open_order();
-    ON_LISTS(b, .events = DET_LIST("EXPIRED"), .outcome = DET_STAY);
+    ON_LISTS(b, .events = DET_LIST("EXPIRED"), .outcome = DET_OUTCOME_STAY);
     expect(b, "row-arguments@21", "a row of order names no state", NULL);
     b = open_order();
-    ON_LISTS(b, .from = DET_LIST("PAID"), .outcome = DET_STAY);
+    ON_LISTS(b, .from = DET_LIST("PAID"), .outcome = DET_OUTCOME_STAY);
     expect(b, "row-arguments@21", "a row of order names no event", NULL);
     b = open_order();
     ON(b, "PAID", "EXPIRED", "");

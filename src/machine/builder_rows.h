@@ -110,7 +110,7 @@ struct det_build_about {
 struct det_build_component {
     struct det_build_names states;
     struct det_build_name event, function;
-    enum det_control_mode mode;
+    enum det_dispatch_mode mode;
 };
 
 struct det_build_complaint {

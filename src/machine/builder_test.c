@@ -32,7 +32,7 @@ static int effect_done(struct det_effect_call *call, const void *data, const voi
     (void)data;
     (void)event;
     (void)ret;
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static void fill_nothing(const struct det_move *move, const void *data, void *event)
@@ -142,20 +142,20 @@ static void transitions_say_where_they_lead_and_which_row_said_it(void **context
     const struct det_transition *transition = det_machine_step(machine, 1, 3);
 
     (void)context;
-    assert_int_equal(transition->outcome, DET_GOTO);
+    assert_int_equal(transition->outcome, DET_OUTCOME_GOTO);
     assert_int_equal(transition->to, 2);
     assert_int_equal(transition->row, 14);
     assert_null(transition->more);
     transition = det_machine_step(machine, 2, 0);
-    assert_int_equal(transition->outcome, DET_STAY);
+    assert_int_equal(transition->outcome, DET_OUTCOME_STAY);
     assert_int_equal(transition->to, 2);
     transition = det_machine_step(machine, 2, 2);
-    assert_int_equal(transition->outcome, DET_STOP);
+    assert_int_equal(transition->outcome, DET_OUTCOME_STOP);
     assert_int_equal(transition->to, 2);
     assert_int_equal(transition->row, 34);
     assert_string_equal(transition->more->reason, "too late");
     transition = det_machine_step(machine, 3, 0);
-    assert_int_equal(transition->outcome, DET_UNHANDLED);
+    assert_int_equal(transition->outcome, DET_OUTCOME_UNHANDLED);
     assert_int_equal(transition->row, 0);
     det_machine_close(machine);
 }

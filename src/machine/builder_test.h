@@ -28,15 +28,19 @@
                .name = n, .members = DET_LIST(__VA_ARGS__), .is_of_events = true })
 #define ON_LISTS(b, ...) det_machine_builder_on(b, &(struct det_on_row){ __VA_ARGS__ })
 /* The last argument is the target, perhaps with extras after it. */
-#define ON(b, s, e, ...) \
-    ON_LISTS(b, .from = DET_LIST(s), .events = DET_LIST(e), .outcome = DET_GOTO, .to = __VA_ARGS__)
-#define OVERRIDE(b, s, e, ...)                                                                   \
-    ON_LISTS(                                                                                    \
-        b, .from = DET_LIST(s), .events = DET_LIST(e), .outcome = DET_GOTO, .is_override = true, \
+#define ON(b, s, e, ...)                                                            \
+    ON_LISTS(                                                                       \
+        b, .from = DET_LIST(s), .events = DET_LIST(e), .outcome = DET_OUTCOME_GOTO, \
         .to = __VA_ARGS__)
+#define OVERRIDE(b, s, e, ...)                                                      \
+    ON_LISTS(                                                                       \
+        b, .from = DET_LIST(s), .events = DET_LIST(e), .outcome = DET_OUTCOME_GOTO, \
+        .is_override = true, .to = __VA_ARGS__)
 /* The last argument is a DET_LIST() of events, perhaps with extras after it. */
-#define STAY(b, s, ...) ON_LISTS(b, .from = DET_LIST(s), .outcome = DET_STAY, .events = __VA_ARGS__)
-#define STOP(b, s, ...) ON_LISTS(b, .from = DET_LIST(s), .outcome = DET_STOP, .events = __VA_ARGS__)
+#define STAY(b, s, ...) \
+    ON_LISTS(b, .from = DET_LIST(s), .outcome = DET_OUTCOME_STAY, .events = __VA_ARGS__)
+#define STOP(b, s, ...) \
+    ON_LISTS(b, .from = DET_LIST(s), .outcome = DET_OUTCOME_STOP, .events = __VA_ARGS__)
 #define AFTER(b, s, d, ...)    \
     det_machine_builder_after( \
         b, DET_LIST(s), &(struct det_timeout_row){ .after = (d), .event = __VA_ARGS__ })
@@ -99,7 +103,7 @@ static inline void add_order_rows(struct det_machine_builder *b)
     ON(b, "PENDING", "EXPIRED", "CANCELLED");
     ON_LISTS(
         b, .from = DET_LIST("PENDING", "CHARGING", "PAID"), .events = DET_LIST("CANCEL"),
-        .outcome = DET_GOTO, .to = "CANCELLED");
+        .outcome = DET_OUTCOME_GOTO, .to = "CANCELLED");
     AFTER(b, "PENDING", 30 * DET_MINUTE, "EXPIRED");
 }
 

@@ -58,7 +58,7 @@ static void check_function(struct det_build *build, const struct det_build_row *
 
 static void check_dispatch(struct det_build *build, const struct det_build_row *row)
 {
-    bool is_block = row->component.mode == DET_CONTROL_BLOCK;
+    bool is_block = row->component.mode == DET_DISPATCH_BLOCK;
 
     if (is_block && row->component.function.text != NULL)
         (void)det_build_report(
@@ -177,7 +177,7 @@ static void check_closed(
 
     if (dispatch == NULL || name->is_guess)
         return;
-    if (dispatch->component.mode == DET_CONTROL_IGNORE)
+    if (dispatch->component.mode == DET_DISPATCH_IGNORE)
         problem = "does not look at events from outside";
     else if (!is_taken(build, state, &row->component.event))
         problem = "does not take the event";
@@ -326,7 +326,7 @@ void det_check_stops(struct det_build *build)
     for (size_t i = 0; i < build->ons.count && det_build_is_component(build); i++) {
         const struct det_build_row *row = build->ons.items[i];
 
-        for (uint32_t j = 0; j < row->on.events.count && row->on.outcome == DET_GOTO; j++) {
+        for (uint32_t j = 0; j < row->on.events.count && row->on.outcome == DET_OUTCOME_GOTO; j++) {
             const struct det_build_row *event =
                 det_build_named(build, DET_BUILD_EVENT, &row->on.events.items[j]);
 

@@ -24,16 +24,16 @@ static struct det_machine_builder *open_pump(void)
     EVENT(b, "ERROR");
     ON(b, "IDLE", "START", "RUNNING");
     ON_LISTS(
-        b, .from = DET_LIST("IDLE", "RUNNING"), .events = DET_LIST("ERROR"), .outcome = DET_GOTO,
-        .to = "DONE");
+        b, .from = DET_LIST("IDLE", "RUNNING"), .events = DET_LIST("ERROR"),
+        .outcome = DET_OUTCOME_GOTO, .to = "DONE");
     return b;
 }
 
 /* Rows 8 to 10. */
 static void dispatch(struct det_machine_builder *b)
 {
-    DISPATCH(b, "IDLE", DET_CONTROL_BLOCK);
-    DISPATCH(b, "RUNNING", DET_CONTROL_POLL, .function = "run");
+    DISPATCH(b, "IDLE", DET_DISPATCH_BLOCK);
+    DISPATCH(b, "RUNNING", DET_DISPATCH_POLL, .function = "run");
     det_machine_builder_failure(b, "ERROR");
 }
 
@@ -62,19 +62,19 @@ static void what_a_component_lacks_is_told(void **unused)
 
     (void)unused;
     det_machine_builder_failure(b, "ERROR");
-    DISPATCH(b, "IDLE", DET_CONTROL_BLOCK);
+    DISPATCH(b, "IDLE", DET_DISPATCH_BLOCK);
     expect(
         b, "dispatch-missing@2", "RUNNING of pump has no DISPATCH",
         "say DISPATCH(RUNNING, BLOCK) if it only waits for events");
     b = open_pump();
-    DISPATCH(b, "IDLE", DET_CONTROL_BLOCK);
-    DISPATCH(b, "RUNNING", DET_CONTROL_BLOCK);
+    DISPATCH(b, "IDLE", DET_DISPATCH_BLOCK);
+    DISPATCH(b, "RUNNING", DET_DISPATCH_BLOCK);
     expect(
         b, "failure-missing@0", "pump does not say which event errors become",
         "say FAILURE(EVENT), and take it in every state");
     b = open_pump();
-    DISPATCH(b, "IDLE", DET_CONTROL_BLOCK);
-    DISPATCH(b, "RUNNING", DET_CONTROL_BLOCK);
+    DISPATCH(b, "IDLE", DET_DISPATCH_BLOCK);
+    DISPATCH(b, "RUNNING", DET_DISPATCH_BLOCK);
     det_machine_builder_failure(b, "START");
     expect(
         b, "failure-untaken@2", "RUNNING of pump does not take START, which errors become",
@@ -91,9 +91,9 @@ static struct det_machine_builder *open_draining(const char *stop, enum det_unha
     EVENT(b, "EMPTY");
     ON(b, "RUNNING", stop, "DRAINING");
     ON_LISTS(
-        b, .from = DET_LIST("DRAINING"), .events = DET_LIST("EMPTY", "ERROR"), .outcome = DET_GOTO,
-        .to = "DONE");
-    DISPATCH(b, "DRAINING", DET_CONTROL_POLL, .function = "drain");
+        b, .from = DET_LIST("DRAINING"), .events = DET_LIST("EMPTY", "ERROR"),
+        .outcome = DET_OUTCOME_GOTO, .to = "DONE");
+    DISPATCH(b, "DRAINING", DET_DISPATCH_POLL, .function = "drain");
     return b;
 }
 
@@ -108,7 +108,8 @@ static void a_stop_that_what_stops_does_not_take_is_warned_of(void **unused)
         "again, any other fails it",
         "say STAY(DRAINING, stop), or UNHANDLED(stop, IGNORE)");
     b = open_draining("stop", DET_UNHANDLED_ERROR);
-    ON_LISTS(b, .from = DET_LIST("DRAINING"), .events = DET_LIST("stop"), .outcome = DET_STAY);
+    ON_LISTS(
+        b, .from = DET_LIST("DRAINING"), .events = DET_LIST("stop"), .outcome = DET_OUTCOME_STAY);
     expect(b, "", NULL, NULL);
     b = open_draining("stop", DET_UNHANDLED_IGNORE);
     expect(b, "", NULL, NULL);
@@ -121,10 +122,10 @@ static void what_stands_once_is_told_when_it_stands_twice(void **unused)
     struct det_machine_builder *b = open_sound();
 
     (void)unused;
-    DISPATCH(b, "IDLE", DET_CONTROL_POLL, .function = "wait");
+    DISPATCH(b, "IDLE", DET_DISPATCH_POLL, .function = "wait");
     expect(b, "dispatch-twice@11", "IDLE of pump already has its DISPATCH", NULL);
     b = open_sound();
-    DISPATCH(b, "DONE", DET_CONTROL_BLOCK);
+    DISPATCH(b, "DONE", DET_DISPATCH_BLOCK);
     expect(b, "dispatch-twice@11", "DONE of pump is FINAL, and so has no DISPATCH", NULL);
     b = open_sound();
     det_machine_builder_closed(b, DET_LIST("IDLE", "IDLE"), "START");
@@ -145,8 +146,8 @@ static void a_closed_channel_counts_where_it_is_seen_and_taken(void **unused)
     struct det_machine_builder *b = open_pump();
 
     (void)unused;
-    DISPATCH(b, "IDLE", DET_CONTROL_IGNORE, .function = "wait");
-    DISPATCH(b, "RUNNING", DET_CONTROL_BLOCK);
+    DISPATCH(b, "IDLE", DET_DISPATCH_IGNORE, .function = "wait");
+    DISPATCH(b, "RUNNING", DET_DISPATCH_BLOCK);
     det_machine_builder_failure(b, "ERROR");
     det_machine_builder_closed(b, DET_LIST("IDLE", "RUNNING"), "START");
     expect(
@@ -170,8 +171,8 @@ static void a_dispatch_has_a_function_unless_it_blocks(void **unused)
     struct det_machine_builder *b = open_pump();
 
     (void)unused;
-    DISPATCH(b, "IDLE", DET_CONTROL_BLOCK, .function = "wait");
-    DISPATCH(b, "RUNNING", DET_CONTROL_IGNORE);
+    DISPATCH(b, "IDLE", DET_DISPATCH_BLOCK, .function = "wait");
+    DISPATCH(b, "RUNNING", DET_DISPATCH_IGNORE);
     det_machine_builder_failure(b, "ERROR");
     expect(
         b, "row-arguments@8 row-arguments@9", "DISPATCH with BLOCK only waits: it has no function",
@@ -235,7 +236,7 @@ static void rows_of_a_component_without_one_are_told_once(void **unused)
     EVENT(b, "ERROR");
     STAY(b, "IDLE", DET_LIST("ERROR"));
     det_machine_builder_invariant(b, "is_sound");
-    DISPATCH(b, "IDLE", DET_CONTROL_BLOCK);
+    DISPATCH(b, "IDLE", DET_DISPATCH_BLOCK);
     det_machine_builder_failure(b, "ERROR");
     expect(
         b, "component-row@4", "INVARIANT belongs to a component, and pump is none",
@@ -267,7 +268,7 @@ static int build(struct det_test_memory *memory, void *argument)
     STATE(b, "IDLE", .flags = DET_STATE_INITIAL);
     EVENT(b, "ERROR");
     STAY(b, "IDLE", DET_LIST("ERROR"));
-    DISPATCH(b, "IDLE", DET_CONTROL_POLL, .function = "wait");
+    DISPATCH(b, "IDLE", DET_DISPATCH_POLL, .function = "wait");
     det_machine_builder_failure(b, "ERROR");
     det_machine_builder_closed(b, DET_LIST("IDLE"), "ERROR");
     det_machine_builder_completion(b, "completed");

@@ -7,8 +7,8 @@
 
 static bool leaves_state(const struct det_build_row *row, size_t state)
 {
-    return row->on.outcome == DET_STOP ||
-           (row->on.outcome == DET_GOTO && (size_t)row->on.to.id != state);
+    return row->on.outcome == DET_OUTCOME_STOP ||
+           (row->on.outcome == DET_OUTCOME_GOTO && (size_t)row->on.to.id != state);
 }
 
 /* Marks every state that a path from the initial one reaches. NULL when there is no memory. */
@@ -32,7 +32,7 @@ static const bool *find_reachable(struct det_build *build)
             const struct det_build_row *row;
 
             while ((row = det_build_next_way(build, state, event, &ways)) != NULL) {
-                if (row->on.outcome != DET_GOTO || is_reached[row->on.to.id])
+                if (row->on.outcome != DET_OUTCOME_GOTO || is_reached[row->on.to.id])
                     continue;
                 is_reached[row->on.to.id] = true;
                 queue[tail++] = (uint32_t)row->on.to.id;
@@ -95,7 +95,7 @@ static const struct det_build_row *find_way_out(
     const struct det_build_row *row;
 
     while ((row = det_build_next_way(build, state, event, &ways)) != NULL) {
-        if (leaves_state(row, state) && (!is_goto || row->on.outcome == DET_GOTO))
+        if (leaves_state(row, state) && (!is_goto || row->on.outcome == DET_OUTCOME_GOTO))
             return row;
     }
     return NULL;
@@ -235,15 +235,16 @@ static void check_guards(struct det_build *build)
  * one that stops has none. */
 static void check_products_of_row(struct det_build *build, const struct det_build_row *row)
 {
-    bool is_fine = true, is_done = row->on.outcome == DET_STOP || row->on.effects.count == 0;
+    bool is_fine = true,
+         is_done = row->on.outcome == DET_OUTCOME_STOP || row->on.effects.count == 0;
 
     for (uint32_t i = 0; i < row->on.from.count && is_fine && !is_done; i++) {
         size_t from = (size_t)row->on.from.items[i].id;
-        size_t after = row->on.outcome == DET_GOTO ? (size_t)row->on.to.id : from;
+        size_t after = row->on.outcome == DET_OUTCOME_GOTO ? (size_t)row->on.to.id : from;
 
         if (!owns_a_cell(build, row, from))
             continue;
-        is_done = row->on.outcome == DET_GOTO;
+        is_done = row->on.outcome == DET_OUTCOME_GOTO;
         for (uint32_t j = 0; j < row->on.effects.count && is_fine; j++)
             is_fine = check_products(build, row, &row->on.effects.items[j], after);
     }

@@ -70,8 +70,8 @@ static void a_final_state_that_is_left_is_told_once(void **context)
 
     (void)context;
     ON_LISTS(
-        b, .from = DET_LIST("PAID", "SHIPPED"), .events = DET_LIST("EXPIRED"), .outcome = DET_GOTO,
-        .to = "PENDING");
+        b, .from = DET_LIST("PAID", "SHIPPED"), .events = DET_LIST("EXPIRED"),
+        .outcome = DET_OUTCOME_GOTO, .to = "PENDING");
     ON(b, "SHIPPED", "CANCEL", "CANCELLED");
     expect(
         b, "final-left@22", "SHIPPED is a final state of order, but CANCEL leads to CANCELLED",
@@ -136,8 +136,8 @@ static void a_product_that_the_next_state_does_not_take_is_told(void **context)
         "say what happens: ON(PENDING, CHARGED, ...), or UNHANDLED(CHARGED, ...)");
     b = open_order();
     ON_LISTS(
-        b, .from = DET_LIST("CHARGING", "SHIPPED"), .events = DET_LIST("SHIP"), .outcome = DET_STAY,
-        .effects = DET_LIST("charge_card"));
+        b, .from = DET_LIST("CHARGING", "SHIPPED"), .events = DET_LIST("SHIP"),
+        .outcome = DET_OUTCOME_STAY, .effects = DET_LIST("charge_card"));
     expect(
         b, "product-unanswered@21",
         "charge_card may produce CHARGED, which SHIPPED of order does not take", NULL);
@@ -274,8 +274,8 @@ static void unhandled_pairs_are_told_on_request_with_their_fate(void **context)
         EVENT(
             b, (const char *const[]){ "p", "q", "r", "s" }[i], .unhandled = (enum det_unhandled)i);
     ON_LISTS(
-        b, .from = DET_LIST("red"), .events = DET_LIST("p", "q", "r", "s"), .outcome = DET_GOTO,
-        .to = "green");
+        b, .from = DET_LIST("red"), .events = DET_LIST("p", "q", "r", "s"),
+        .outcome = DET_OUTCOME_GOTO, .to = "green");
     ON(b, "green", "p", "red");
     det_machine_builder_report_unhandled(b);
     expect(

@@ -163,13 +163,13 @@ static void check_updates(struct det_build *build)
 
 void det_check_records(struct det_build *build)
 {
-    size_t errors = build->findings.found[DET_BROKEN];
+    size_t errors = build->findings.found[DET_SEVERITY_BROKEN];
 
     if (build->builder->data == NULL && !det_build_is_component(build))
         check_updates(build);
 
     check_all_records(build);
-    if (build->findings.found[DET_BROKEN] > errors)
+    if (build->findings.found[DET_SEVERITY_BROKEN] > errors)
         return;
     for (size_t i = 0; i < build->ons.count; i++) {
         const struct det_build_row *row = build->ons.items[i];

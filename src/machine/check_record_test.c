@@ -160,7 +160,7 @@ static void every_event_of_a_row_keeps_from_its_own_payload(void **context)
     EVENT(b, "MOVE", .payload = &far_away);
     ON_LISTS(
         b, .from = DET_LIST("CHARGING", "SHIPPED"), .events = DET_LIST("PAY", "MOVE"),
-        .outcome = DET_STAY, .keeps = DET_LIST("cents"));
+        .outcome = DET_OUTCOME_STAY, .keeps = DET_LIST("cents"));
     machine = expect_machine(b, "", NULL, NULL);
     by_pay = det_machine_step(machine, 1, 0);
     by_move = det_machine_step(machine, 1, 6);
@@ -200,8 +200,8 @@ static void keeping_needs_the_field_on_both_sides(void **context)
     /* One finding a field, however many events the row has. */
     b = open_shop();
     ON_LISTS(
-        b, .from = DET_LIST("CHARGING"), .events = DET_LIST("PAY", "SEND"), .outcome = DET_STAY,
-        .keeps = DET_LIST("weight"));
+        b, .from = DET_LIST("CHARGING"), .events = DET_LIST("PAY", "SEND"),
+        .outcome = DET_OUTCOME_STAY, .keeps = DET_LIST("weight"));
     expect(b, "bad-keep@22", NULL, NULL);
 }
 
@@ -222,7 +222,8 @@ static void keeping_needs_one_type(void **context)
         b = open_shop();
         EVENT(b, "TOSS", .payload = &record);
         ON_LISTS(
-            b, .from = DET_LIST("PAID"), .events = DET_LIST("SEND", "TOSS"), .outcome = DET_STAY);
+            b, .from = DET_LIST("PAID"), .events = DET_LIST("SEND", "TOSS"),
+            .outcome = DET_OUTCOME_STAY);
         STAY(b, "CHARGING", DET_LIST("TOSS"), .keeps = DET_LIST("cents"));
         expect(
             b, "bad-keep@24",
@@ -291,7 +292,8 @@ static void a_record_is_judged_once_and_its_namesake_again(void **context)
     (void)context;
     EVENT(b, "A", .payload = &payment_record);
     EVENT(b, "B", .payload = &namesake);
-    ON_LISTS(b, .from = DET_LIST("PAID"), .events = DET_LIST("A", "B"), .outcome = DET_STAY);
+    ON_LISTS(
+        b, .from = DET_LIST("PAID"), .events = DET_LIST("A", "B"), .outcome = DET_OUTCOME_STAY);
     expect(b, "bad-record@22", NULL, NULL);
 }
 

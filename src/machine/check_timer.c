@@ -60,11 +60,11 @@ static void carry_timers(
     struct walk *walk, const struct det_build_row *row, size_t state, size_t event,
     bool *is_reached)
 {
-    size_t to = row->on.outcome == DET_GOTO ? (size_t)row->on.to.id : state;
+    size_t to = row->on.outcome == DET_OUTCOME_GOTO ? (size_t)row->on.to.id : state;
     uint64_t set = walk->armed[state] & ~walk->fired_by[event] & ~row->on.disarm_mask;
 
     set |= row->on.arm_mask;
-    if (row->on.outcome == DET_STOP || (is_reached[to] && (set & ~walk->armed[to]) == 0))
+    if (row->on.outcome == DET_OUTCOME_STOP || (is_reached[to] && (set & ~walk->armed[to]) == 0))
         return;
     is_reached[to] = true;
     walk->armed[to] |= set;

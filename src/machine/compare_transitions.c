@@ -30,7 +30,8 @@ static const char *describe_choices(
 
 static bool is_taken(const struct det_machine *machine, int state, int event)
 {
-    return det_machine_step(machine, (unsigned)state, (unsigned)event)->outcome != DET_UNHANDLED;
+    return det_machine_step(machine, (unsigned)state, (unsigned)event)->outcome !=
+           DET_OUTCOME_UNHANDLED;
 }
 
 static void compare_pair(struct det_comparison *comparison, unsigned state, unsigned event)
@@ -146,8 +147,8 @@ void det_compare_ways(struct det_comparison *comparison)
 
 static bool leaves_state(const struct det_transition *transition, size_t state)
 {
-    return transition->outcome == DET_STOP ||
-           (transition->outcome == DET_GOTO && transition->to != state);
+    return transition->outcome == DET_OUTCOME_STOP ||
+           (transition->outcome == DET_OUTCOME_GOTO && transition->to != state);
 }
 
 static bool has_way_out(const struct det_machine *machine, size_t state)

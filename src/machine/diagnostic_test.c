@@ -33,9 +33,9 @@ static void every_help_is_a_sentence(void **context)
 static void severities_are_those_of_the_list(void **context)
 {
     (void)context;
-    assert_int_equal(det_rule_severity(DET_RULE_DUPLICATE_TRANSITION), DET_BROKEN);
-    assert_int_equal(det_rule_severity(DET_RULE_DEAD_END), DET_WARNING);
-    assert_int_equal(det_rule_severity(DET_RULE_OVERRIDES), DET_INFO);
+    assert_int_equal(det_rule_severity(DET_RULE_DUPLICATE_TRANSITION), DET_SEVERITY_BROKEN);
+    assert_int_equal(det_rule_severity(DET_RULE_DEAD_END), DET_SEVERITY_WARNING);
+    assert_int_equal(det_rule_severity(DET_RULE_OVERRIDES), DET_SEVERITY_INFO);
     assert_string_equal(det_rule_id(DET_RULE_DUPLICATE_TRANSITION), "duplicate-transition");
 }
 

@@ -12,10 +12,10 @@ static bool needs_trace(enum det_drawing drawing)
 }
 
 static int check_step(
-    const struct det_machine *machine, const struct det_trace *trace, size_t index,
+    const struct det_machine *machine, const struct det_draw_trace *trace, size_t index,
     struct det_error *reterr)
 {
-    const struct det_trace_step *step = &trace->steps[index];
+    const struct det_draw_step *step = &trace->steps[index];
 
     if (step->from >= machine->state_count || step->to >= machine->state_count)
         return det_error_set(
@@ -25,14 +25,15 @@ static int check_step(
         return det_error_set(
             reterr, DET_ERR_INVALID, "step %zu of the trace names an event that %s does not have",
             index + 1, machine->name);
-    if (step->outcome != DET_GOTO && step->outcome != DET_STAY && step->outcome != DET_STOP)
+    if (step->outcome != DET_OUTCOME_GOTO && step->outcome != DET_OUTCOME_STAY &&
+        step->outcome != DET_OUTCOME_STOP)
         return det_error_set(
             reterr, DET_ERR_INVALID, "step %zu of the trace is no goto, stay or stop", index + 1);
     return 0;
 }
 
 static int check_trace(
-    const struct det_machine *machine, const struct det_trace *trace, struct det_error *reterr)
+    const struct det_machine *machine, const struct det_draw_trace *trace, struct det_error *reterr)
 {
     int r;
 
@@ -67,7 +68,7 @@ static int check_options(
 
 static void note_visits(struct det_picture *picture)
 {
-    const struct det_trace *trace = picture->trace;
+    const struct det_draw_trace *trace = picture->trace;
 
     if (!trace)
         return;
@@ -87,7 +88,7 @@ static void note_edges(struct det_picture *picture)
     while (det_draw_next_edge(picture, &cursor, &edge)) {
         det_bit_set(picture->has_edge, edge.from);
         det_bit_set(picture->has_edge, edge.transition->to);
-        picture->has_stop = picture->has_stop || edge.transition->outcome == DET_STOP;
+        picture->has_stop = picture->has_stop || edge.transition->outcome == DET_OUTCOME_STOP;
     }
 }
 

@@ -61,7 +61,7 @@ void det_draw_groups_init(struct det_draw_groups *groups, const struct det_machi
 struct det_picture {
     const struct det_machine *machine;
     const struct det_draw_options *options;
-    const struct det_trace *trace; /* NULL: none */
+    const struct det_draw_trace *trace; /* NULL: none */
     struct det_pen *pen;
     bool has_stop;                          /* some event stops an instance */
     uint64_t visited[DET_STATES_MAX / 64];  /* by the trace */
@@ -126,7 +126,7 @@ void det_draw_timeout(struct det_picture *picture, unsigned state);
 void det_draw_hooks(struct det_picture *picture, unsigned state);
 /* pay(payment{cents=1999}), at most `count` characters of it, and what became of the event. */
 void det_draw_step_label(
-    struct det_picture *picture, const struct det_trace_step *step, size_t count);
+    struct det_picture *picture, const struct det_draw_step *step, size_t count);
 bool det_draw_shows_timeout(const struct det_picture *picture, unsigned state);
 bool det_draw_shows_hooks(const struct det_picture *picture, unsigned state);
 /* Whether the last step of the trace ended the instance. */

@@ -92,7 +92,7 @@ static void write_edge(struct det_picture *picture, const struct det_draw_edge *
     det_pen_indent(pen, 1);
     write_state(picture, edge->from);
     det_pen_raw(pen, " -> ");
-    if (edge->transition->outcome == DET_STOP)
+    if (edge->transition->outcome == DET_OUTCOME_STOP)
         det_pen_raw(pen, END);
     else
         write_state(picture, edge->transition->to);

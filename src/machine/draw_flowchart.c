@@ -67,8 +67,9 @@ static bool is_bare(const struct det_picture *picture, const struct det_draw_edg
 {
     const char *name = picture->machine->events[edge->event].name;
 
-    return !edge->transition->more && !edge->is_else && edge->transition->outcome != DET_STAY &&
-           !tells_timeout(picture, edge) && name[strspn(name, PLAIN_LABEL)] == '\0';
+    return !edge->transition->more && !edge->is_else &&
+           edge->transition->outcome != DET_OUTCOME_STAY && !tells_timeout(picture, edge) &&
+           name[strspn(name, PLAIN_LABEL)] == '\0';
 }
 
 static void write_label(struct det_picture *picture, const struct det_draw_edge *edge)
@@ -102,7 +103,7 @@ static void write_edges(struct det_picture *picture)
         det_pen_raw(pen, " -->|");
         write_label(picture, &edge);
         det_pen_raw(pen, "| ");
-        if (edge.transition->outcome == DET_STOP)
+        if (edge.transition->outcome == DET_OUTCOME_STOP)
             det_pen_raw(pen, "END");
         else
             det_draw_state_id(picture, edge.transition->to);

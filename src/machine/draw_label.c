@@ -56,7 +56,7 @@ static bool next_of_cell(
 {
     const struct det_transition *transition = &machine->table[cursor->at];
 
-    if (!cursor->is_begun && transition->outcome != DET_UNHANDLED) {
+    if (!cursor->is_begun && transition->outcome != DET_OUTCOME_UNHANDLED) {
         *ret = (struct det_draw_edge){
             .from = (uint16_t)(cursor->at / machine->event_count),
             .event = (uint16_t)(cursor->at % machine->event_count),
@@ -93,10 +93,10 @@ bool det_draw_next_edge(
 
 bool det_draw_edge_taken(const struct det_picture *picture, const struct det_draw_edge *edge)
 {
-    const struct det_trace *trace = picture->trace;
+    const struct det_draw_trace *trace = picture->trace;
 
     for (size_t i = 0; trace && i < trace->step_count; i++) {
-        const struct det_trace_step *step = &trace->steps[i];
+        const struct det_draw_step *step = &trace->steps[i];
 
         if (step->from == edge->from && step->event == edge->event &&
             step->to == edge->transition->to && step->outcome == edge->transition->outcome)
@@ -205,9 +205,9 @@ void det_draw_edge_label(struct det_picture *picture, const struct det_draw_edge
     }
     if (edge->is_else)
         det_pen_raw(pen, " [else]");
-    if (edge->transition->outcome == DET_STOP)
+    if (edge->transition->outcome == DET_OUTCOME_STOP)
         write_stop(picture, more);
-    if (edge->transition->outcome == DET_STAY)
+    if (edge->transition->outcome == DET_OUTCOME_STAY)
         det_pen_raw(pen, " (stay)");
     if (more)
         write_actions(picture, more);
@@ -262,7 +262,7 @@ static void write_cut(struct det_pen *pen, const char *name, const char *detail,
 }
 
 void det_draw_step_label(
-    struct det_picture *picture, const struct det_trace_step *step, size_t count)
+    struct det_picture *picture, const struct det_draw_step *step, size_t count)
 {
     struct det_pen *pen = picture->pen;
 
@@ -272,16 +272,16 @@ void det_draw_step_label(
     }
     write_cut(
         pen, picture->machine->events[step->event].name, step->detail ? step->detail : "", count);
-    if (step->outcome == DET_STAY)
+    if (step->outcome == DET_OUTCOME_STAY)
         det_pen_raw(pen, " (stay)");
-    if (step->outcome == DET_STOP)
+    if (step->outcome == DET_OUTCOME_STOP)
         det_pen_raw(pen, " (stop)");
 }
 
 bool det_draw_is_stopped(const struct det_picture *picture)
 {
-    const struct det_trace *trace = picture->trace;
+    const struct det_draw_trace *trace = picture->trace;
 
     return trace && trace->step_count > 0 &&
-           trace->steps[trace->step_count - 1].outcome == DET_STOP;
+           trace->steps[trace->step_count - 1].outcome == DET_OUTCOME_STOP;
 }

@@ -176,7 +176,7 @@ static void write_edge(struct det_picture *picture, const struct det_draw_edge *
     det_pen_indent(picture->pen, 1);
     det_draw_state_id(picture, edge->from);
     det_pen_raw(picture->pen, " --> ");
-    if (edge->transition->outcome == DET_STOP)
+    if (edge->transition->outcome == DET_OUTCOME_STOP)
         det_pen_raw(picture->pen, "[*]");
     else
         det_draw_state_id(picture, edge->transition->to);

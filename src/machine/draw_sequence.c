@@ -35,7 +35,7 @@ static void write_note(struct det_picture *picture, const char *before, unsigned
 
 void det_draw_mermaid_sequence(struct det_picture *picture)
 {
-    const struct det_trace *trace = picture->trace;
+    const struct det_draw_trace *trace = picture->trace;
     struct det_pen *pen = picture->pen;
 
     det_pen_raw(pen, "sequenceDiagram\n    participant FSM as ");
@@ -47,7 +47,7 @@ void det_draw_mermaid_sequence(struct det_picture *picture)
         det_pen_raw(pen, "    FSM->>FSM: ");
         det_draw_step_label(picture, &trace->steps[i], SEQUENCE_LABEL_MAX);
         det_pen_raw(pen, "\n");
-        if (trace->steps[i].outcome != DET_GOTO)
+        if (trace->steps[i].outcome != DET_OUTCOME_GOTO)
             continue;
         write_note(picture, "", trace->steps[i].to);
         det_pen_raw(pen, "\n");
@@ -57,7 +57,7 @@ void det_draw_mermaid_sequence(struct det_picture *picture)
 }
 
 /* The start is grey, the end green, and what lies between is blue. */
-static const char *colour_of(const struct det_trace *trace, size_t node)
+static const char *colour_of(const struct det_draw_trace *trace, size_t node)
 {
     if (node == trace->step_count)
         return DET_COLOUR_CURRENT;
@@ -67,7 +67,7 @@ static const char *colour_of(const struct det_trace *trace, size_t node)
 /* Node n is the state after step n; node 0 is the initial one, which has no time. */
 static void write_node(struct det_picture *picture, size_t node)
 {
-    const struct det_trace *trace = picture->trace;
+    const struct det_draw_trace *trace = picture->trace;
     struct det_pen *pen = picture->pen;
     char time[DET_TIME_TEXT];
 
@@ -78,14 +78,14 @@ static void write_node(struct det_picture *picture, size_t node)
         det_pen_raw(pen, det_format_time(trace->steps[node - 1].at, time, sizeof time));
     }
     det_pen_format(pen, "\", fillcolor=\"%s\"", colour_of(trace, node));
-    if (node > 0 && trace->steps[node - 1].outcome == DET_STOP)
+    if (node > 0 && trace->steps[node - 1].outcome == DET_OUTCOME_STOP)
         det_pen_raw(pen, ", peripheries=2");
     det_pen_raw(pen, "];\n");
 }
 
 void det_draw_dot_timeline(struct det_picture *picture)
 {
-    const struct det_trace *trace = picture->trace;
+    const struct det_draw_trace *trace = picture->trace;
     struct det_pen *pen = picture->pen;
 
     det_pen_raw(pen, "digraph \"");

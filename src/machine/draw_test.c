@@ -31,12 +31,12 @@ static const struct det_event_def job_events[] = {
     [FINISH] = { .name = "Halt" },
 };
 static const struct det_transition job_table[] = {
-    [IDLE * JOB_EVENTS + START] = { .outcome = DET_GOTO, .to = BUSY },
-    [IDLE * JOB_EVENTS + FINISH] = { .outcome = DET_STOP, .to = IDLE },
-    [BUSY * JOB_EVENTS + PROBE] = { .outcome = DET_STAY, .to = BUSY },
-    [BUSY * JOB_EVENTS + FINISH] = { .outcome = DET_STOP, .to = BUSY, .more = &job_done },
-    [BUSY * JOB_EVENTS + START] = { .outcome = DET_GOTO, .to = BUSY },
-    [FAILED * JOB_EVENTS + FINISH] = { .outcome = DET_UNHANDLED },
+    [IDLE * JOB_EVENTS + START] = { .outcome = DET_OUTCOME_GOTO, .to = BUSY },
+    [IDLE * JOB_EVENTS + FINISH] = { .outcome = DET_OUTCOME_STOP, .to = IDLE },
+    [BUSY * JOB_EVENTS + PROBE] = { .outcome = DET_OUTCOME_STAY, .to = BUSY },
+    [BUSY * JOB_EVENTS + FINISH] = { .outcome = DET_OUTCOME_STOP, .to = BUSY, .more = &job_done },
+    [BUSY * JOB_EVENTS + START] = { .outcome = DET_OUTCOME_GOTO, .to = BUSY },
+    [FAILED * JOB_EVENTS + FINISH] = { .outcome = DET_OUTCOME_UNHANDLED },
 };
 static const struct det_machine job_machine = {
     .name = "job",
@@ -46,7 +46,7 @@ static const struct det_machine job_machine = {
     .states = job_states,
     .events = job_events,
 };
-static const struct det_trace empty_trace = { .instance = "job-7" };
+static const struct det_draw_trace empty_trace = { .instance = "job-7" };
 
 static char drawn[65536];
 
@@ -65,7 +65,7 @@ static const char *draw_plain(const struct det_machine *machine, enum det_drawin
 }
 
 static const char *draw_trace(
-    const struct det_machine *machine, enum det_drawing drawing, const struct det_trace *trace)
+    const struct det_machine *machine, enum det_drawing drawing, const struct det_draw_trace *trace)
 {
     return draw(machine, (struct det_draw_options){ .drawing = drawing, .trace = trace });
 }
@@ -114,10 +114,10 @@ static void the_state_diagram_has_the_lines_of_the_reference(void **unused)
 
 static void the_flowchart_has_the_lines_of_the_reference(void **unused)
 {
-    static const struct det_trace_step steps[] = {
-        { .from = IDLE, .to = BUSY, .event = START, .outcome = DET_GOTO },
+    static const struct det_draw_step steps[] = {
+        { .from = IDLE, .to = BUSY, .event = START, .outcome = DET_OUTCOME_GOTO },
     };
-    struct det_trace trace = { .current = BUSY, .steps = steps, .step_count = 1 };
+    struct det_draw_trace trace = { .current = BUSY, .steps = steps, .step_count = 1 };
     const char *text = draw_trace(&job_machine, DET_DRAW_MERMAID_FLOWCHART, &trace);
 
     (void)unused;
@@ -132,13 +132,17 @@ static void the_flowchart_has_the_lines_of_the_reference(void **unused)
 
 static void the_sequence_has_the_lines_of_the_reference(void **unused)
 {
-    static const struct det_trace_step steps[] = {
-        { .from = IDLE, .to = BUSY, .event = START, .outcome = DET_GOTO, .detail = "5" },
-        { .from = BUSY, .to = BUSY, .event = PROBE, .outcome = DET_STAY, .detail = "" },
-        { .from = BUSY, .to = BUSY, .event = START, .outcome = DET_GOTO },
-        { .from = BUSY, .to = BUSY, .event = FINISH, .outcome = DET_STOP, .is_timeout = true },
+    static const struct det_draw_step steps[] = {
+        { .from = IDLE, .to = BUSY, .event = START, .outcome = DET_OUTCOME_GOTO, .detail = "5" },
+        { .from = BUSY, .to = BUSY, .event = PROBE, .outcome = DET_OUTCOME_STAY, .detail = "" },
+        { .from = BUSY, .to = BUSY, .event = START, .outcome = DET_OUTCOME_GOTO },
+        { .from = BUSY,
+          .to = BUSY,
+          .event = FINISH,
+          .outcome = DET_OUTCOME_STOP,
+          .is_timeout = true },
     };
-    struct det_trace trace = {
+    struct det_draw_trace trace = {
         .instance = "job-7", .current = BUSY, .steps = steps, .step_count = 4
     };
 
@@ -179,7 +183,7 @@ static void the_digraph_has_the_lines_of_the_reference(void **unused)
 static void an_empty_trace_has_visited_the_initial_state(void **unused)
 {
     const char *text = draw_trace(&job_machine, DET_DRAW_MERMAID_STATE, &empty_trace);
-    struct det_trace moved = { .current = BUSY };
+    struct det_draw_trace moved = { .current = BUSY };
 
     (void)unused;
     assert_has(text, "    class Idle current\n");
@@ -235,10 +239,10 @@ static void a_sensitive_field_is_redacted_in_every_drawing(void **unused)
 {
     static const struct secret secret = { .card = "4242424242424242", .cents = 1999 };
     char detail[128];
-    struct det_trace_step step = {
-        .from = PENDING, .to = CHARGING, .event = PAY, .outcome = DET_GOTO, .detail = detail
+    struct det_draw_step step = {
+        .from = PENDING, .to = CHARGING, .event = PAY, .outcome = DET_OUTCOME_GOTO, .detail = detail
     };
-    struct det_trace trace = { .current = CHARGING, .steps = &step, .step_count = 1 };
+    struct det_draw_trace trace = { .current = CHARGING, .steps = &step, .step_count = 1 };
 
     (void)unused;
     assert_in_range(
@@ -255,7 +259,7 @@ static void a_sensitive_field_is_redacted_in_every_drawing(void **unused)
 
 static void a_trace_without_a_name_has_that_of_the_machine(void **unused)
 {
-    struct det_trace trace = { .current = IDLE };
+    struct det_draw_trace trace = { .current = IDLE };
 
     (void)unused;
     assert_has(
@@ -266,12 +270,12 @@ static void a_trace_without_a_name_has_that_of_the_machine(void **unused)
 /* Two events lead from pending to cancelled here, and only one of them came. */
 static void an_edge_is_taken_by_its_own_event_only(void **unused)
 {
-    static const struct det_trace_step steps[] = {
-        { .from = PAID, .to = PAID, .event = PING, .outcome = DET_GOTO },
-        { .from = PAID, .to = PAID, .event = HALT, .outcome = DET_GOTO },
-        { .from = PENDING, .to = PENDING, .event = PAY, .outcome = DET_GOTO },
+    static const struct det_draw_step steps[] = {
+        { .from = PAID, .to = PAID, .event = PING, .outcome = DET_OUTCOME_GOTO },
+        { .from = PAID, .to = PAID, .event = HALT, .outcome = DET_OUTCOME_GOTO },
+        { .from = PENDING, .to = PENDING, .event = PAY, .outcome = DET_OUTCOME_GOTO },
     };
-    struct det_trace trace = { .current = PAID, .steps = steps, .step_count = 3 };
+    struct det_draw_trace trace = { .current = PAID, .steps = steps, .step_count = 3 };
     const char *text = draw_trace(&order_machine, DET_DRAW_DOT, &trace);
 
     (void)unused;
@@ -292,9 +296,9 @@ static const struct det_transition_more job_more[] = {
 static struct det_machine choosing_job(struct det_transition *table)
 {
     static const struct det_choice choices[] = {
-        { IDLE, START, { .outcome = DET_GOTO, .to = FAILED } },
-        { IDLE, START, { .outcome = DET_STOP, .to = IDLE, .more = &job_more[1] } },
-        { BUSY, START, { .outcome = DET_STAY, .to = BUSY } },
+        { IDLE, START, { .outcome = DET_OUTCOME_GOTO, .to = FAILED } },
+        { IDLE, START, { .outcome = DET_OUTCOME_STOP, .to = IDLE, .more = &job_more[1] } },
+        { BUSY, START, { .outcome = DET_OUTCOME_STAY, .to = BUSY } },
     };
     struct det_machine machine = job_machine;
 
@@ -348,10 +352,10 @@ static void more_alternatives_than_can_be_looked_up_stand_at_the_end(void **unus
 
 static void an_alternative_that_was_taken_is_highlighted(void **unused)
 {
-    static const struct det_trace_step steps[] = {
-        { .from = IDLE, .to = FAILED, .event = START, .outcome = DET_GOTO },
+    static const struct det_draw_step steps[] = {
+        { .from = IDLE, .to = FAILED, .event = START, .outcome = DET_OUTCOME_GOTO },
     };
-    struct det_trace trace = { .current = FAILED, .steps = steps, .step_count = 1 };
+    struct det_draw_trace trace = { .current = FAILED, .steps = steps, .step_count = 1 };
     struct det_transition table[JOB_STATES * JOB_EVENTS];
     struct det_machine machine = choosing_job(table);
     const char *text = draw_trace(&machine, DET_DRAW_DOT, &trace);
@@ -376,8 +380,8 @@ static void the_options_turn_and_thin_out(void **unused)
     static const char *const hidden[] = {
         "timeout", "30m", "1h30m", "reminder", "audit", "seal", "dashed", "#FFB6C1",
     };
-    struct det_trace_step step = { .event = PING, .outcome = DET_STAY };
-    struct det_trace trace = { .steps = &step, .step_count = 1 };
+    struct det_draw_step step = { .event = PING, .outcome = DET_OUTCOME_STAY };
+    struct det_draw_trace trace = { .steps = &step, .step_count = 1 };
 
     (void)unused;
     for (int i = 0; i < DRAWINGS; i++) {
@@ -428,8 +432,8 @@ static void assert_refused(struct det_draw_options options, const char *reason)
 
 static void what_cannot_be_drawn_is_refused_with_a_reason(void **unused)
 {
-    struct det_trace_step step = { .outcome = DET_GOTO };
-    struct det_trace trace = { .steps = &step, .step_count = 1 };
+    struct det_draw_step step = { .outcome = DET_OUTCOME_GOTO };
+    struct det_draw_trace trace = { .steps = &step, .step_count = 1 };
     struct det_draw_options options = { .trace = &trace };
 
     (void)unused;
@@ -438,20 +442,20 @@ static void what_cannot_be_drawn_is_refused_with_a_reason(void **unused)
     assert_refused((struct det_draw_options){ .drawing = DET_DRAW_DOT_TIMELINE }, "a trace");
     trace.initial = ORDER_STATES;
     assert_refused(options, "starts or ends");
-    trace = (struct det_trace){ .current = ORDER_STATES };
+    trace = (struct det_draw_trace){ .current = ORDER_STATES };
     assert_refused(options, "starts or ends");
-    trace = (struct det_trace){ .step_count = 3 };
+    trace = (struct det_draw_trace){ .step_count = 3 };
     assert_refused(options, "3 steps");
-    trace = (struct det_trace){ .steps = &step, .step_count = 1 };
+    trace = (struct det_draw_trace){ .steps = &step, .step_count = 1 };
     step.from = ORDER_STATES;
     assert_refused(options, "step 1 of the trace names a state");
-    step = (struct det_trace_step){ .to = ORDER_STATES, .outcome = DET_GOTO };
+    step = (struct det_draw_step){ .to = ORDER_STATES, .outcome = DET_OUTCOME_GOTO };
     assert_refused(options, "step 1 of the trace names a state");
-    step = (struct det_trace_step){ .event = ORDER_EVENTS, .outcome = DET_GOTO };
+    step = (struct det_draw_step){ .event = ORDER_EVENTS, .outcome = DET_OUTCOME_GOTO };
     assert_refused(options, "step 1 of the trace names an event");
-    step = (struct det_trace_step){ .outcome = DET_UNHANDLED };
+    step = (struct det_draw_step){ .outcome = DET_OUTCOME_UNHANDLED };
     assert_refused(options, "goto, stay or stop");
-    step.outcome = DET_IGNORED;
+    step.outcome = DET_OUTCOME_IGNORED;
     assert_refused(options, "goto, stay or stop");
 }
 

@@ -68,19 +68,21 @@ static const struct det_event_def order_events[ORDER_EVENTS] = {
 #define ORDER_CELL(state, event) [(state)*ORDER_EVENTS + (event)]
 
 static const struct det_transition order_table[ORDER_STATES * ORDER_EVENTS] = {
-    ORDER_CELL(PENDING, PAY) = { .outcome = DET_GOTO, .to = CHARGING, .more = &order_pay },
-    ORDER_CELL(PENDING, CANCEL) = { .outcome = DET_GOTO, .to = CANCELLED },
-    ORDER_CELL(PENDING, EXPIRE) = { .outcome = DET_GOTO, .to = EXPIRED },
-    ORDER_CELL(PENDING, PING) = { .outcome = DET_STAY, .to = PENDING },
-    ORDER_CELL(CHARGING, CHARGED) = { .outcome = DET_GOTO, .to = PAID },
+    ORDER_CELL(PENDING, PAY) = { .outcome = DET_OUTCOME_GOTO, .to = CHARGING, .more = &order_pay },
+    ORDER_CELL(PENDING, CANCEL) = { .outcome = DET_OUTCOME_GOTO, .to = CANCELLED },
+    ORDER_CELL(PENDING, EXPIRE) = { .outcome = DET_OUTCOME_GOTO, .to = EXPIRED },
+    ORDER_CELL(PENDING, PING) = { .outcome = DET_OUTCOME_STAY, .to = PENDING },
+    ORDER_CELL(CHARGING, CHARGED) = { .outcome = DET_OUTCOME_GOTO, .to = PAID },
+    ORDER_CELL(CHARGING, DECLINED) = { .outcome = DET_OUTCOME_GOTO,
+                                       .to = PENDING,
+                                       .more = &order_declined },
+    ORDER_CELL(CHARGING, CANCEL) = { .outcome = DET_OUTCOME_GOTO, .to = CANCELLED },
     ORDER_CELL(
-        CHARGING, DECLINED) = { .outcome = DET_GOTO, .to = PENDING, .more = &order_declined },
-    ORDER_CELL(CHARGING, CANCEL) = { .outcome = DET_GOTO, .to = CANCELLED },
-    ORDER_CELL(PAID, CANCEL) = { .outcome = DET_GOTO, .to = PENDING, .more = &order_reopen },
-    ORDER_CELL(PAID, SHIP) = { .outcome = DET_GOTO, .to = SHIPPED },
-    ORDER_CELL(PAID, PING) = { .outcome = DET_GOTO, .to = PAID },
-    ORDER_CELL(PAID, HALT) = { .outcome = DET_STOP, .to = PAID, .more = &order_fraud },
-    ORDER_CELL(EXPIRED, HALT) = { .outcome = DET_STOP, .to = EXPIRED },
+        PAID, CANCEL) = { .outcome = DET_OUTCOME_GOTO, .to = PENDING, .more = &order_reopen },
+    ORDER_CELL(PAID, SHIP) = { .outcome = DET_OUTCOME_GOTO, .to = SHIPPED },
+    ORDER_CELL(PAID, PING) = { .outcome = DET_OUTCOME_GOTO, .to = PAID },
+    ORDER_CELL(PAID, HALT) = { .outcome = DET_OUTCOME_STOP, .to = PAID, .more = &order_fraud },
+    ORDER_CELL(EXPIRED, HALT) = { .outcome = DET_OUTCOME_STOP, .to = EXPIRED },
 };
 
 static const uint16_t order_open[] = { PENDING, CHARGING, PAID };
@@ -112,24 +114,24 @@ static const struct det_machine order_machine = {
 /* 2026-01-31T10:00:00Z */
 #define ORDER_TIME (1769853600 * DET_SECOND)
 
-static const struct det_trace_step order_steps[] = {
-    { .sequence = 1, .from = PENDING, .to = PENDING, .event = PING, .outcome = DET_STAY },
+static const struct det_draw_step order_steps[] = {
+    { .sequence = 1, .from = PENDING, .to = PENDING, .event = PING, .outcome = DET_OUTCOME_STAY },
     {
         .sequence = 2,
         .from = PENDING,
         .to = CHARGING,
         .event = PAY,
-        .outcome = DET_GOTO,
+        .outcome = DET_OUTCOME_GOTO,
         .at = ORDER_TIME,
         .detail = "payment{card={redacted}, cents=1999}",
     },
-    { .sequence = 3, .from = CHARGING, .to = PAID, .event = CHARGED, .outcome = DET_GOTO },
+    { .sequence = 3, .from = CHARGING, .to = PAID, .event = CHARGED, .outcome = DET_OUTCOME_GOTO },
     {
         .sequence = 4,
         .from = PAID,
         .to = PENDING,
         .event = CANCEL,
-        .outcome = DET_GOTO,
+        .outcome = DET_OUTCOME_GOTO,
         .at = ORDER_TIME + DET_MINUTE,
     },
     {
@@ -137,13 +139,13 @@ static const struct det_trace_step order_steps[] = {
         .from = PENDING,
         .to = EXPIRED,
         .event = EXPIRE,
-        .outcome = DET_GOTO,
+        .outcome = DET_OUTCOME_GOTO,
         .is_timeout = true,
         .at = ORDER_TIME + 91 * DET_MINUTE,
     },
 };
 
-static const struct det_trace order_trace = {
+static const struct det_draw_trace order_trace = {
     .instance = "order-42",
     .initial = PENDING,
     .current = EXPIRED,

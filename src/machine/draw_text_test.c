@@ -10,7 +10,7 @@
 static char drawn[65536];
 
 static const char *draw(
-    const struct det_machine *machine, enum det_drawing drawing, const struct det_trace *trace)
+    const struct det_machine *machine, enum det_drawing drawing, const struct det_draw_trace *trace)
 {
     struct det_draw_options options = { .drawing = drawing, .trace = trace };
 
@@ -128,10 +128,10 @@ static void what_no_drawing_can_hold_is_replaced(void **unused)
 static const char *draw_detail(enum det_drawing drawing, const char *unit, size_t count)
 {
     static char detail[1024];
-    struct det_trace_step step = {
-        .from = PENDING, .to = CHARGING, .event = PAY, .outcome = DET_GOTO, .detail = detail
+    struct det_draw_step step = {
+        .from = PENDING, .to = CHARGING, .event = PAY, .outcome = DET_OUTCOME_GOTO, .detail = detail
     };
-    struct det_trace trace = { .current = CHARGING, .steps = &step, .step_count = 1 };
+    struct det_draw_trace trace = { .current = CHARGING, .steps = &step, .step_count = 1 };
     size_t size = strlen(unit);
 
     for (size_t i = 0; i < count; i++)
@@ -166,13 +166,13 @@ static void a_cut_label_is_escaped_and_an_escape_is_never_cut(void **unused)
 
 static void a_timeout_and_its_mark_share_the_room(void **unused)
 {
-    struct det_trace_step step = {
+    struct det_draw_step step = {
         .event = EXPIRE,
-        .outcome = DET_STAY,
+        .outcome = DET_OUTCOME_STAY,
         .is_timeout = true,
         .detail = "0123456789012345678901234567890123456789012345678901234567890123456789"
     };
-    struct det_trace trace = { .steps = &step, .step_count = 1 };
+    struct det_draw_trace trace = { .steps = &step, .step_count = 1 };
 
     (void)unused;
     assert_has(
@@ -193,7 +193,8 @@ static void ring_init(struct ring *ring, const char *const *names, uint16_t coun
     *ring = (struct ring){ .event = { .name = "go" } };
     for (uint16_t i = 0; i < count; i++) {
         ring->states[i].name = names[i];
-        ring->table[i] = (struct det_transition){ DET_GOTO, (uint16_t)((i + 1) % count), 0, NULL };
+        ring->table[i] =
+            (struct det_transition){ DET_OUTCOME_GOTO, (uint16_t)((i + 1) % count), 0, NULL };
     }
     ring->machine = (struct det_machine){
         .name = "ring",
@@ -235,7 +236,7 @@ static void a_state_without_edges_is_not_forgotten(void **unused)
     (void)unused;
     ring_init(&ring, names, 3);
     for (int i = 0; i < 3; i++)
-        ring.table[i].outcome = DET_UNHANDLED;
+        ring.table[i].outcome = DET_OUTCOME_UNHANDLED;
     ring.states[2].flags = DET_STATE_FINAL;
     assert_string_equal(
         draw(&ring.machine, DET_DRAW_MERMAID_STATE, NULL),

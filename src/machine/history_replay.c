@@ -100,25 +100,25 @@ static unsigned outcome_of_policy(const struct det_event_def *event)
     case DET_UNHANDLED_ERROR:
         break;
     case DET_UNHANDLED_IGNORE:
-        return DET_IGNORED;
+        return DET_OUTCOME_IGNORED;
     case DET_UNHANDLED_DEFER:
-        return DET_DEFERRED;
+        return DET_OUTCOME_DEFERRED;
     case DET_UNHANDLED_DEAD_LETTER:
-        return DET_DEAD_LETTER;
+        return DET_OUTCOME_DEAD_LETTER;
     }
-    return DET_UNHANDLED;
+    return DET_OUTCOME_UNHANDLED;
 }
 
 static const char *outcome_text(unsigned outcome)
 {
     static const char *const texts[] = {
-        [DET_UNHANDLED] = "is not taken",
-        [DET_GOTO] = "leads",
-        [DET_STAY] = "stays",
-        [DET_STOP] = "stops it",
-        [DET_IGNORED] = "is ignored",
-        [DET_DEFERRED] = "is deferred",
-        [DET_DEAD_LETTER] = "is a dead letter",
+        [DET_OUTCOME_UNHANDLED] = "is not taken",
+        [DET_OUTCOME_GOTO] = "leads",
+        [DET_OUTCOME_STAY] = "stays",
+        [DET_OUTCOME_STOP] = "stops it",
+        [DET_OUTCOME_IGNORED] = "is ignored",
+        [DET_OUTCOME_DEFERRED] = "is deferred",
+        [DET_OUTCOME_DEAD_LETTER] = "is a dead letter",
     };
 
     return outcome < sizeof texts / sizeof *texts ? texts[outcome] : "is unknown";
@@ -147,9 +147,9 @@ static bool derive_event(
             event->event, event->choice + 1);
     ret->outcome = way->outcome;
     ret->is_deferrable = machine->events[kind].unhandled == DET_UNHANDLED_DEFER;
-    if (way->outcome == DET_UNHANDLED)
+    if (way->outcome == DET_OUTCOME_UNHANDLED)
         ret->outcome = outcome_of_policy(&machine->events[kind]);
-    ret->to = ret->outcome == DET_UNHANDLED || ret->outcome == DET_IGNORED
+    ret->to = ret->outcome == DET_OUTCOME_UNHANDLED || ret->outcome == DET_OUTCOME_IGNORED
                   ? NULL
                   : machine->states[way->to].name;
     return true;
@@ -158,7 +158,7 @@ static bool derive_event(
 /* What was deferred becomes a dead letter when it is refused later, whatever the table says. */
 static bool is_same(const struct det_replay_event *event, const struct derived *derived)
 {
-    if (event->outcome == DET_DEAD_LETTER && derived->is_deferrable)
+    if (event->outcome == DET_OUTCOME_DEAD_LETTER && derived->is_deferrable)
         return strcmp(event->to, event->from) == 0;
     return event->outcome == derived->outcome && strcmp(event->to, derived->to) == 0;
 }
@@ -176,9 +176,10 @@ static bool compare_event(
         return true;
     (void)report_drift(
         replay, event, ret, "%s on %s %s%s%s; recorded: it %s%s%s", event->from, event->event,
-        outcome_text(derived.outcome), derived.outcome == DET_GOTO ? " to " : "",
-        derived.outcome == DET_GOTO ? derived.to : "", outcome_text(event->outcome),
-        event->outcome == DET_GOTO ? " to " : "", event->outcome == DET_GOTO ? event->to : "");
+        outcome_text(derived.outcome), derived.outcome == DET_OUTCOME_GOTO ? " to " : "",
+        derived.outcome == DET_OUTCOME_GOTO ? derived.to : "", outcome_text(event->outcome),
+        event->outcome == DET_OUTCOME_GOTO ? " to " : "",
+        event->outcome == DET_OUTCOME_GOTO ? event->to : "");
     ret->derived = derived.to;
     return false;
 }

@@ -74,13 +74,13 @@ static bool step(const struct det_replay_event *event)
 static void what_the_definition_did_is_derived_again(void **state)
 {
     (void)state;
-    assert_true(step(EVENT_OF(1, "a", "go", "b", DET_GOTO)));
-    assert_true(step(EVENT_OF(2, "b", "later", "b", DET_DEFERRED)));
-    assert_true(step(EVENT_OF(3, "b", "back", "a", DET_GOTO)));
-    assert_true(step(EVENT_OF(4, "a", "letter", "a", DET_DEAD_LETTER)));
-    assert_true(step(EVENT_OF(5, "a", "go", "c", DET_GOTO, .choice = 1)));
-    assert_true(step(EVENT_OF(6, "c", "later", "c", DET_STAY)));
-    assert_true(step(EVENT_OF(7, "c", NULL, "c", DET_STOP)));
+    assert_true(step(EVENT_OF(1, "a", "go", "b", DET_OUTCOME_GOTO)));
+    assert_true(step(EVENT_OF(2, "b", "later", "b", DET_OUTCOME_DEFERRED)));
+    assert_true(step(EVENT_OF(3, "b", "back", "a", DET_OUTCOME_GOTO)));
+    assert_true(step(EVENT_OF(4, "a", "letter", "a", DET_OUTCOME_DEAD_LETTER)));
+    assert_true(step(EVENT_OF(5, "a", "go", "c", DET_OUTCOME_GOTO, .choice = 1)));
+    assert_true(step(EVENT_OF(6, "c", "later", "c", DET_OUTCOME_STAY)));
+    assert_true(step(EVENT_OF(7, "c", NULL, "c", DET_OUTCOME_STOP)));
     assert_true(det_replay_end(&replay, 7, "c", &found));
     assert_int_equal(replay.steps, 7);
 }
@@ -88,35 +88,37 @@ static void what_the_definition_did_is_derived_again(void **state)
 static void what_was_deferred_may_have_become_a_dead_letter(void **state)
 {
     (void)state;
-    assert_true(step(EVENT_OF(1, "a", "later", "a", DET_DEFERRED)));
-    assert_true(step(EVENT_OF(2, "a", "later", "a", DET_DEAD_LETTER)));
+    assert_true(step(EVENT_OF(1, "a", "later", "a", DET_OUTCOME_DEFERRED)));
+    assert_true(step(EVENT_OF(2, "a", "later", "a", DET_OUTCOME_DEAD_LETTER)));
 }
 
 static void another_target_is_told_with_both(void **state)
 {
     (void)state;
     check_drift(
-        EVENT_OF(1, "a", "go", "c", DET_GOTO), "b", "a on go leads to b; recorded: it leads to c");
+        EVENT_OF(1, "a", "go", "c", DET_OUTCOME_GOTO), "b",
+        "a on go leads to b; recorded: it leads to c");
     /* The next is judged on its own. */
-    assert_true(step(EVENT_OF(2, "c", "back", "c", DET_STAY)));
+    assert_true(step(EVENT_OF(2, "c", "back", "c", DET_OUTCOME_STAY)));
 }
 
 static void another_outcome_is_told_with_both(void **state)
 {
     (void)state;
     check_drift(
-        EVENT_OF(4, "c", "back", "a", DET_GOTO), "c", "c on back stays; recorded: it leads to a");
+        EVENT_OF(4, "c", "back", "a", DET_OUTCOME_GOTO), "c",
+        "c on back stays; recorded: it leads to a");
     check_drift(
-        EVENT_OF(5, "a", "back", "a", DET_STAY), NULL,
+        EVENT_OF(5, "a", "back", "a", DET_OUTCOME_STAY), NULL,
         "a on back is not taken; recorded: it stays");
     check_drift(
-        EVENT_OF(6, "a", "noise", "a", DET_STAY), NULL,
+        EVENT_OF(6, "a", "noise", "a", DET_OUTCOME_STAY), NULL,
         "a on noise is ignored; recorded: it stays");
     check_drift(
-        EVENT_OF(7, "a", "later", "a", DET_STOP), "a",
+        EVENT_OF(7, "a", "later", "a", DET_OUTCOME_STOP), "a",
         "a on later is deferred; recorded: it stops it");
     check_drift(
-        EVENT_OF(8, "a", "letter", "a", DET_DEFERRED), "a",
+        EVENT_OF(8, "a", "letter", "a", DET_OUTCOME_DEFERRED), "a",
         "a on letter is a dead letter; recorded: it is deferred");
     check_drift(
         EVENT_OF(9, "a", "go", "b", 99), "b", "a on go leads to b; recorded: it is unknown");
@@ -125,13 +127,13 @@ static void another_outcome_is_told_with_both(void **state)
 static void what_the_definition_does_not_have_is_named(void **state)
 {
     (void)state;
-    check_drift(EVENT_OF(3, "x", "go", "b", DET_GOTO), NULL, "trip has no state x");
-    check_drift(EVENT_OF(4, "b", "fly", "b", DET_STAY), NULL, "trip has no event fly");
+    check_drift(EVENT_OF(3, "x", "go", "b", DET_OUTCOME_GOTO), NULL, "trip has no state x");
+    check_drift(EVENT_OF(4, "b", "fly", "b", DET_OUTCOME_STAY), NULL, "trip has no event fly");
     check_drift(
-        EVENT_OF(5, "b", "back", "a", DET_GOTO, .choice = 1), NULL,
+        EVENT_OF(5, "b", "back", "a", DET_OUTCOME_GOTO, .choice = 1), NULL,
         "b on back has no alternative 2 any more");
     check_drift(
-        EVENT_OF(6, "a", "go", "b", DET_GOTO, .choice = 2), NULL,
+        EVENT_OF(6, "a", "go", "b", DET_OUTCOME_GOTO, .choice = 2), NULL,
         "a on go has no alternative 3 any more");
 }
 
@@ -139,12 +141,13 @@ static void a_history_that_does_not_hang_together_is_told(void **state)
 {
     (void)state;
     check_drift(
-        EVENT_OF(1, "b", "back", "a", DET_GOTO), NULL,
+        EVENT_OF(1, "b", "back", "a", DET_OUTCOME_GOTO), NULL,
         "event 1 was taken in b, but trip begins in a");
     check_drift(
-        EVENT_OF(3, "a", "go", "b", DET_GOTO), NULL, "event 3 follows event 1: some are missing");
+        EVENT_OF(3, "a", "go", "b", DET_OUTCOME_GOTO), NULL,
+        "event 3 follows event 1: some are missing");
     check_drift(
-        EVENT_OF(4, "a", "go", "b", DET_GOTO), NULL,
+        EVENT_OF(4, "a", "go", "b", DET_OUTCOME_GOTO), NULL,
         "event 4 was taken in a, but the one before it led to b");
 }
 
@@ -152,10 +155,10 @@ static void a_history_may_begin_behind_a_snapshot(void **state)
 {
     (void)state;
     det_replay_begin(&replay, 8, "b");
-    assert_true(step(EVENT_OF(9, "b", "back", "a", DET_GOTO)));
+    assert_true(step(EVENT_OF(9, "b", "back", "a", DET_OUTCOME_GOTO)));
     det_replay_init(&replay, machine);
     det_replay_begin(&replay, 8, "c");
-    assert_false(step(EVENT_OF(9, "b", "back", "a", DET_GOTO)));
+    assert_false(step(EVENT_OF(9, "b", "back", "a", DET_OUTCOME_GOTO)));
 }
 
 static void a_history_begins_where_the_instance_did(void **state)
@@ -166,11 +169,11 @@ static void a_history_begins_where_the_instance_did(void **state)
     assert_false(det_replay_end(&replay, 0, "b", &found));
     assert_string_equal(
         found.text, "the instance is in b, but it began in a and has taken no event");
-    assert_true(step(EVENT_OF(1, "a", "go", "b", DET_GOTO)));
+    assert_true(step(EVENT_OF(1, "a", "go", "b", DET_OUTCOME_GOTO)));
     det_replay_init(&replay, machine);
     det_replay_begin(&replay, 0, "b");
     check_drift(
-        EVENT_OF(1, "a", "go", "b", DET_GOTO), NULL,
+        EVENT_OF(1, "a", "go", "b", DET_OUTCOME_GOTO), NULL,
         "event 1 was taken in a, but the instance began in b");
 }
 
@@ -180,7 +183,7 @@ static void the_end_is_where_the_instance_stands(void **state)
     assert_true(det_replay_end(&replay, 12, "b", &found));
     assert_false(det_replay_end(&replay, 12, "x", &found));
     assert_string_equal(found.text, "trip has no state x");
-    assert_true(step(EVENT_OF(9, "b", "back", "a", DET_GOTO)));
+    assert_true(step(EVENT_OF(9, "b", "back", "a", DET_OUTCOME_GOTO)));
     assert_false(det_replay_end(&replay, 9, "b", &found));
     assert_string_equal(found.text, "the instance is in b, but its last event led to a");
     assert_string_equal(found.recorded, "b");

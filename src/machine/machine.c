@@ -11,7 +11,7 @@
 static void assert_transition(
     const struct det_machine *machine, const struct det_transition *transition)
 {
-    det_assert(transition->outcome <= DET_STOP);
+    det_assert(transition->outcome <= DET_OUTCOME_STOP);
     det_assert(transition->to < machine->state_count);
 }
 
@@ -173,7 +173,7 @@ const struct det_timeout *det_machine_timeout(
     const struct det_timeout *timeout;
 
     assert_transition(machine, transition);
-    if (transition->outcome != DET_GOTO)
+    if (transition->outcome != DET_OUTCOME_GOTO)
         return NULL;
     if (transition->more != NULL && transition->more->within != NULL)
         return transition->more->within;

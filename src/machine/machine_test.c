@@ -45,10 +45,10 @@ static const struct det_transition_more keeping_unbound = { .keeps = &keep_value
                                                             .update = &unbound };
 static const struct det_transition_more hurrying = { .within = &within };
 static const struct det_transition table[] = {
-    { DET_GOTO, 1, 1, &keeping },
-    { DET_GOTO, 1, 2, &hurrying },
-    { DET_STAY, 1, 3, &keeping_unbound },
-    { DET_GOTO, 0, 4, NULL },
+    { DET_OUTCOME_GOTO, 1, 1, &keeping },
+    { DET_OUTCOME_GOTO, 1, 2, &hurrying },
+    { DET_OUTCOME_STAY, 1, 3, &keeping_unbound },
+    { DET_OUTCOME_GOTO, 0, 4, NULL },
 };
 static const struct det_state_def states[] = {
     { .name = "idle", .flags = DET_STATE_INITIAL },
@@ -168,7 +168,7 @@ static void a_bare_keep_brings_the_presence_or_count_of_its_field(void **context
     const struct det_event_def event = { .payload_offset = 8, .payload = { .record = &parcel } };
     const struct det_keep keeps[] = { BARE(weight), BARE(lines), BARE(floor) };
     const struct det_transition_more more = { .keeps = keeps, .keep_count = 3 };
-    const struct det_transition transition = { .outcome = DET_STAY, .more = &more };
+    const struct det_transition transition = { .outcome = DET_OUTCOME_STAY, .more = &more };
     const struct det_machine store = {
         .state_count = 1, .event_count = 1, .events = &event, .data = { .record = &stock }
     };
@@ -242,7 +242,8 @@ static void ask_for_a_wrong_event(void *argument)
 static void apply_a_foreign_transition(void *argument)
 {
     (void)argument;
-    (void)det_machine_timeout(&machine, &(struct det_transition){ .outcome = DET_GOTO, .to = 2 });
+    (void)det_machine_timeout(
+        &machine, &(struct det_transition){ .outcome = DET_OUTCOME_GOTO, .to = 2 });
 }
 
 static void ids_of_another_machine_are_a_mistake_of_the_program(void **context)

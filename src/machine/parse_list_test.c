@@ -20,7 +20,7 @@ static void list_macros_nest_and_come_out_flat(void **state)
     assert_int_equal(machine->groups[0].member_count, 3);
     assert_int_equal(machine->groups[0].members[2], 2);
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(det_machine_step(machine, i, 1)->outcome, DET_STOP);
+        assert_int_equal(det_machine_step(machine, i, 1)->outcome, DET_OUTCOME_STOP);
     det_spec_close(spec);
 }
 

@@ -279,7 +279,7 @@ void det_parse_settle(struct det_spec *spec)
         hint_list(spec, &items[kept]);
         if (is_suspect(spec, &items[kept]))
             continue;
-        errors += items[kept].severity == DET_BROKEN;
+        errors += items[kept].severity == DET_SEVERITY_BROKEN;
         kept++;
     }
     /* Of very many findings not all are kept, and the first mistake may not be among them. */

@@ -174,9 +174,9 @@ static bool extra_fits(
 
     if (seen & (1u << extra))
         problem = "stands twice on this row";
-    else if (extra == DET_EXTRA_WITHIN && row->outcome != DET_GOTO)
+    else if (extra == DET_EXTRA_WITHIN && row->outcome != DET_OUTCOME_GOTO)
         problem = "stands on ON, OVERRIDE and ELSE only, where a state is entered";
-    else if (extra == DET_EXTRA_REASON && row->outcome != DET_STOP)
+    else if (extra == DET_EXTRA_REASON && row->outcome != DET_OUTCOME_STOP)
         problem = "stands on STOP, OVERRIDE_STOP and ELSE_STOP only";
     if (problem == NULL)
         return true;
@@ -296,7 +296,7 @@ static void read_transition(struct det_take *take, struct det_on_row row)
 {
     row.from = det_take_names(take, "a state or ANY(...) of states");
     row.events = det_take_names(take, "an event or ANY(...) of events");
-    if (row.outcome == DET_GOTO)
+    if (row.outcome == DET_OUTCOME_GOTO)
         row.to = det_take_name(take, "the state to go to");
     take_extras(take, &row);
     if (!take->failed)
@@ -305,52 +305,52 @@ static void read_transition(struct det_take *take, struct det_on_row row)
 
 static void read_ON(struct det_take *take)
 {
-    read_transition(take, (struct det_on_row){ .outcome = DET_GOTO });
+    read_transition(take, (struct det_on_row){ .outcome = DET_OUTCOME_GOTO });
 }
 
 static void read_STAY(struct det_take *take)
 {
-    read_transition(take, (struct det_on_row){ .outcome = DET_STAY });
+    read_transition(take, (struct det_on_row){ .outcome = DET_OUTCOME_STAY });
 }
 
 static void read_STOP(struct det_take *take)
 {
-    read_transition(take, (struct det_on_row){ .outcome = DET_STOP });
+    read_transition(take, (struct det_on_row){ .outcome = DET_OUTCOME_STOP });
 }
 
 static void read_OVERRIDE(struct det_take *take)
 {
-    read_transition(take, (struct det_on_row){ .outcome = DET_GOTO, .is_override = true });
+    read_transition(take, (struct det_on_row){ .outcome = DET_OUTCOME_GOTO, .is_override = true });
 }
 
 static void read_OVERRIDE_STAY(struct det_take *take)
 {
-    read_transition(take, (struct det_on_row){ .outcome = DET_STAY, .is_override = true });
+    read_transition(take, (struct det_on_row){ .outcome = DET_OUTCOME_STAY, .is_override = true });
 }
 
 static void read_OVERRIDE_STOP(struct det_take *take)
 {
-    read_transition(take, (struct det_on_row){ .outcome = DET_STOP, .is_override = true });
+    read_transition(take, (struct det_on_row){ .outcome = DET_OUTCOME_STOP, .is_override = true });
 }
 
 static void read_ELSE(struct det_take *take)
 {
-    read_transition(take, (struct det_on_row){ .outcome = DET_GOTO, .is_else = true });
+    read_transition(take, (struct det_on_row){ .outcome = DET_OUTCOME_GOTO, .is_else = true });
 }
 
 static void read_ELSE_STAY(struct det_take *take)
 {
-    read_transition(take, (struct det_on_row){ .outcome = DET_STAY, .is_else = true });
+    read_transition(take, (struct det_on_row){ .outcome = DET_OUTCOME_STAY, .is_else = true });
 }
 
 static void read_ELSE_STOP(struct det_take *take)
 {
-    read_transition(take, (struct det_on_row){ .outcome = DET_STOP, .is_else = true });
+    read_transition(take, (struct det_on_row){ .outcome = DET_OUTCOME_STOP, .is_else = true });
 }
 
 static void read_ON_EACH(struct det_take *take)
 {
-    struct det_on_row row = { .outcome = DET_GOTO };
+    struct det_on_row row = { .outcome = DET_OUTCOME_GOTO };
 
     row.events = det_take_names(take, "an event or ANY(...) of events");
     row.to = det_take_name(take, "the state to go to");
@@ -388,7 +388,7 @@ static void read_AFTER(struct det_take *take)
 
 static void read_DISPATCH(struct det_take *take)
 {
-    /* In the order of enum det_control_mode. */
+    /* In the order of enum det_dispatch_mode. */
     static const char *const modes[] = { "BLOCK", "POLL", "IGNORE" };
     struct det_dispatch_row row = { .states =
                                         det_take_names(take, "a state or ANY(...) of states") };
@@ -397,7 +397,7 @@ static void read_DISPATCH(struct det_take *take)
     row.function = det_take_name_if_any(take, "the function of the state");
     if (take->failed)
         return;
-    row.mode = (enum det_control_mode)mode;
+    row.mode = (enum det_dispatch_mode)mode;
     det_machine_builder_dispatch(take->spec->builder, &row);
 }
 

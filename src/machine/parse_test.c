@@ -17,7 +17,7 @@ static void a_spec_becomes_a_machine(void **state)
     assert_int_equal(machine->initial, 0);
     assert_string_equal(machine->states[1].name, "paid");
     assert_int_equal(machine->states[1].flags, DET_STATE_FINAL);
-    assert_int_equal(det_machine_step(machine, 0, 0)->outcome, DET_GOTO);
+    assert_int_equal(det_machine_step(machine, 0, 0)->outcome, DET_OUTCOME_GOTO);
     assert_int_equal(det_machine_step(machine, 0, 0)->to, 1);
     assert_int_equal(det_spec_diagnostics(spec)->count, 0);
     det_spec_close(spec);
@@ -196,11 +196,11 @@ static void every_kind_of_transition_is_read(void **state)
     (void)state;
     assert_int_equal(det_machine_step(machine, 0, 1)->to, 0);
     assert_int_equal(det_machine_step(machine, 0, 2)->to, 1);
-    assert_int_equal(det_machine_step(machine, 0, 3)->outcome, DET_STAY);
-    assert_int_equal(det_machine_step(machine, 1, 0)->outcome, DET_UNHANDLED);
-    assert_int_equal(det_machine_step(machine, 1, 1)->outcome, DET_STAY);
-    assert_int_equal(det_machine_step(machine, 1, 2)->outcome, DET_STOP);
-    assert_int_equal(det_machine_step(machine, 1, 3)->outcome, DET_STOP);
+    assert_int_equal(det_machine_step(machine, 0, 3)->outcome, DET_OUTCOME_STAY);
+    assert_int_equal(det_machine_step(machine, 1, 0)->outcome, DET_OUTCOME_UNHANDLED);
+    assert_int_equal(det_machine_step(machine, 1, 1)->outcome, DET_OUTCOME_STAY);
+    assert_int_equal(det_machine_step(machine, 1, 2)->outcome, DET_OUTCOME_STOP);
+    assert_int_equal(det_machine_step(machine, 1, 3)->outcome, DET_OUTCOME_STOP);
     det_spec_close(spec);
 }
 
@@ -223,11 +223,11 @@ static void every_kind_of_alternative_is_read(void **state)
     assert_string_equal(first->transition.more->guard->name, "h");
     assert_string_equal(first->transition.more->update->name, "u");
     assert_int_equal(first->transition.to, 0);
-    assert_int_equal(second->transition.outcome, DET_STOP);
+    assert_int_equal(second->transition.outcome, DET_OUTCOME_STOP);
     assert_string_equal(second->transition.more->reason, "no");
     assert_null(det_machine_choice(machine, 0, 1, second));
-    assert_int_equal(det_machine_choice(machine, 1, 0, NULL)->transition.outcome, DET_STAY);
-    assert_int_equal(det_machine_choice(machine, 1, 1, NULL)->transition.outcome, DET_STAY);
+    assert_int_equal(det_machine_choice(machine, 1, 0, NULL)->transition.outcome, DET_OUTCOME_STAY);
+    assert_int_equal(det_machine_choice(machine, 1, 1, NULL)->transition.outcome, DET_OUTCOME_STAY);
     det_spec_close(spec);
 }
 

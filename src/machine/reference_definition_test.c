@@ -91,8 +91,8 @@ static void names_with_the_same_32_bit_hash_are_distinct(void **context)
     assert_int_equal(det_machine_find_state(machine, "Aa"), 0);
     assert_int_equal(det_machine_find_state(machine, "BB"), 1);
     assert_int_equal(det_machine_step(machine, 0, 0)->to, 1);
-    assert_int_equal(det_machine_step(machine, 0, 1)->outcome, DET_UNHANDLED);
-    assert_int_equal(det_machine_step(machine, 1, 2)->outcome, DET_STAY);
+    assert_int_equal(det_machine_step(machine, 0, 1)->outcome, DET_OUTCOME_UNHANDLED);
+    assert_int_equal(det_machine_step(machine, 1, 2)->outcome, DET_OUTCOME_STAY);
     det_machine_close(machine);
 }
 
@@ -195,8 +195,8 @@ static void every_orphan_is_listed_and_no_pair_that_overlaps(void **context)
     expect(b, "override-nothing@21 override-nothing@22", NULL, NULL);
     b = open_order();
     ON_LISTS(
-        b, .from = DET_LIST("PAID", "SHIPPED"), .events = DET_LIST("CANCEL"), .outcome = DET_GOTO,
-        .to = "PENDING", .is_override = true);
+        b, .from = DET_LIST("PAID", "SHIPPED"), .events = DET_LIST("CANCEL"),
+        .outcome = DET_OUTCOME_GOTO, .to = "PENDING", .is_override = true);
     expect(
         b, "overrides@21 override-nothing@21", "PAID on CANCEL: to PENDING instead of CANCELLED",
         NULL);
@@ -232,7 +232,7 @@ static void a_list_of_two_states_is_two_leaves_and_so_with_events(void **context
     (void)context;
     ON_LISTS(
         b, .from = DET_LIST("SHIPPED", "CANCELLED"), .events = DET_LIST("PAY", "SHIP"),
-        .outcome = DET_STAY);
+        .outcome = DET_OUTCOME_STAY);
     machine = expect_machine(b, "", NULL, NULL);
     for (unsigned state = 0; state < 5; state++) {
         for (unsigned event = 0; event < 6; event++) {
@@ -252,11 +252,11 @@ static void lists_of_both_kinds_fire(void **context)
     (void)context;
     ON_LISTS(
         b, .from = DET_LIST("SHIPPED", "CANCELLED"), .events = DET_LIST("PAY", "SHIP"),
-        .outcome = DET_GOTO, .to = "SHIPPED");
+        .outcome = DET_OUTCOME_GOTO, .to = "SHIPPED");
     machine = expect_machine(b, "final-left@21", NULL, NULL);
     for (unsigned state = 3; state < 5; state++) {
         for (unsigned event = 0; event < 2; event++) {
-            assert_int_equal(det_machine_step(machine, state, event)->outcome, DET_GOTO);
+            assert_int_equal(det_machine_step(machine, state, event)->outcome, DET_OUTCOME_GOTO);
             assert_int_equal(det_machine_step(machine, state, event)->to, 3);
         }
     }
@@ -275,7 +275,7 @@ static void lists_match_what_single_names_match(void **context)
     EVENT(single, "poke");
     ON_LISTS(
         listed, .from = DET_LIST("PENDING", "CHARGING", "PAID", "SHIPPED", "CANCELLED"),
-        .events = DET_LIST("poke"), .outcome = DET_STAY);
+        .events = DET_LIST("poke"), .outcome = DET_OUTCOME_STAY);
     for (int i = 0; i < 5; i++)
         STAY(single, states[i], DET_LIST("poke"));
     a = expect_machine(listed, "", NULL, NULL);
@@ -298,15 +298,15 @@ static void a_group_may_stay_and_may_stop(void **context)
     EVENT(b, "kill");
     ON_LISTS(
         b, .from = DET_LIST("PENDING", "CHARGING"), .events = DET_LIST("poke"),
-        .outcome = DET_STAY);
+        .outcome = DET_OUTCOME_STAY);
     ON_LISTS(
-        b, .from = DET_LIST("PENDING", "CHARGING"), .events = DET_LIST("kill"), .outcome = DET_STOP,
-        .reason = "killed");
+        b, .from = DET_LIST("PENDING", "CHARGING"), .events = DET_LIST("kill"),
+        .outcome = DET_OUTCOME_STOP, .reason = "killed");
     machine = expect_machine(b, "", NULL, NULL);
     for (unsigned state = 0; state < 2; state++) {
-        assert_int_equal(det_machine_step(machine, state, 6)->outcome, DET_STAY);
+        assert_int_equal(det_machine_step(machine, state, 6)->outcome, DET_OUTCOME_STAY);
         assert_int_equal(det_machine_step(machine, state, 6)->to, state);
-        assert_int_equal(det_machine_step(machine, state, 7)->outcome, DET_STOP);
+        assert_int_equal(det_machine_step(machine, state, 7)->outcome, DET_OUTCOME_STOP);
         assert_string_equal(det_machine_step(machine, state, 7)->more->reason, "killed");
     }
     det_machine_close(machine);
@@ -352,7 +352,9 @@ static void duplicates_across_two_fragments_are_refused(void **context)
     b = open_builder("light", NULL);
     include_light(b);
     ON(b, "green", "tick", "red");
-    ON_LISTS(b, .from = DET_LIST("red", "green"), .events = DET_LIST("tick"), .outcome = DET_STAY);
+    ON_LISTS(
+        b, .from = DET_LIST("red", "green"), .events = DET_LIST("tick"),
+        .outcome = DET_OUTCOME_STAY);
     expect(b, "duplicate-transition@6 duplicate-transition@6", NULL, NULL);
 }
 

@@ -75,7 +75,7 @@ static int notify(
     (void)data;
     (void)event;
     *ret = ticket_notified();
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static int index_it(
@@ -86,7 +86,7 @@ static int index_it(
     (void)data;
     (void)event;
     (void)ret;
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static const struct det_transition *step(enum ticket_state state, enum ticket_event_kind event)
@@ -119,8 +119,8 @@ static void lists_stand_for_every_pair(void **unused)
 
     (void)unused;
     for (size_t i = 0; i < sizeof open / sizeof open[0]; i++)
-        assert_int_equal(step(open[i], TICKET_VOTE)->outcome, DET_STAY);
-    assert_int_equal(step(TICKET_DONE, TICKET_VOTE)->outcome, DET_UNHANDLED);
+        assert_int_equal(step(open[i], TICKET_VOTE)->outcome, DET_OUTCOME_STAY);
+    assert_int_equal(step(TICKET_DONE, TICKET_VOTE)->outcome, DET_OUTCOME_UNHANDLED);
     assert_int_equal(step(TICKET_DONE, TICKET_VOTE)->to, TICKET_DONE);
     assert_int_equal(step(TICKET_BLOCKED, TICKET_REJECT)->to, TICKET_ARCHIVED);
     assert_true(ticket_is_open(TICKET_BLOCKED));
@@ -134,9 +134,9 @@ static void an_override_replaces_all_of_what_it_overrides(void **unused)
     (void)unused;
     assert_int_equal(step(TICKET_NEW, TICKET_REJECT)->to, TICKET_NEW);
     assert_string_equal(step(TICKET_NEW, TICKET_REJECT)->more->hook->name, "check_quota");
-    assert_int_equal(step(TICKET_TRIAGE, TICKET_VOTE)->outcome, DET_STAY);
+    assert_int_equal(step(TICKET_TRIAGE, TICKET_VOTE)->outcome, DET_OUTCOME_STAY);
     assert_null(step(TICKET_TRIAGE, TICKET_VOTE)->more);
-    assert_int_equal(step(TICKET_BLOCKED, TICKET_COMMENT)->outcome, DET_STOP);
+    assert_int_equal(step(TICKET_BLOCKED, TICKET_COMMENT)->outcome, DET_OUTCOME_STOP);
     assert_string_equal(step(TICKET_BLOCKED, TICKET_COMMENT)->more->reason, "said \"no\"");
     assert_int_equal(step(TICKET_BLOCKED, TICKET_COMMENT)->more->effect_count, 0);
 }
@@ -177,7 +177,7 @@ static void alternatives_are_tried_in_the_order_of_the_rows(void **unused)
     assert_string_equal(choice->transition.more->guard->name, "is_urgent");
     assert_int_equal(choice->transition.to, TICKET_DONE);
     choice = choice_after(TICKET_BLOCKED, TICKET_ACCEPT, choice);
-    assert_int_equal(choice->transition.outcome, DET_STAY);
+    assert_int_equal(choice->transition.outcome, DET_OUTCOME_STAY);
     assert_int_equal(choice->transition.to, TICKET_BLOCKED);
     assert_int_equal(choice->transition.more->effect_count, 1);
     choice = choice_after(TICKET_BLOCKED, TICKET_ACCEPT, choice);
@@ -193,7 +193,7 @@ static void alternatives_come_with_lists_overrides_and_all_extras(void **unused)
 
     (void)unused;
     assert_string_equal(step(TICKET_DONE, TICKET_REOPEN)->more->guard->name, "is_old");
-    assert_int_equal(choice->transition.outcome, DET_STOP);
+    assert_int_equal(choice->transition.outcome, DET_OUTCOME_STOP);
     assert_string_equal(choice->transition.more->reason, "too late");
     choice = choice_after(TICKET_NEW, TICKET_REPORT, NULL);
     assert_int_equal(choice->transition.more->keep_count, 2);

@@ -20,7 +20,7 @@ static const char *row_word(enum stand stand, unsigned outcome)
         [ELSE] = { "ELSE", "ELSE_STAY", "ELSE_STOP" },
     };
 
-    return words[stand][outcome == DET_STAY ? 1 : outcome == DET_STOP ? 2 : 0];
+    return words[stand][outcome == DET_OUTCOME_STAY ? 1 : outcome == DET_OUTCOME_STOP ? 2 : 0];
 }
 
 static bool same_name(const char *a, const char *b)
@@ -72,7 +72,7 @@ static bool same_more(const struct det_transition_more *a, const struct det_tran
 
 static bool same_transition(const struct det_transition *a, const struct det_transition *b)
 {
-    return a->outcome == b->outcome && (a->outcome != DET_GOTO || a->to == b->to) &&
+    return a->outcome == b->outcome && (a->outcome != DET_OUTCOME_GOTO || a->to == b->to) &&
            same_more(a->more, b->more);
 }
 
@@ -182,13 +182,13 @@ static void write_extras(struct det_writer *writer, const struct det_transition_
 
 void det_write_way(struct det_writer *writer, const struct det_transition *transition)
 {
-    if (transition->outcome == DET_GOTO)
+    if (transition->outcome == DET_OUTCOME_GOTO)
         det_buffer_format(&writer->text, "goes to %s", writer->states[transition->to]);
     else
         det_buffer_append_text(
-            &writer->text, transition->outcome == DET_STAY   ? "stays"
-                           : transition->outcome == DET_STOP ? "stops"
-                                                             : "is not taken");
+            &writer->text, transition->outcome == DET_OUTCOME_STAY   ? "stays"
+                           : transition->outcome == DET_OUTCOME_STOP ? "stops"
+                                                                     : "is not taken");
     if (transition->more != NULL)
         write_extras(writer, transition->more);
 }
@@ -198,7 +198,7 @@ static void write_rest(
     struct det_writer *writer, size_t event, const struct det_transition *transition)
 {
     det_buffer_format(&writer->text, ", %s", writer->events[event]);
-    if (transition->outcome == DET_GOTO)
+    if (transition->outcome == DET_OUTCOME_GOTO)
         det_buffer_format(&writer->text, ", %s", writer->states[transition->to]);
     if (transition->more != NULL)
         write_extras(writer, transition->more);
@@ -289,7 +289,7 @@ static void write_pair(struct det_writer *writer, enum stand stand, size_t pair)
 {
     const struct det_machine *machine = writer->machine;
 
-    if (writer->is_written[pair] || machine->table[pair].outcome == DET_UNHANDLED)
+    if (writer->is_written[pair] || machine->table[pair].outcome == DET_OUTCOME_UNHANDLED)
         return;
     if (stand == PLAIN && writer->first_choice[pair] == 0) {
         write_alike(writer, pair / machine->event_count, pair % machine->event_count);

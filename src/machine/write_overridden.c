@@ -24,7 +24,7 @@ struct lost {
 
 static void mark_transition(struct lost *lost, const struct det_transition *transition)
 {
-    if (transition->outcome == DET_GOTO)
+    if (transition->outcome == DET_OUTCOME_GOTO)
         lost->is_entered[transition->to] = true;
     if (transition->more != NULL && transition->more->within != NULL)
         lost->is_produced[transition->more->within->event] = true;
@@ -61,7 +61,7 @@ static size_t first_taken(const struct det_machine *machine, size_t event)
     size_t pairs = (size_t)machine->state_count * machine->event_count;
 
     for (size_t i = 0; i < pairs; i++) {
-        if (machine->table[i].outcome != DET_UNHANDLED &&
+        if (machine->table[i].outcome != DET_OUTCOME_UNHANDLED &&
             (event == SIZE_MAX || i % machine->event_count == event))
             return i;
     }

@@ -59,7 +59,7 @@ static const struct det_note paid = { .machine = &order,
                                       .from = 0,
                                       .to = 1,
                                       .event = 0,
-                                      .outcome = DET_GOTO,
+                                      .outcome = DET_OUTCOME_GOTO,
                                       .commit_took = 2 * DET_MILLISECOND };
 
 static const struct det_episode_what pay = { "send", "order", "o-1", "pay" };
@@ -88,10 +88,10 @@ static void send_commit_and_attempts_are_one_trace(void **state)
     det_episode_commit(scene.tracer, &send.context, &paid);
     det_episode_answer(
         scene.tracer, &send, &order,
-        &(struct det_sent){ .outcome = DET_GOTO, .state = 1, .sequence = 7 }, NULL);
+        &(struct det_sent){ .outcome = DET_OUTCOME_GOTO, .state = 1, .sequence = 7 }, NULL);
     det_episode_attempt(scene.tracer, &send.context, &attempt);
     attempt.attempt = 2;
-    attempt.result = DET_PRODUCED;
+    attempt.result = DET_EFFECT_PRODUCED;
     det_episode_attempt(scene.tracer, &send.context, &attempt);
     assert_int_equal(det_tracer_take(scene.tracer, scene.taken, 8, 0), 4);
     for (size_t i = 0; i < 4; i++) {

@@ -16,7 +16,7 @@
 #define BUCKETS 64
 /* Transitions of a machine that are cached at most: 512 KiB of places. */
 #define PLACES_MAX 65536
-#define OUTCOMES   (DET_DEAD_LETTER + 1)
+#define OUTCOMES   (DET_OUTCOME_DEAD_LETTER + 1)
 /* Tasks in slots that are known by their slot at most. */
 #define SUBMISSIONS_MAX 4096
 #define SLOT_PREFIX     "slot:"
@@ -28,14 +28,14 @@ static const char *const result_names[] = {
 };
 
 static const char *const trouble_names[] = {
-    [DET_TROUBLE_EFFECT_FAILED] = "effect_failed",
-    [DET_TROUBLE_EFFECT_DEAD] = "effect_dead",
-    [DET_TROUBLE_PRODUCT_REJECTED] = "product_rejected",
-    [DET_TROUBLE_TIMEOUT_REJECTED] = "timeout_rejected",
-    [DET_TROUBLE_EVENT_DEAD] = "event_dead",
-    [DET_TROUBLE_EVENT_FAILED] = "event_failed",
-    [DET_TROUBLE_NOT_LOADED] = "not_loaded",
-    [DET_TROUBLE_EFFECTS_QUEUED] = "effects_queued",
+    [DET_INCIDENT_EFFECT_FAILED] = "effect_failed",
+    [DET_INCIDENT_EFFECT_DEAD] = "effect_dead",
+    [DET_INCIDENT_PRODUCT_REJECTED] = "product_rejected",
+    [DET_INCIDENT_TIMEOUT_REJECTED] = "timeout_rejected",
+    [DET_INCIDENT_EVENT_DEAD] = "event_dead",
+    [DET_INCIDENT_EVENT_FAILED] = "event_failed",
+    [DET_INCIDENT_NOT_LOADED] = "not_loaded",
+    [DET_INCIDENT_EFFECTS_QUEUED] = "effects_queued",
 };
 
 typedef _Atomic(struct det_series *) place;
@@ -192,7 +192,7 @@ static const char *event_name(const struct det_note *note)
 {
     if (note->event != UINT16_MAX)
         return note->machine->events[note->event].name;
-    return note->outcome == DET_STOP ? "stop" : "start";
+    return note->outcome == DET_OUTCOME_STOP ? "stop" : "start";
 }
 
 static void count_transition(
@@ -226,11 +226,11 @@ void det_monitor_note(struct det_monitor *monitor, const struct det_note *note)
     const struct known *known = find_machine(monitor, note->machine);
 
     count_transition(monitor, known, note);
-    if (note->since && (note->outcome == DET_GOTO || note->outcome == DET_STOP))
+    if (note->since && (note->outcome == DET_OUTCOME_GOTO || note->outcome == DET_OUTCOME_STOP))
         count_duration(monitor, known, note);
 }
 
-void det_monitor_trouble(struct det_monitor *monitor, const struct det_trouble *trouble)
+void det_monitor_trouble(struct det_monitor *monitor, const struct det_incident *trouble)
 {
     const char *const values[] = { trouble->machine->name, trouble_names[trouble->kind] };
 
@@ -252,7 +252,7 @@ static enum result result_of(int answer)
 {
     if (answer < 0)
         return FAILED;
-    return answer == DET_PRODUCED ? PRODUCED : DONE;
+    return answer == DET_EFFECT_PRODUCED ? PRODUCED : DONE;
 }
 
 void det_monitor_attempt(struct det_monitor *monitor, const struct det_attempt_figures *figures)
@@ -348,16 +348,16 @@ static void note_task(
 {
     const char *const name = event->name;
 
-    if (event->kind == DET_EVENT_ATTEMPT_STARTING && event->is_restart)
+    if (event->kind == DET_TASK_EVENT_ATTEMPT_STARTING && event->is_restart)
         count_restart(monitor, event, is_lasting);
-    if (event->kind == DET_EVENT_TASK_FINISHED)
+    if (event->kind == DET_TASK_EVENT_TASK_FINISHED)
         drop_submission(monitor, event->id);
-    if (is_lasting && event->kind == DET_EVENT_BACKOFF_SCHEDULED)
+    if (is_lasting && event->kind == DET_TASK_EVENT_BACKOFF_SCHEDULED)
         set_gauge(monitor, DET_METRIC_BACKOFF, name, event->delay);
-    if (is_lasting &&
-        (event->kind == DET_EVENT_ATTEMPT_STARTING || event->kind == DET_EVENT_TASK_FINISHED))
+    if (is_lasting && (event->kind == DET_TASK_EVENT_ATTEMPT_STARTING ||
+                       event->kind == DET_TASK_EVENT_TASK_FINISHED))
         set_gauge(monitor, DET_METRIC_BACKOFF, name, 0);
-    if (!is_lasting && event->kind == DET_EVENT_TASK_REMOVED) {
+    if (!is_lasting && event->kind == DET_TASK_EVENT_TASK_REMOVED) {
         det_metrics_forget(monitor->metrics, DET_METRIC_BACKOFF, &name);
         det_metrics_forget(monitor->metrics, DET_METRIC_RESTARTS, &name);
     }
@@ -377,9 +377,9 @@ static void note_slot(
 {
     const char *const name = event->name;
 
-    if (event->kind == DET_EVENT_SLOT_SUBMITTED)
+    if (event->kind == DET_TASK_EVENT_SLOT_SUBMITTED)
         add_submission(monitor, event);
-    if (event->kind == DET_EVENT_SLOT_REJECTED) {
+    if (event->kind == DET_TASK_EVENT_SLOT_REJECTED) {
         drop_submission(monitor, event->id);
         count_rejected(monitor, event, is_lasting);
     }
@@ -400,12 +400,12 @@ static void count_lost(struct det_monitor *monitor, const struct det_task_event 
 void det_monitor_task(
     struct det_monitor *monitor, const struct det_task_event *event, bool is_lasting)
 {
-    if (event->kind == DET_EVENT_SUBSCRIBER_OVERFLOWED) {
+    if (event->kind == DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED) {
         count_lost(monitor, event);
         return;
     }
-    if (event->kind == DET_EVENT_SLOT_SUBMITTED || event->kind == DET_EVENT_SLOT_REJECTED ||
-        event->kind == DET_EVENT_SLOT_CHANGED)
+    if (event->kind == DET_TASK_EVENT_SLOT_SUBMITTED ||
+        event->kind == DET_TASK_EVENT_SLOT_REJECTED || event->kind == DET_TASK_EVENT_SLOT_CHANGED)
         note_slot(monitor, event, is_lasting);
     else
         note_task(monitor, event, is_lasting);

@@ -37,7 +37,7 @@ void det_monitor_forget(struct det_monitor *monitor);
 
 /* From any thread: for `observe` and `trouble` of det_runtime_options, and for struct det_meter. */
 void det_monitor_note(struct det_monitor *monitor, const struct det_note *note);
-void det_monitor_trouble(struct det_monitor *monitor, const struct det_trouble *trouble);
+void det_monitor_trouble(struct det_monitor *monitor, const struct det_incident *trouble);
 void det_monitor_commit(struct det_monitor *monitor, const struct det_commit_figures *figures);
 void det_monitor_attempt(struct det_monitor *monitor, const struct det_attempt_figures *figures);
 void det_monitor_timeout(

@@ -19,7 +19,7 @@ static void hear_note(void *observer, const struct det_note *note)
     det_monitor_note(observer, note);
 }
 
-static void hear_trouble(void *observer, const struct det_trouble *trouble)
+static void hear_trouble(void *observer, const struct det_incident *trouble)
 {
     det_monitor_trouble(observer, trouble);
 }
@@ -67,7 +67,7 @@ static void open_scene(struct scene *scene)
                                            .user = &f->control,
                                            .observer = scene->monitor,
                                            .observe = hear_note,
-                                           .trouble = hear_trouble,
+                                           .incident = hear_trouble,
                                            .meter = &meter },
             &f->runtime, &f->error),
         0);
@@ -201,7 +201,7 @@ static void tell_passing(
     struct det_task_event event = {
         .kind = kind, .id = id, .attempt = 2, .is_restart = true, .delay = DET_SECOND
     };
-    bool is_slot = kind == DET_EVENT_SLOT_SUBMITTED || kind == DET_EVENT_SLOT_REJECTED;
+    bool is_slot = kind == DET_TASK_EVENT_SLOT_SUBMITTED || kind == DET_TASK_EVENT_SLOT_REJECTED;
 
     if (is_slot)
         snprintf(event.name, sizeof event.name, "batch");
@@ -212,9 +212,9 @@ static void tell_passing(
 
 static void submit_and_retry(struct det_monitor *monitor, uint64_t id)
 {
-    tell_passing(monitor, DET_EVENT_SLOT_SUBMITTED, id, true);
-    tell_passing(monitor, DET_EVENT_ATTEMPT_STARTING, id, false);
-    tell_passing(monitor, DET_EVENT_BACKOFF_SCHEDULED, id, false);
+    tell_passing(monitor, DET_TASK_EVENT_SLOT_SUBMITTED, id, true);
+    tell_passing(monitor, DET_TASK_EVENT_ATTEMPT_STARTING, id, false);
+    tell_passing(monitor, DET_TASK_EVENT_BACKOFF_SCHEDULED, id, false);
 }
 
 static void what_is_submitted_counts_under_its_slot(void **state)
@@ -228,16 +228,16 @@ static void what_is_submitted_counts_under_its_slot(void **state)
     for (uint64_t id = 1; id <= 5000; id++) {
         submit_and_retry(monitor, id);
         if (id % 2)
-            tell_passing(monitor, DET_EVENT_TASK_FINISHED, id, false);
+            tell_passing(monitor, DET_TASK_EVENT_TASK_FINISHED, id, false);
         else
-            tell_passing(monitor, DET_EVENT_SLOT_REJECTED, id, true);
-        tell_passing(monitor, DET_EVENT_TASK_REMOVED, id, false);
+            tell_passing(monitor, DET_TASK_EVENT_SLOT_REJECTED, id, true);
+        tell_passing(monitor, DET_TASK_EVENT_TASK_REMOVED, id, false);
     }
     assert_told(metrics, "detent_restarts_total{task=\"slot:batch\"} 5000");
     /* Without a slot, or with one that nobody knows, it is one of the others. */
-    tell_passing(monitor, DET_EVENT_ATTEMPT_STARTING, 1, false);
+    tell_passing(monitor, DET_TASK_EVENT_ATTEMPT_STARTING, 1, false);
     assert_told(metrics, "detent_restarts_total{task=\"other\"} 1");
-    tell_passing(monitor, DET_EVENT_SLOT_REJECTED, 0, false);
+    tell_passing(monitor, DET_TASK_EVENT_SLOT_REJECTED, 0, false);
     assert_told(metrics, "detent_slot_rejected_total{slot=\"other\",reason=\"none\"} 1");
     text = scrape_as(metrics, DET_METRICS_TEXT);
     assert_null(strstr(text, "sleep-"));
@@ -261,18 +261,19 @@ static void a_task_that_is_removed_has_no_series(void **state)
     (void)state;
     assert_int_equal(det_monitor_open(metrics, NULL, NULL, &monitor), 0);
     tell_task(
-        monitor, DET_EVENT_ATTEMPT_STARTING,
+        monitor, DET_TASK_EVENT_ATTEMPT_STARTING,
         (struct det_task_event){ .attempt = 2, .is_restart = true });
     /* One that is still in the file may come back. */
-    tell_task(monitor, DET_EVENT_TASK_REMOVED, (struct det_task_event){ 0 });
+    tell_task(monitor, DET_TASK_EVENT_TASK_REMOVED, (struct det_task_event){ 0 });
     assert_told(metrics, "detent_restarts_total{task=\"beat\"} 1");
     det_monitor_task(
-        monitor, &(struct det_task_event){ .kind = DET_EVENT_TASK_REMOVED, .name = "beat" }, false);
+        monitor, &(struct det_task_event){ .kind = DET_TASK_EVENT_TASK_REMOVED, .name = "beat" },
+        false);
     text = scrape_as(metrics, DET_METRICS_TEXT);
     assert_null(strstr(text, "beat"));
     free(text);
     tell_task(
-        monitor, DET_EVENT_ATTEMPT_STARTING,
+        monitor, DET_TASK_EVENT_ATTEMPT_STARTING,
         (struct det_task_event){ .attempt = 2, .is_restart = true });
     assert_told(metrics, "detent_restarts_total{task=\"beat\"} 1");
     det_monitor_close(monitor);
@@ -287,29 +288,31 @@ static void tasks_and_slots_are_told(void **state)
 
     (void)state;
     assert_int_equal(det_monitor_open(metrics, NULL, NULL, &monitor), 0);
-    tell_task(monitor, DET_EVENT_ATTEMPT_STARTING, (struct det_task_event){ .attempt = 1 });
+    tell_task(monitor, DET_TASK_EVENT_ATTEMPT_STARTING, (struct det_task_event){ .attempt = 1 });
     text = scrape_as(metrics, DET_METRICS_TEXT);
     assert_null(strstr(text, "detent_restarts_total"));
     free(text);
     tell_task(
-        monitor, DET_EVENT_BACKOFF_SCHEDULED, (struct det_task_event){ .delay = 2 * DET_SECOND });
+        monitor, DET_TASK_EVENT_BACKOFF_SCHEDULED,
+        (struct det_task_event){ .delay = 2 * DET_SECOND });
     assert_told(metrics, "detent_backoff_seconds{task=\"beat\"} 2");
     tell_task(
-        monitor, DET_EVENT_ATTEMPT_STARTING,
+        monitor, DET_TASK_EVENT_ATTEMPT_STARTING,
         (struct det_task_event){ .attempt = 2, .is_restart = true });
     assert_told(metrics, "detent_backoff_seconds{task=\"beat\"} 0");
     assert_told(metrics, "detent_restarts_total{task=\"beat\"} 1");
-    tell_task(monitor, DET_EVENT_BACKOFF_SCHEDULED, (struct det_task_event){ .delay = DET_SECOND });
-    tell_task(monitor, DET_EVENT_TASK_FINISHED, (struct det_task_event){ 0 });
+    tell_task(
+        monitor, DET_TASK_EVENT_BACKOFF_SCHEDULED, (struct det_task_event){ .delay = DET_SECOND });
+    tell_task(monitor, DET_TASK_EVENT_TASK_FINISHED, (struct det_task_event){ 0 });
     assert_told(metrics, "detent_backoff_seconds{task=\"beat\"} 0");
-    tell_task(monitor, DET_EVENT_SLOT_SUBMITTED, (struct det_task_event){ .count = 3 });
+    tell_task(monitor, DET_TASK_EVENT_SLOT_SUBMITTED, (struct det_task_event){ .count = 3 });
     assert_told(metrics, "detent_slot_queue_depth{slot=\"beat\"} 3");
     tell_task(
-        monitor, DET_EVENT_SLOT_REJECTED,
+        monitor, DET_TASK_EVENT_SLOT_REJECTED,
         (struct det_task_event){ .count = 4, .rejection = DET_REJECTION_QUEUE_FULL });
     assert_told(metrics, "detent_slot_queue_depth{slot=\"beat\"} 4");
     assert_told(metrics, "detent_slot_rejected_total{slot=\"beat\",reason=\"queue_full\"} 1");
-    tell_task(monitor, DET_EVENT_GROUP_FAILED, (struct det_task_event){ .count = 9 });
+    tell_task(monitor, DET_TASK_EVENT_GROUP_FAILED, (struct det_task_event){ .count = 9 });
     assert_told(metrics, "detent_slot_queue_depth{slot=\"beat\"} 4");
     det_monitor_close(monitor);
     det_metrics_close(metrics);
@@ -337,7 +340,7 @@ static void a_machine_of_many_states_is_told_as_well(void **state)
                                          .from = 199,
                                          .to = 199,
                                          .event = 99,
-                                         .outcome = DET_GOTO,
+                                         .outcome = DET_OUTCOME_GOTO,
                                          .since = 1,
                                          .at = 1 + DET_SECOND });
     assert_told(

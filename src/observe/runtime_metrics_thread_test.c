@@ -31,7 +31,7 @@ static void tell(void *argument)
             teller->monitor, &(struct det_note){ .machine = &order,
                                                  .from = (uint16_t)(i % 2),
                                                  .event = (uint16_t)(i / 2 % 2),
-                                                 .outcome = DET_GOTO,
+                                                 .outcome = DET_OUTCOME_GOTO,
                                                  .since = 1,
                                                  .at = 1 + DET_SECOND });
         det_monitor_timeout(teller->monitor, &order, DET_SECOND);

@@ -32,25 +32,27 @@ static void what_happens_is_counted(void **state)
     (void)state;
     assert_int_equal(det_metrics_open(&(struct det_metrics_options){ 0 }, &metrics), 0);
     tell(
-        metrics,
-        (struct det_worker_event){ .kind = DET_WORKER_TRANSITION, .from = "stopped", .to = "up" });
+        metrics, (struct det_worker_event){
+                     .kind = DET_WORKER_EVENT_TRANSITION, .from = "stopped", .to = "up" });
     assert_told(
         metrics, "detent_worker_transitions_total{kind=\"link\",from=\"stopped\",to=\"up\"} 1\n");
     tell(
-        metrics, (struct det_worker_event){ .kind = DET_WORKER_ACTION_COMPLETED,
+        metrics, (struct det_worker_event){ .kind = DET_WORKER_EVENT_ACTION_COMPLETED,
                                             .action = "connect",
                                             .took = DET_MILLISECOND });
     tell(
-        metrics, (struct det_worker_event){
-                     .kind = DET_WORKER_ACTION_FAILED, .action = "connect", .code = DET_ERR_IO });
+        metrics, (struct det_worker_event){ .kind = DET_WORKER_EVENT_ACTION_FAILED,
+                                            .action = "connect",
+                                            .code = DET_ERR_IO });
     tell(
-        metrics, (struct det_worker_event){ .kind = DET_WORKER_ACTION_FAILED,
+        metrics, (struct det_worker_event){ .kind = DET_WORKER_EVENT_ACTION_FAILED,
                                             .action = "connect",
                                             .code = DET_ERR_TIMEOUT });
     tell(
-        metrics, (struct det_worker_event){ .kind = DET_WORKER_ACTION_PANIC, .action = "connect" });
-    tell(metrics, (struct det_worker_event){ .kind = DET_WORKER_OBSERVE_PANIC });
-    tell(metrics, (struct det_worker_event){ .kind = DET_WORKER_STALE });
+        metrics,
+        (struct det_worker_event){ .kind = DET_WORKER_EVENT_ACTION_PANIC, .action = "connect" });
+    tell(metrics, (struct det_worker_event){ .kind = DET_WORKER_EVENT_OBSERVE_PANIC });
+    tell(metrics, (struct det_worker_event){ .kind = DET_WORKER_EVENT_STALE });
 #define ACTIONS "detent_worker_actions_total{kind=\"link\",action=\"connect\",result="
     assert_told(metrics, ACTIONS "\"done\"} 1\n");
     assert_told(metrics, ACTIONS "\"failed\"} 1\n");
@@ -72,7 +74,7 @@ static void every_event_may_come(void **state)
     (void)state;
     assert_int_equal(det_metrics_open(&(struct det_metrics_options){ 0 }, &metrics), 0);
 #define DET_WORKER_EVENT(name, wire, level, text) \
-    det_monitor_worker(metrics, &(struct det_worker_event){ .kind = DET_WORKER_##name });
+    det_monitor_worker(metrics, &(struct det_worker_event){ .kind = DET_WORKER_EVENT_##name });
 #include <detent/worker_events.def>
 #undef DET_WORKER_EVENT
     det_metrics_close(metrics);

@@ -7,13 +7,13 @@
 
 #include <detent/driver/world.h>
 
-struct det_guard;
+struct det_process_guard;
 struct timespec;
 
 struct det_real_world {
     struct det_world world;
     const struct det_allocator *allocator; /* NULL in the shared one; suites put a failing one */
-    struct det_guard *guard;               /* NULL: its processes are not guarded */
+    struct det_process_guard *guard;       /* NULL: its processes are not guarded */
 };
 
 static inline const struct det_allocator *det_real_allocator(struct det_world *world)
@@ -22,7 +22,7 @@ static inline const struct det_allocator *det_real_allocator(struct det_world *w
 }
 
 /* The guard of its processes, once it has started; NULL: there is none. */
-struct det_guard *det_real_guard(struct det_world *world);
+struct det_process_guard *det_real_guard(struct det_world *world);
 
 /* The error of the library for a number of errno. Never 0. */
 int det_real_error(int number);
@@ -82,7 +82,7 @@ bool det_real_filesystem_is_remote(int64_t type);
 
 /* Kills all that was started in the world of a guard, also without `ends_with_us`, and waits up to
  * `span` for its end. For a program that is about to _exit(). From any thread. */
-void det_guard_kill(struct det_guard *guard, det_time span);
+void det_process_guard_kill(struct det_process_guard *guard, det_time span);
 
 int det_real_process_start(
     struct det_world *world, const struct det_process_options *options, struct det_process **ret,

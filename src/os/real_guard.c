@@ -27,9 +27,9 @@
 /* How long processes may take to be gone after they were killed. */
 #define CLOSE_SPAN (10 * DET_SECOND)
 
-int det_guard_open(const struct det_allocator *allocator, struct det_guard **ret)
+int det_process_guard_open(const struct det_allocator *allocator, struct det_process_guard **ret)
 {
-    struct det_guard *guard = DET_NEW(allocator, struct det_guard);
+    struct det_process_guard *guard = DET_NEW(allocator, struct det_process_guard);
     int r;
 
     if (!guard)
@@ -45,7 +45,7 @@ int det_guard_open(const struct det_allocator *allocator, struct det_guard **ret
     return 0;
 }
 
-struct det_world *det_guard_world(struct det_guard *guard)
+struct det_world *det_process_guard_world(struct det_process_guard *guard)
 {
     return &guard->world.world;
 }
@@ -53,11 +53,11 @@ struct det_world *det_guard_world(struct det_guard *guard)
 /* What an earlier run left. */
 
 struct left {
-    const struct det_guard_options *options;
+    const struct det_process_guard_options *options;
     pid_t last;
 };
 
-static void on_left(void *user, const struct det_guard_seen *seen, const char *command)
+static void on_left(void *user, const struct det_process_guard_seen *seen, const char *command)
 {
     struct left *left = user;
 
@@ -67,20 +67,20 @@ static void on_left(void *user, const struct det_guard_seen *seen, const char *c
 }
 
 static int end_left(
-    const struct det_guard_options *options, const struct det_guard_run *run,
-    const struct det_guard_record *record, size_t size, struct det_error *reterr)
+    const struct det_process_guard_options *options, const struct det_process_guard_run *run,
+    const struct det_process_guard_record *record, size_t size, struct det_error *reterr)
 {
     struct left left = { .options = options };
-    struct det_guard_options own = { .grace = options->grace, .user = &left };
+    struct det_process_guard_options own = { .grace = options->grace, .user = &left };
     size_t count = (size - sizeof *record) / sizeof *record->slots;
-    struct det_guard_scan scan;
+    struct det_process_guard_scan scan;
     int r;
 
-    if (det_guard_scan_init(&scan, run, record, count, true) < 0)
+    if (det_process_guard_scan_init(&scan, run, record, count, true) < 0)
         return det_error_set(
             reterr, DET_ERR_UNSUPPORTED, "cannot look for processes of an earlier run in /proc");
-    r = det_guard_end_all(&scan, &own, on_left);
-    det_guard_scan_deinit(&scan);
+    r = det_process_guard_end_all(&scan, &own, on_left);
+    det_process_guard_scan_deinit(&scan);
     if (r == DET_ERR_TIMEOUT)
         return det_error_set(
             reterr, r,
@@ -92,14 +92,14 @@ static int end_left(
                : 0;
 }
 
-static int recover_run(const struct det_guard_options *options, struct det_error *reterr)
+static int recover_run(const struct det_process_guard_options *options, struct det_error *reterr)
 {
-    struct det_guard_record *record;
-    struct det_guard_run run;
+    struct det_process_guard_record *record;
+    struct det_process_guard_run run;
     size_t size = 0;
     int r;
 
-    r = det_guard_record_load(options->path, &run, &record, &size);
+    r = det_process_guard_record_load(options->path, &run, &record, &size);
     if (r == DET_ERR_CORRUPT)
         return det_error_set(
             reterr, r,
@@ -110,12 +110,12 @@ static int recover_run(const struct det_guard_options *options, struct det_error
         return det_error_set(
             reterr, r, "%.200s cannot be read: %s", options->path, det_error_text(r));
     r = record ? end_left(options, &run, record, size, reterr) : 0;
-    det_guard_record_unload(record, size);
+    det_process_guard_record_unload(record, size);
     return r;
 }
 
 /* "DETENT_RUN=", the runs that this program is below of, and its own. */
-static void make_marks(struct det_guard *guard)
+static void make_marks(struct det_process_guard *guard)
 {
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): read as the environment of children is */
     const char *outer = getenv("DETENT_RUN");
@@ -131,33 +131,34 @@ static void make_marks(struct det_guard *guard)
         guard->run.name);
 }
 
-static bool open_scan(const struct det_guard *guard, bool with_kept, struct det_guard_scan *ret)
+static bool open_scan(
+    const struct det_process_guard *guard, bool with_kept, struct det_process_guard_scan *ret)
 {
-    return det_guard_scan_init(
-               ret, &guard->run, guard->record, DET_GUARD_PROCESSES_MAX, with_kept) == 0;
+    return det_process_guard_scan_init(
+               ret, &guard->run, guard->record, DET_PROCESS_GUARD_MAX, with_kept) == 0;
 }
 
 /* Kills what is tied to the run and still lives. True: nothing of the run is left, also nothing
  * that was kept, which is for the next start to end. */
-static bool end_tied(const struct det_guard *guard)
+static bool end_tied(const struct det_process_guard *guard)
 {
     det_time deadline = det_real_now(NULL, DET_CLOCK_MONOTONIC) + CLOSE_SPAN;
-    struct det_guard_scan scan;
+    struct det_process_guard_scan scan;
     bool is_over;
 
     if (guard->count == 0)
-        return !*guard->run.cgroup || det_guard_cgroup_remove(guard->run.cgroup);
+        return !*guard->run.cgroup || det_process_guard_cgroup_remove(guard->run.cgroup);
     if (!open_scan(guard, false, &scan))
         return false;
-    is_over = det_guard_kill_all(&scan, deadline);
+    is_over = det_process_guard_kill_all(&scan, deadline);
     scan.with_kept = true;
-    is_over = is_over && det_guard_scan_run(&scan, 0, NULL, NULL) == 0;
-    det_guard_scan_deinit(&scan);
+    is_over = is_over && det_process_guard_scan_run(&scan, 0, NULL, NULL) == 0;
+    det_process_guard_scan_deinit(&scan);
     return is_over;
 }
 
 /* Back to how it was before the start. The helper ends last: we may be killed at any moment. */
-static void end_run(struct det_guard *guard)
+static void end_run(struct det_process_guard *guard)
 {
     bool is_over;
 
@@ -165,15 +166,16 @@ static void end_run(struct det_guard *guard)
         return;
     is_over = end_tied(guard);
     guard->helper_wanted = false;
-    det_guard_helper_stop(guard);
-    det_guard_record_close(guard, is_over);
+    det_process_guard_helper_stop(guard);
+    det_process_guard_record_close(guard, is_over);
     if (guard->self >= 0)
         close(guard->self);
     guard->self = -1;
 }
 
-int det_guard_start(
-    struct det_guard *guard, const struct det_guard_options *options, struct det_error *reterr)
+int det_process_guard_start(
+    struct det_process_guard *guard, const struct det_process_guard_options *options,
+    struct det_error *reterr)
 {
     int r, number;
 
@@ -181,14 +183,14 @@ int det_guard_start(
     r = recover_run(options, reterr);
     if (r < 0)
         return r;
-    r = det_guard_record_create(guard, options->path);
+    r = det_process_guard_record_create(guard, options->path);
     if (r < 0)
         return det_error_set(
             reterr, r, "%.200s, the record of started processes, cannot be made: %s", options->path,
             det_error_text(r));
     make_marks(guard);
     guard->self = pidfd_open(getpid(), 0);
-    guard->helper_wanted = guard->self >= 0 && det_guard_helper_start(guard) == 0;
+    guard->helper_wanted = guard->self >= 0 && det_process_guard_helper_start(guard) == 0;
     if (guard->helper_wanted)
         return 0;
     number = errno;
@@ -198,31 +200,31 @@ int det_guard_start(
         strerrordesc_np(number));
 }
 
-int det_guard_tend(struct det_guard *guard)
+int det_process_guard_tend(struct det_process_guard *guard)
 {
     if (!guard->helper_wanted || (guard->helper && waitpid(guard->helper, NULL, WNOHANG) == 0))
         return 0;
     guard->helper = 0;
-    return det_guard_helper_start(guard) == 0 ? 1 : det_real_error(errno);
+    return det_process_guard_helper_start(guard) == 0 ? 1 : det_real_error(errno);
 }
 
-bool det_guard_is_helper(struct det_guard *guard, int64_t number)
+bool det_process_guard_is_helper(struct det_process_guard *guard, int64_t number)
 {
     return guard->helper > 0 && number == guard->helper;
 }
 
 /* Slots. */
 
-struct det_guard *det_real_guard(struct det_world *world)
+struct det_process_guard *det_real_guard(struct det_world *world)
 {
-    struct det_guard *guard = ((struct det_real_world *)(void *)world)->guard;
+    struct det_process_guard *guard = ((struct det_real_world *)(void *)world)->guard;
 
     return guard && guard->record ? guard : NULL;
 }
 
-static int take_slot(struct det_guard *guard, struct det_guard_slot **ret)
+static int take_slot(struct det_process_guard *guard, struct det_process_guard_slot **ret)
 {
-    struct det_guard_record *record = guard->record;
+    struct det_process_guard_record *record = guard->record;
     uint32_t index = guard->count;
     int r;
 
@@ -232,7 +234,7 @@ static int take_slot(struct det_guard *guard, struct det_guard_slot **ret)
         return 0;
     }
     if (index == guard->allocated) {
-        r = det_guard_record_grow(guard, index + DET_GUARD_SLOTS_STEP);
+        r = det_process_guard_record_grow(guard, index + DET_GUARD_SLOTS_STEP);
         if (r < 0)
             return r;
     }
@@ -254,10 +256,11 @@ static void copy_command(const char *const *argv, char target[DET_GUARD_TEXT_SIZ
     }
 }
 
-int det_guard_claim(
-    struct det_guard *guard, const struct det_process_options *options, struct det_guard_slot **ret)
+int det_process_guard_claim(
+    struct det_process_guard *guard, const struct det_process_options *options,
+    struct det_process_guard_slot **ret)
 {
-    struct det_guard_slot *slot = NULL;
+    struct det_process_guard_slot *slot = NULL;
     int r;
 
     pthread_mutex_lock(&guard->lock);
@@ -273,7 +276,7 @@ int det_guard_claim(
     return r;
 }
 
-void det_guard_release(struct det_guard *guard, struct det_guard_slot *slot)
+void det_process_guard_release(struct det_process_guard *guard, struct det_process_guard_slot *slot)
 {
     pthread_mutex_lock(&guard->lock);
     slot->state = DET_GUARD_FREE;
@@ -282,11 +285,11 @@ void det_guard_release(struct det_guard *guard, struct det_guard_slot *slot)
     pthread_mutex_unlock(&guard->lock);
 }
 
-int det_guard_record_self(struct det_guard_slot *slot, int cgroup)
+int det_process_guard_record_self(struct det_process_guard_slot *slot, int cgroup)
 {
-    struct det_guard_seen self;
+    struct det_process_guard_seen self;
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool is_seen = proc >= 0 && det_guard_look(proc, getpid(), &self);
+    bool is_seen = proc >= 0 && det_process_guard_look(proc, getpid(), &self);
 
     if (proc >= 0)
         close(proc);
@@ -301,17 +304,17 @@ int det_guard_record_self(struct det_guard_slot *slot, int cgroup)
     return 0;
 }
 
-void det_guard_kill(struct det_guard *guard, det_time span)
+void det_process_guard_kill(struct det_process_guard *guard, det_time span)
 {
-    struct det_guard_scan scan;
+    struct det_process_guard_scan scan;
 
     if (!guard->record || !open_scan(guard, true, &scan))
         return;
-    (void)det_guard_kill_all(&scan, det_real_now(NULL, DET_CLOCK_MONOTONIC) + span);
-    det_guard_scan_deinit(&scan);
+    (void)det_process_guard_kill_all(&scan, det_real_now(NULL, DET_CLOCK_MONOTONIC) + span);
+    det_process_guard_scan_deinit(&scan);
 }
 
-void det_guard_close(struct det_guard *guard)
+void det_process_guard_close(struct det_process_guard *guard)
 {
     if (!guard)
         return;

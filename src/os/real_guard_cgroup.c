@@ -64,7 +64,7 @@ static int open_in(const char *path, const char *name)
     return open(whole, O_WRONLY | O_CLOEXEC);
 }
 
-int det_guard_cgroup_make(char path[DET_GUARD_CGROUP_SIZE], const char *run)
+int det_process_guard_cgroup_make(char path[DET_GUARD_CGROUP_SIZE], const char *run)
 {
     static const char *const roots[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
     char own[256], whole[DET_GUARD_CGROUP_SIZE];
@@ -96,7 +96,7 @@ int det_guard_cgroup_make(char path[DET_GUARD_CGROUP_SIZE], const char *run)
 
 /* The helper calls these: system calls and nothing else. */
 
-void det_guard_cgroup_kill(const char *path)
+void det_process_guard_cgroup_kill(const char *path)
 {
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int descriptor = folder < 0 ? -1 : openat(folder, "cgroup.kill", O_WRONLY | O_CLOEXEC);
@@ -109,7 +109,7 @@ void det_guard_cgroup_kill(const char *path)
         close(folder);
 }
 
-bool det_guard_cgroup_remove(const char *path)
+bool det_process_guard_cgroup_remove(const char *path)
 {
     return rmdir(path) == 0 || errno != EBUSY;
 }

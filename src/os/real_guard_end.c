@@ -27,13 +27,13 @@ static void sleep_longer(det_time *span)
 }
 
 /* Somebody who is found may have started another since. None is left when two looks find none. */
-static bool run_until_none(struct det_guard_scan *scan, int signal, det_time deadline)
+static bool run_until_none(struct det_process_guard_scan *scan, int signal, det_time deadline)
 {
     det_time span = LOOK_FIRST;
     int none = 0;
 
     for (;;) {
-        int count = det_guard_scan_run(scan, signal, NULL, NULL);
+        int count = det_process_guard_scan_run(scan, signal, NULL, NULL);
 
         none = count == 0 ? none + 1 : 0;
         if (none == 2)
@@ -45,36 +45,37 @@ static bool run_until_none(struct det_guard_scan *scan, int signal, det_time dea
     }
 }
 
-bool det_guard_kill_all(struct det_guard_scan *scan, det_time deadline)
+bool det_process_guard_kill_all(struct det_process_guard_scan *scan, det_time deadline)
 {
     const char *cgroup = scan->run->cgroup;
     det_time span = LOOK_FIRST;
     bool is_empty;
 
     if (*cgroup)
-        det_guard_cgroup_kill(cgroup);
+        det_process_guard_cgroup_kill(cgroup);
     if (!run_until_none(scan, SIGKILL, deadline))
         return false;
-    is_empty = !*cgroup || det_guard_cgroup_remove(cgroup);
+    is_empty = !*cgroup || det_process_guard_cgroup_remove(cgroup);
     while (!is_empty && !is_over(deadline)) {
         sleep_longer(&span);
-        det_guard_cgroup_kill(cgroup);
-        is_empty = det_guard_cgroup_remove(cgroup);
+        det_process_guard_cgroup_kill(cgroup);
+        is_empty = det_process_guard_cgroup_remove(cgroup);
     }
     return is_empty;
 }
 
-int det_guard_end_all(
-    struct det_guard_scan *scan, const struct det_guard_options *options, det_guard_found_fn *call)
+int det_process_guard_end_all(
+    struct det_process_guard_scan *scan, const struct det_process_guard_options *options,
+    det_process_guard_found_fn *call)
 {
     det_time grace = options->grace ? options->grace : GRACE_DEFAULT;
     det_time now = det_real_now(NULL, DET_CLOCK_MONOTONIC);
-    int count = det_guard_scan_run(scan, SIGTERM, call, options->user);
+    int count = det_process_guard_scan_run(scan, SIGTERM, call, options->user);
 
     if (count < 0)
         return DET_ERR_IO;
     if (count > 0)
         (void)run_until_none(scan, 0, now + grace);
     now = det_real_now(NULL, DET_CLOCK_MONOTONIC);
-    return det_guard_kill_all(scan, now + KILL_SPAN) ? count : DET_ERR_TIMEOUT;
+    return det_process_guard_kill_all(scan, now + KILL_SPAN) ? count : DET_ERR_TIMEOUT;
 }

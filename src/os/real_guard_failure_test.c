@@ -56,7 +56,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void kill_helper(struct det_guard *guard)
+static void kill_helper(struct det_process_guard *guard)
 {
     siginfo_t info;
 
@@ -66,52 +66,52 @@ static void kill_helper(struct det_guard *guard)
 
 static void a_helper_that_cannot_be_started_again_is_reported_until_it_can(void **state)
 {
-    const struct det_guard_options options = { .path = path };
-    struct det_guard *guard;
+    const struct det_process_guard_options options = { .path = path };
+    struct det_process_guard *guard;
     pid_t before;
 
     (void)state;
-    assert_int_equal(0, det_guard_open(NULL, &guard));
-    assert_int_equal(0, det_guard_tend(guard));
-    assert_int_equal(0, det_guard_start(guard, &options, NULL));
+    assert_int_equal(0, det_process_guard_open(NULL, &guard));
+    assert_int_equal(0, det_process_guard_tend(guard));
+    assert_int_equal(0, det_process_guard_start(guard, &options, NULL));
     before = guard->helper;
     kill_helper(guard);
     fork_error = EAGAIN;
     for (int i = 0; i < 3; i++)
-        assert_int_equal(DET_ERR_LIMIT, det_guard_tend(guard));
-    assert_false(det_guard_is_helper(guard, before));
+        assert_int_equal(DET_ERR_LIMIT, det_process_guard_tend(guard));
+    assert_false(det_process_guard_is_helper(guard, before));
     fork_error = 0;
-    assert_int_equal(1, det_guard_tend(guard));
-    assert_int_equal(0, det_guard_tend(guard));
+    assert_int_equal(1, det_process_guard_tend(guard));
+    assert_int_equal(0, det_process_guard_tend(guard));
     assert_int_equal(0, kill(guard->helper, 0));
-    det_guard_close(guard);
+    det_process_guard_close(guard);
     assert_int_equal(-1, waitpid(-1, NULL, WNOHANG));
 }
 
 static void a_start_that_fails_may_be_tried_again(void **state)
 {
-    const struct det_guard_options options = { .path = path };
+    const struct det_process_guard_options options = { .path = path };
     struct det_error error = { 0 };
-    struct det_guard *guard;
+    struct det_process_guard *guard;
     struct stat status;
 
     (void)state;
-    assert_int_equal(0, det_guard_open(NULL, &guard));
+    assert_int_equal(0, det_process_guard_open(NULL, &guard));
     fork_error = EAGAIN;
-    assert_int_equal(DET_ERR_LIMIT, det_guard_start(guard, &options, &error));
+    assert_int_equal(DET_ERR_LIMIT, det_process_guard_start(guard, &options, &error));
     assert_non_null(strstr(error.text, "Resource temporarily unavailable"));
     fork_error = 0;
     pidfd_error = EMFILE;
-    assert_int_equal(DET_ERR_LIMIT, det_guard_start(guard, &options, &error));
+    assert_int_equal(DET_ERR_LIMIT, det_process_guard_start(guard, &options, &error));
     pidfd_error = 0;
     /* As before the start: nothing is recorded. */
-    assert_null(det_real_guard(det_guard_world(guard)));
-    assert_int_equal(0, det_guard_tend(guard));
+    assert_null(det_real_guard(det_process_guard_world(guard)));
+    assert_int_equal(0, det_process_guard_tend(guard));
     assert_int_equal(0, stat(path, &status));
     assert_int_equal(status.st_size, 0);
-    assert_int_equal(0, det_guard_start(guard, &options, &error));
+    assert_int_equal(0, det_process_guard_start(guard, &options, &error));
     assert_true(guard->helper > 0);
-    det_guard_close(guard);
+    det_process_guard_close(guard);
 }
 
 /* A folder that looks like /proc, with processes that never were. */
@@ -140,7 +140,7 @@ static void write_process(pid_t number, pid_t parent, unsigned start)
 }
 
 /* Whoever is found first, the others' numbers are given to strangers then. */
-static void give_away(void *user, const struct det_guard_seen *seen, const char *command)
+static void give_away(void *user, const struct det_process_guard_seen *seen, const char *command)
 {
     struct fake *fake = user;
 
@@ -152,49 +152,50 @@ static void give_away(void *user, const struct det_guard_seen *seen, const char 
             write_process(number, 1, STRANGER);
 }
 
-static struct det_guard_scan open_scan(
-    const struct det_guard_run *run, struct det_guard_record *record)
+static struct det_process_guard_scan open_scan(
+    const struct det_process_guard_run *run, struct det_process_guard_record *record)
 {
-    struct det_guard_scan scan;
+    struct det_process_guard_scan scan;
     char name[4200];
 
     (void)snprintf(name, sizeof name, "%s/proc", folder);
     assert_int_equal(0, mkdir(name, 0700));
-    assert_int_equal(0, det_guard_scan_init(&scan, run, record, 2, true));
+    assert_int_equal(0, det_process_guard_scan_init(&scan, run, record, 2, true));
     close(scan.proc);
     scan.proc = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(scan.proc >= 0);
     return scan;
 }
 
-static struct det_guard_record *new_record(void)
+static struct det_process_guard_record *new_record(void)
 {
-    struct det_guard_record *record = calloc(1, DET_GUARD_SIZE(2));
+    struct det_process_guard_record *record = calloc(1, DET_GUARD_SIZE(2));
 
     assert_non_null(record);
     record->count = 2;
     for (uint32_t i = 0; i < 2; i++)
-        record->slots[i] =
-            (struct det_guard_slot){ .state = DET_GUARD_LIVE, .number = FIRST + i, .start = 5 };
+        record->slots[i] = (struct det_process_guard_slot){ .state = DET_GUARD_LIVE,
+                                                            .number = FIRST + i,
+                                                            .start = 5 };
     return record;
 }
 
 static void a_number_that_was_given_away_during_the_search_is_left_alone(void **state)
 {
-    struct det_guard_record *record = new_record();
-    const struct det_guard_run run = { .name = "00000000000000000000000000000007" };
-    struct det_guard_scan scan = open_scan(&run, record);
+    struct det_process_guard_record *record = new_record();
+    const struct det_process_guard_run run = { .name = "00000000000000000000000000000007" };
+    struct det_process_guard_scan scan = open_scan(&run, record);
     struct fake fake = { .count = 0 };
 
     (void)state;
     write_process(FIRST, 1, 5);
     write_process(SECOND, 1, 5);
     write_process(CHILD, FIRST, 6);
-    assert_int_equal(3, det_guard_scan_run(&scan, 0, NULL, NULL));
+    assert_int_equal(3, det_process_guard_scan_run(&scan, 0, NULL, NULL));
     /* One is called, and the other two are strangers by then. */
-    assert_int_equal(1, det_guard_scan_run(&scan, 0, give_away, &fake));
+    assert_int_equal(1, det_process_guard_scan_run(&scan, 0, give_away, &fake));
     assert_int_equal(1, fake.count);
-    det_guard_scan_deinit(&scan);
+    det_process_guard_scan_deinit(&scan);
     free(record);
 }
 

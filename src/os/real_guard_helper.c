@@ -39,25 +39,25 @@ static int keep_only(int descriptor)
     return STREAMS;
 }
 
-static _Noreturn void helper_main(const struct det_guard *guard)
+static _Noreturn void helper_main(const struct det_process_guard *guard)
 {
     struct pollfd owner = { .events = POLLIN };
-    struct det_guard_scan scan;
+    struct det_process_guard_scan scan;
 
     (void)prctl(PR_SET_NAME, NAME, 0, 0, 0);
     (void)setsid();
     (void)!chdir("/");
     owner.fd = keep_only(guard->self);
-    if (owner.fd < 0 ||
-        det_guard_scan_init(&scan, &guard->run, guard->record, DET_GUARD_PROCESSES_MAX, false) < 0)
+    if (owner.fd < 0 || det_process_guard_scan_init(
+                            &scan, &guard->run, guard->record, DET_PROCESS_GUARD_MAX, false) < 0)
         _exit(1);
     while (poll(&owner, 1, -1) < 0 && errno == EINTR)
         continue;
-    (void)det_guard_kill_all(&scan, det_real_now(NULL, DET_CLOCK_MONOTONIC) + KILL_SPAN);
+    (void)det_process_guard_kill_all(&scan, det_real_now(NULL, DET_CLOCK_MONOTONIC) + KILL_SPAN);
     _exit(0);
 }
 
-int det_guard_helper_start(struct det_guard *guard)
+int det_process_guard_helper_start(struct det_process_guard *guard)
 {
     sigset_t all, before;
     pid_t number;
@@ -77,7 +77,7 @@ int det_guard_helper_start(struct det_guard *guard)
     return 0;
 }
 
-void det_guard_helper_stop(struct det_guard *guard)
+void det_process_guard_helper_stop(struct det_process_guard *guard)
 {
     if (guard->helper <= 0)
         return;

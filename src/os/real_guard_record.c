@@ -25,9 +25,9 @@
 
 static const char magic[8] = { 'D', 'E', 'T', 'P', 'R', 'O', 'C', '1' };
 
-uint32_t det_guard_record_checksum(const struct det_guard_record *record)
+uint32_t det_process_guard_record_checksum(const struct det_process_guard_record *record)
 {
-    uint32_t sum = det_crc32c(0, record, offsetof(struct det_guard_record, checksum));
+    uint32_t sum = det_crc32c(0, record, offsetof(struct det_process_guard_record, checksum));
 
     return det_crc32c(sum, record->cgroup, sizeof record->cgroup);
 }
@@ -45,11 +45,11 @@ static void read_boot(char target[DET_GUARD_ID_SIZE])
     close(file);
 }
 
-int det_guard_record_grow(struct det_guard *guard, uint32_t count)
+int det_process_guard_record_grow(struct det_process_guard *guard, uint32_t count)
 {
     int number;
 
-    if (count > DET_GUARD_PROCESSES_MAX)
+    if (count > DET_PROCESS_GUARD_MAX)
         return DET_ERR_LIMIT;
     do
         number = posix_fallocate(guard->file, 0, (off_t)DET_GUARD_SIZE(count));
@@ -60,11 +60,11 @@ int det_guard_record_grow(struct det_guard *guard, uint32_t count)
     return 0;
 }
 
-static int fill_header(struct det_guard_record *record, const char *run, int *ret_cgroup)
+static int fill_header(struct det_process_guard_record *record, const char *run, int *ret_cgroup)
 {
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    struct det_guard_seen self;
-    bool is_seen = proc >= 0 && det_guard_look(proc, getpid(), &self);
+    struct det_process_guard_seen self;
+    bool is_seen = proc >= 0 && det_process_guard_look(proc, getpid(), &self);
 
     if (proc >= 0)
         close(proc);
@@ -75,29 +75,31 @@ static int fill_header(struct det_guard_record *record, const char *run, int *re
     record->owner = (uint32_t)self.number;
     record->session = (uint32_t)self.session;
     record->owner_start = self.start;
-    *ret_cgroup = det_guard_cgroup_make(record->cgroup, run);
+    *ret_cgroup = det_process_guard_cgroup_make(record->cgroup, run);
     memcpy(record->magic, magic, sizeof magic);
-    record->checksum = det_guard_record_checksum(record);
+    record->checksum = det_process_guard_record_checksum(record);
     return 0;
 }
 
-static void copy_run(const struct det_guard_record *record, struct det_guard_run *ret)
+static void copy_run(
+    const struct det_process_guard_record *record, struct det_process_guard_run *ret)
 {
-    *ret = (struct det_guard_run){ .session = record->session, .owner_start = record->owner_start };
+    *ret = (struct det_process_guard_run){ .session = record->session,
+                                           .owner_start = record->owner_start };
     memcpy(ret->name, record->run, sizeof ret->name);
     memcpy(ret->cgroup, record->cgroup, sizeof ret->cgroup);
 }
 
-static int map_new(struct det_guard *guard, const char *run)
+static int map_new(struct det_process_guard *guard, const char *run)
 {
     void *map;
     int r;
 
-    r = det_guard_record_grow(guard, DET_GUARD_SLOTS_STEP);
+    r = det_process_guard_record_grow(guard, DET_GUARD_SLOTS_STEP);
     if (r < 0)
         return r;
     map = mmap(
-        NULL, DET_GUARD_SIZE(DET_GUARD_PROCESSES_MAX), PROT_READ | PROT_WRITE, MAP_SHARED,
+        NULL, DET_GUARD_SIZE(DET_PROCESS_GUARD_MAX), PROT_READ | PROT_WRITE, MAP_SHARED,
         guard->file, 0);
     if (map == MAP_FAILED)
         return det_real_error(errno);
@@ -107,10 +109,10 @@ static int map_new(struct det_guard *guard, const char *run)
     return r;
 }
 
-void det_guard_record_close(struct det_guard *guard, bool is_over)
+void det_process_guard_record_close(struct det_process_guard *guard, bool is_over)
 {
     if (guard->record)
-        (void)munmap(guard->record, DET_GUARD_SIZE(DET_GUARD_PROCESSES_MAX));
+        (void)munmap(guard->record, DET_GUARD_SIZE(DET_PROCESS_GUARD_MAX));
     guard->record = NULL;
     guard->count = guard->allocated = guard->free = 0;
     if (guard->cgroup >= 0)
@@ -122,7 +124,7 @@ void det_guard_record_close(struct det_guard *guard, bool is_over)
     guard->file = -1;
 }
 
-int det_guard_record_create(struct det_guard *guard, const char *path)
+int det_process_guard_record_create(struct det_process_guard *guard, const char *path)
 {
     char name[DET_PATH_MAX + 8], run[33];
     uint64_t random[2];
@@ -143,8 +145,8 @@ int det_guard_record_create(struct det_guard *guard, const char *path)
         r = det_real_file_rename(&guard->world.world, name, path);
     if (r < 0) {
         if (guard->record && guard->record->cgroup[0])
-            (void)det_guard_cgroup_remove(guard->record->cgroup);
-        det_guard_record_close(guard, true);
+            (void)det_process_guard_cgroup_remove(guard->record->cgroup);
+        det_process_guard_record_close(guard, true);
         (void)unlink(name);
     }
     return r;
@@ -160,16 +162,16 @@ static bool is_of_another_boot(const struct stat *status)
     return status->st_mtim.tv_sec < wall.tv_sec - up.tv_sec - 1;
 }
 
-static bool is_valid(const struct det_guard_record *record)
+static bool is_valid(const struct det_process_guard_record *record)
 {
     return memcmp(record->magic, magic, sizeof magic) == 0 &&
-           record->checksum == det_guard_record_checksum(record) &&
+           record->checksum == det_process_guard_record_checksum(record) &&
            !record->boot[DET_GUARD_ID_SIZE - 1] && strnlen(record->run, sizeof record->run) == 32 &&
            !record->cgroup[DET_GUARD_CGROUP_SIZE - 1];
 }
 
 /* Where one of them is not known, the time of the file says it. */
-static bool is_same_boot(const struct det_guard_record *record, const struct stat *status)
+static bool is_same_boot(const struct det_process_guard_record *record, const struct stat *status)
 {
     char boot[DET_GUARD_ID_SIZE];
 
@@ -193,7 +195,7 @@ static bool copy_file(int file, void *target, size_t size)
     return used == size;
 }
 
-static bool has_claimed(const struct det_guard_record *record, size_t size)
+static bool has_claimed(const struct det_process_guard_record *record, size_t size)
 {
     size_t most = (size - sizeof *record) / sizeof *record->slots;
 
@@ -205,7 +207,7 @@ static bool has_claimed(const struct det_guard_record *record, size_t size)
 
 /* A child whose parent was killed fills its slot before its exec, in a moment; one that was never
  * forked never does. False: the file is shorter by now. */
-static bool await_claimed(int file, struct det_guard_record *record, size_t size)
+static bool await_claimed(int file, struct det_process_guard_record *record, size_t size)
 {
     det_time until = det_real_now(NULL, DET_CLOCK_MONOTONIC) + CLAIMED_SPAN;
     struct timespec rest = det_real_timespec(DET_MILLISECOND);
@@ -219,11 +221,11 @@ static bool await_claimed(int file, struct det_guard_record *record, size_t size
 }
 
 static int load_file(
-    int file, const struct stat *status, struct det_guard_run *ret_run,
-    struct det_guard_record **ret, size_t *ret_size)
+    int file, const struct stat *status, struct det_process_guard_run *ret_run,
+    struct det_process_guard_record **ret, size_t *ret_size)
 {
     size_t size = (size_t)status->st_size;
-    struct det_guard_record *record;
+    struct det_process_guard_record *record;
     int r = 0;
 
     if (size == 0)
@@ -249,8 +251,8 @@ static int load_file(
     return r;
 }
 
-int det_guard_record_load(
-    const char *path, struct det_guard_run *ret_run, struct det_guard_record **ret,
+int det_process_guard_record_load(
+    const char *path, struct det_process_guard_run *ret_run, struct det_process_guard_record **ret,
     size_t *ret_size)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), r = DET_ERR_IO;
@@ -265,7 +267,7 @@ int det_guard_record_load(
     return r;
 }
 
-void det_guard_record_unload(struct det_guard_record *record, size_t size)
+void det_process_guard_record_unload(struct det_process_guard_record *record, size_t size)
 {
     if (record)
         (void)munmap(record, size);

@@ -68,7 +68,7 @@ static uint64_t read_field(const char **at, int skip)
 }
 
 /* "12 (a name) S 1 2 3 ...": the name may hold anything, but nothing after it holds a bracket. */
-static bool parse_stat(const char *text, struct det_guard_seen *ret)
+static bool parse_stat(const char *text, struct det_process_guard_seen *ret)
 {
     const char *from = strchr(text, '('), *end = strrchr(text, ')'), *at;
     size_t length;
@@ -90,7 +90,7 @@ static bool parse_stat(const char *text, struct det_guard_seen *ret)
     return true;
 }
 
-bool det_guard_look(int proc, pid_t number, struct det_guard_seen *ret)
+bool det_process_guard_look(int proc, pid_t number, struct det_process_guard_seen *ret)
 {
     int file = open_file(proc, number, "stat");
     char text[1024];
@@ -151,42 +151,45 @@ static uint32_t mark_of_start(uint64_t start)
 }
 
 /* A number that was found may be somebody else's by now. */
-static bool is_found(const struct det_guard_scan *scan, const struct det_guard_seen *seen)
+static bool is_found(
+    const struct det_process_guard_scan *scan, const struct det_process_guard_seen *seen)
 {
     return scan->found[seen->number] == mark_of_start(seen->start);
 }
 
 /* The number of a process that has ended is still that of the one that was found, unless somebody
  * else with that number lives. */
-static bool is_parent_found(const struct det_guard_scan *scan, const struct det_guard_seen *seen)
+static bool is_parent_found(
+    const struct det_process_guard_scan *scan, const struct det_process_guard_seen *seen)
 {
     pid_t number = seen->parent;
-    struct det_guard_seen parent;
+    struct det_process_guard_seen parent;
 
     if (number <= 0 || number >= NUMBERS_MAX || !scan->found[number])
         return false;
-    return !det_guard_look(scan->proc, number, &parent) || is_found(scan, &parent);
+    return !det_process_guard_look(scan->proc, number, &parent) || is_found(scan, &parent);
 }
 
-static const struct det_guard_slot *slot_at(const struct det_guard_scan *scan, uint32_t index)
+static const struct det_process_guard_slot *slot_at(
+    const struct det_process_guard_scan *scan, uint32_t index)
 {
-    const struct det_guard_slot *slot = &scan->record->slots[index];
+    const struct det_process_guard_slot *slot = &scan->record->slots[index];
 
     return slot->state == DET_GUARD_LIVE && (scan->with_kept || !slot->is_kept) ? slot : NULL;
 }
 
-static uint32_t slot_count(const struct det_guard_scan *scan)
+static uint32_t slot_count(const struct det_process_guard_scan *scan)
 {
     uint32_t count = scan->record->count;
 
     return count < scan->slot_count ? count : (uint32_t)scan->slot_count;
 }
 
-static const struct det_guard_slot *slot_of(
-    const struct det_guard_scan *scan, const struct det_guard_seen *seen)
+static const struct det_process_guard_slot *slot_of(
+    const struct det_process_guard_scan *scan, const struct det_process_guard_seen *seen)
 {
     for (uint32_t i = 0; i < slot_count(scan); i++) {
-        const struct det_guard_slot *slot = slot_at(scan, i);
+        const struct det_process_guard_slot *slot = slot_at(scan, i);
 
         if (slot && slot->number == (uint32_t)seen->number && slot->start == seen->start)
             return slot;
@@ -196,22 +199,25 @@ static const struct det_guard_slot *slot_of(
 
 /* The number of a group is not given away while the group has members. So it is the recorded group
  * unless somebody else with that number lives, who has made a new one. */
-static bool is_in_group(const struct det_guard_scan *scan, const struct det_guard_seen *seen)
+static bool is_in_group(
+    const struct det_process_guard_scan *scan, const struct det_process_guard_seen *seen)
 {
     for (uint32_t i = 0; i < slot_count(scan); i++) {
-        const struct det_guard_slot *slot = slot_at(scan, i);
-        struct det_guard_seen leader;
+        const struct det_process_guard_slot *slot = slot_at(scan, i);
+        struct det_process_guard_seen leader;
 
         if (!slot || slot->number != (uint32_t)seen->group || seen->start < slot->start ||
             seen->session != (pid_t)scan->run->session)
             continue;
-        if (!det_guard_look(scan->proc, seen->group, &leader) || leader.start == slot->start)
+        if (!det_process_guard_look(scan->proc, seen->group, &leader) ||
+            leader.start == slot->start)
             return true;
     }
     return false;
 }
 
-static bool belongs_to_run(const struct det_guard_scan *scan, const struct det_guard_seen *seen)
+static bool belongs_to_run(
+    const struct det_process_guard_scan *scan, const struct det_process_guard_seen *seen)
 {
     enum mark mark;
 
@@ -224,12 +230,12 @@ static bool belongs_to_run(const struct det_guard_scan *scan, const struct det_g
 /* The walk. */
 
 struct walk {
-    struct det_guard_scan *scan;
-    void (*visit)(struct walk *walk, const struct det_guard_seen *seen);
+    struct det_process_guard_scan *scan;
+    void (*visit)(struct walk *walk, const struct det_process_guard_seen *seen);
     pid_t above[DEPTH_MAX]; /* the caller, and who has started it */
     size_t above_count;
     int count, signal;
-    det_guard_found_fn *call;
+    det_process_guard_found_fn *call;
     void *user;
 };
 
@@ -241,7 +247,7 @@ static bool is_above(const struct walk *walk, pid_t number)
     return false;
 }
 
-static bool may_belong(const struct walk *walk, const struct det_guard_seen *seen)
+static bool may_belong(const struct walk *walk, const struct det_process_guard_seen *seen)
 {
     return seen->state != 'Z' && seen->state != 'X' && seen->number < NUMBERS_MAX &&
            seen->start >= walk->scan->run->owner_start && !is_above(walk, seen->number);
@@ -249,17 +255,18 @@ static bool may_belong(const struct walk *walk, const struct det_guard_seen *see
 
 static void visit_entry(struct walk *walk, const char *name)
 {
-    struct det_guard_seen seen;
+    struct det_process_guard_seen seen;
     pid_t number = 0;
 
     for (; *name >= '0' && *name <= '9'; name++)
         number = number * 10 + (*name - '0');
-    if (*name == '\0' && number > 0 && det_guard_look(walk->scan->proc, number, &seen) &&
+    if (*name == '\0' && number > 0 && det_process_guard_look(walk->scan->proc, number, &seen) &&
         may_belong(walk, &seen))
         walk->visit(walk, &seen);
 }
 
-static int walk_all(struct walk *walk, void (*visit)(struct walk *, const struct det_guard_seen *))
+static int walk_all(
+    struct walk *walk, void (*visit)(struct walk *, const struct det_process_guard_seen *))
 {
     _Alignas(struct dirent64) char data[8192];
     ssize_t size;
@@ -279,32 +286,33 @@ static int walk_all(struct walk *walk, void (*visit)(struct walk *, const struct
     return size < 0 ? -1 : walk->count;
 }
 
-static void note_found(struct walk *walk, const struct det_guard_seen *seen)
+static void note_found(struct walk *walk, const struct det_process_guard_seen *seen)
 {
     walk->scan->found[seen->number] = mark_of_start(seen->start);
     walk->count++;
 }
 
-static void visit_first(struct walk *walk, const struct det_guard_seen *seen)
+static void visit_first(struct walk *walk, const struct det_process_guard_seen *seen)
 {
     if (belongs_to_run(walk->scan, seen))
         note_found(walk, seen);
 }
 
-static void visit_child(struct walk *walk, const struct det_guard_seen *seen)
+static void visit_child(struct walk *walk, const struct det_process_guard_seen *seen)
 {
     if (!is_found(walk->scan, seen) && is_parent_found(walk->scan, seen))
         note_found(walk, seen);
 }
 
-static void send_signal(struct walk *walk, const struct det_guard_seen *seen)
+static void send_signal(struct walk *walk, const struct det_process_guard_seen *seen)
 {
     int descriptor = pidfd_open(seen->number, 0);
-    struct det_guard_seen again;
+    struct det_process_guard_seen again;
 
     if (descriptor < 0)
         return;
-    if (det_guard_look(walk->scan->proc, seen->number, &again) && again.start == seen->start) {
+    if (det_process_guard_look(walk->scan->proc, seen->number, &again) &&
+        again.start == seen->start) {
         (void)pidfd_send_signal(descriptor, walk->signal, NULL, 0);
         if (walk->signal == SIGTERM)
             (void)pidfd_send_signal(descriptor, SIGCONT, NULL, 0);
@@ -312,9 +320,9 @@ static void send_signal(struct walk *walk, const struct det_guard_seen *seen)
     close(descriptor);
 }
 
-static void visit_found(struct walk *walk, const struct det_guard_seen *seen)
+static void visit_found(struct walk *walk, const struct det_process_guard_seen *seen)
 {
-    const struct det_guard_slot *slot;
+    const struct det_process_guard_slot *slot;
 
     if (!is_found(walk->scan, seen))
         return;
@@ -329,23 +337,23 @@ static void visit_found(struct walk *walk, const struct det_guard_seen *seen)
 
 static void find_above(struct walk *walk)
 {
-    struct det_guard_seen seen = { .parent = getpid() };
+    struct det_process_guard_seen seen = { .parent = getpid() };
 
     do {
         walk->above[walk->above_count++] = seen.parent;
     } while (walk->above_count < DEPTH_MAX &&
-             det_guard_look(walk->scan->proc, seen.parent, &seen) && seen.parent > 0);
+             det_process_guard_look(walk->scan->proc, seen.parent, &seen) && seen.parent > 0);
 }
 
 /* Pages that were never written take no memory; all of them are zero again. */
-static void forget_found(struct det_guard_scan *scan)
+static void forget_found(struct det_process_guard_scan *scan)
 {
     if (madvise(scan->found, FOUND_SIZE, MADV_DONTNEED) < 0)
         memset(scan->found, 0, FOUND_SIZE);
 }
 
-int det_guard_scan_run(
-    struct det_guard_scan *scan, int signal, det_guard_found_fn *call, void *user)
+int det_process_guard_scan_run(
+    struct det_process_guard_scan *scan, int signal, det_process_guard_found_fn *call, void *user)
 {
     struct walk walk = { .scan = scan, .signal = signal, .call = call, .user = user };
     int count;
@@ -360,15 +368,15 @@ int det_guard_scan_run(
     return count < 0 ? -1 : walk_all(&walk, visit_found);
 }
 
-int det_guard_scan_init(
-    struct det_guard_scan *scan, const struct det_guard_run *run,
-    const struct det_guard_record *record, size_t slot_count_max, bool with_kept)
+int det_process_guard_scan_init(
+    struct det_process_guard_scan *scan, const struct det_process_guard_run *run,
+    const struct det_process_guard_record *record, size_t slot_count_max, bool with_kept)
 {
     void *map = mmap(
         NULL, FOUND_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
         0);
 
-    *scan = (struct det_guard_scan){
+    *scan = (struct det_process_guard_scan){
         .run = run,
         .record = record,
         .slot_count = slot_count_max,
@@ -384,7 +392,7 @@ int det_guard_scan_init(
     return -1;
 }
 
-void det_guard_scan_deinit(struct det_guard_scan *scan)
+void det_process_guard_scan_deinit(struct det_process_guard_scan *scan)
 {
     close(scan->proc);
     (void)munmap(scan->found, FOUND_SIZE);

@@ -35,19 +35,19 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct det_guard *begin(det_time grace)
+static struct det_process_guard *begin(det_time grace)
 {
-    const struct det_guard_options options = { .path = path, .grace = grace };
-    struct det_guard *guard;
+    const struct det_process_guard_options options = { .path = path, .grace = grace };
+    struct det_process_guard *guard;
     struct det_error error = { 0 };
 
-    assert_int_equal(0, det_guard_open(NULL, &guard));
-    assert_int_equal(0, det_guard_start(guard, &options, &error));
+    assert_int_equal(0, det_process_guard_open(NULL, &guard));
+    assert_int_equal(0, det_process_guard_start(guard, &options, &error));
     return guard;
 }
 
 static struct det_process *run_program(
-    struct det_guard *guard, const char *const *argv, bool ends_with_us)
+    struct det_process_guard *guard, const char *const *argv, bool ends_with_us)
 {
     const struct det_process_options options = {
         .argv = argv,
@@ -57,7 +57,7 @@ static struct det_process *run_program(
         .new_group = true,
         .ends_with_us = ends_with_us,
     };
-    struct det_world *world = det_guard_world(guard);
+    struct det_world *world = det_process_guard_world(guard);
     struct det_process *process = NULL;
 
     assert_int_equal(0, world->ops->process_start(world, &options, &process, NULL));
@@ -66,26 +66,26 @@ static struct det_process *run_program(
 
 static const char *const sleeper[] = { "sleep", "600", NULL };
 
-static void end(struct det_guard *guard, struct det_process *process)
+static void end(struct det_process_guard *guard, struct det_process *process)
 {
-    struct det_world *world = det_guard_world(guard);
+    struct det_world *world = det_process_guard_world(guard);
 
     assert_int_equal(0, world->ops->process_kill(world, process, SIGKILL));
     world->ops->process_close(world, process);
 }
 
 /* What the file has; the caller frees it. */
-static struct det_guard_record *look(void)
+static struct det_process_guard_record *look(void)
 {
-    return (struct det_guard_record *)(void *)det_test_read_file(path, NULL);
+    return (struct det_process_guard_record *)(void *)det_test_read_file(path, NULL);
 }
 
 static void what_is_started_is_recorded_until_it_is_reaped(void **state)
 {
-    struct det_guard *guard = begin(0);
+    struct det_process_guard *guard = begin(0);
     struct det_process *process = run_program(guard, sleeper, false);
-    struct det_world *world = det_guard_world(guard);
-    struct det_guard_record *record = look();
+    struct det_world *world = det_process_guard_world(guard);
+    struct det_process_guard_record *record = look();
     struct stat status;
 
     (void)state;
@@ -104,7 +104,7 @@ static void what_is_started_is_recorded_until_it_is_reaped(void **state)
     record = look();
     assert_int_equal(record->count, 1);
     free(record);
-    det_guard_close(guard);
+    det_process_guard_close(guard);
     assert_int_equal(0, stat(path, &status));
     assert_int_equal(status.st_size, 0);
     assert_int_equal(status.st_mode & 0777, 0600);
@@ -115,35 +115,35 @@ static void one_that_cannot_be_started_leaves_no_record(void **state)
     const struct det_process_options options = {
         .argv = (const char *const[]){ "/no/such/program", NULL }, .input = -1, .output = -1
     };
-    struct det_guard *guard = begin(0);
-    struct det_world *world = det_guard_world(guard);
+    struct det_process_guard *guard = begin(0);
+    struct det_world *world = det_process_guard_world(guard);
     struct det_process *process;
-    struct det_guard_record *record;
+    struct det_process_guard_record *record;
 
     (void)state;
     assert_int_equal(DET_ERR_NOT_FOUND, world->ops->process_start(world, &options, &process, NULL));
     record = look();
     assert_int_equal(record->slots[0].state, DET_GUARD_FREE);
     free(record);
-    det_guard_close(guard);
+    det_process_guard_close(guard);
 }
 
 static void there_is_room_for_as_many_as_the_format_says(void **state)
 {
     const struct det_process_options options = { .argv = sleeper };
-    struct det_guard *guard = begin(0);
-    struct det_guard_slot *slot = NULL, *first = NULL;
+    struct det_process_guard *guard = begin(0);
+    struct det_process_guard_slot *slot = NULL, *first = NULL;
 
     (void)state;
-    for (uint32_t i = 0; i < DET_GUARD_PROCESSES_MAX; i++) {
-        assert_int_equal(0, det_guard_claim(guard, &options, &slot));
+    for (uint32_t i = 0; i < DET_PROCESS_GUARD_MAX; i++) {
+        assert_int_equal(0, det_process_guard_claim(guard, &options, &slot));
         first = first ? first : slot;
     }
-    assert_int_equal(DET_ERR_LIMIT, det_guard_claim(guard, &options, &slot));
-    det_guard_release(guard, first);
-    assert_int_equal(0, det_guard_claim(guard, &options, &slot));
+    assert_int_equal(DET_ERR_LIMIT, det_process_guard_claim(guard, &options, &slot));
+    det_process_guard_release(guard, first);
+    assert_int_equal(0, det_process_guard_claim(guard, &options, &slot));
     assert_ptr_equal(slot, first);
-    det_guard_close(guard);
+    det_process_guard_close(guard);
 }
 
 /* A program that starts some and is killed. Returns the pidfd of one that it has started. */
@@ -155,8 +155,8 @@ static int run_and_die(const char *const *argv, bool ends_with_us, bool with_hel
     assert_int_equal(0, pipe2(numbers, O_CLOEXEC));
     us = fork();
     if (us == 0) {
-        struct det_guard *guard = begin(0);
-        struct det_world *world = det_guard_world(guard);
+        struct det_process_guard *guard = begin(0);
+        struct det_world *world = det_process_guard_world(guard);
         struct det_process *process = run_program(guard, argv, ends_with_us);
 
         number = (pid_t)world->ops->process_number(world, process);
@@ -211,97 +211,97 @@ static void on_left(void *user, int64_t number, const char *command)
 static void one_that_was_kept_is_ended_by_the_next_program(void **state)
 {
     struct seen seen = { 0 };
-    const struct det_guard_options options = {
+    const struct det_process_guard_options options = {
         .path = path, .grace = DET_SECOND, .on_left = on_left, .user = &seen
     };
     int one = run_and_die(sleeper, false, true);
-    struct det_guard *guard;
+    struct det_process_guard *guard;
     struct det_error error = { 0 };
 
     (void)state;
     assert_false(is_over(one, 0));
-    assert_int_equal(0, det_guard_open(NULL, &guard));
-    assert_int_equal(0, det_guard_start(guard, &options, &error));
+    assert_int_equal(0, det_process_guard_open(NULL, &guard));
+    assert_int_equal(0, det_process_guard_start(guard, &options, &error));
     assert_true(is_over(one, 0));
     assert_int_equal(seen.count, 1);
     assert_string_equal(seen.command, "sleep 600");
     close(one);
-    det_guard_close(guard);
+    det_process_guard_close(guard);
 }
 
 /* The next run looks at it while the one before is about to end. */
 static void a_record_that_its_owner_empties_can_still_be_looked_at(void **state)
 {
-    struct det_guard *guard = begin(0);
+    struct det_process_guard *guard = begin(0);
     struct det_process *process = run_program(guard, sleeper, true);
-    struct det_guard_run run;
-    struct det_guard_record *record;
+    struct det_process_guard_run run;
+    struct det_process_guard_record *record;
     size_t size = 0;
 
     (void)state;
-    assert_int_equal(0, det_guard_record_load(path, &run, &record, &size));
+    assert_int_equal(0, det_process_guard_record_load(path, &run, &record, &size));
     assert_non_null(record);
     end(guard, process);
-    det_guard_close(guard);
+    det_process_guard_close(guard);
     assert_int_equal(record->count, 1);
     assert_string_equal(record->slots[0].command, "sleep 600");
-    det_guard_record_unload(record, size);
-    assert_int_equal(0, det_guard_record_load(path, &run, &record, &size));
+    det_process_guard_record_unload(record, size);
+    assert_int_equal(0, det_process_guard_record_load(path, &run, &record, &size));
     assert_null(record);
 }
 
 static void a_slot_that_nobody_fills_is_waited_for_a_moment(void **state)
 {
     const struct det_process_options options = { .argv = sleeper };
-    struct det_guard *guard = begin(0);
-    struct det_guard_slot *slot;
-    struct det_guard_run run;
-    struct det_guard_record *record;
+    struct det_process_guard *guard = begin(0);
+    struct det_process_guard_slot *slot;
+    struct det_process_guard_run run;
+    struct det_process_guard_record *record;
     size_t size = 0;
 
     (void)state;
-    assert_int_equal(0, det_guard_claim(guard, &options, &slot));
-    assert_int_equal(0, det_guard_record_load(path, &run, &record, &size));
+    assert_int_equal(0, det_process_guard_claim(guard, &options, &slot));
+    assert_int_equal(0, det_process_guard_record_load(path, &run, &record, &size));
     assert_non_null(record);
     assert_int_equal(record->slots[0].state, DET_GUARD_CLAIMED);
-    det_guard_record_unload(record, size);
-    det_guard_release(guard, slot);
-    det_guard_close(guard);
+    det_process_guard_record_unload(record, size);
+    det_process_guard_release(guard, slot);
+    det_process_guard_close(guard);
 }
 
 /* A stop was asked for, and its deadline has passed. */
 static void a_kill_ends_also_those_that_are_kept(void **state)
 {
-    struct det_guard *guard = begin(0);
-    struct det_world *world = det_guard_world(guard);
+    struct det_process_guard *guard = begin(0);
+    struct det_world *world = det_process_guard_world(guard);
     struct det_process *kept = run_program(guard, sleeper, false);
     struct det_process *tied = run_program(guard, sleeper, true);
     struct det_process_end ended = { 0 };
 
     (void)state;
-    det_guard_kill(guard, DET_MINUTE);
+    det_process_guard_kill(guard, DET_MINUTE);
     assert_int_equal(0, world->ops->process_wait(world, kept, 0, &ended));
     assert_int_equal(SIGKILL, ended.signal);
     assert_int_equal(0, world->ops->process_wait(world, tied, 0, &ended));
     assert_int_equal(SIGKILL, ended.signal);
-    assert_int_equal(0, det_guard_tend(guard));
+    assert_int_equal(0, det_process_guard_tend(guard));
     world->ops->process_close(world, kept);
     world->ops->process_close(world, tied);
-    det_guard_close(guard);
+    det_process_guard_close(guard);
     /* One that was not started has nothing to kill. */
-    assert_int_equal(0, det_guard_open(NULL, &guard));
-    det_guard_kill(guard, DET_MINUTE);
-    det_guard_close(guard);
+    assert_int_equal(0, det_process_guard_open(NULL, &guard));
+    det_process_guard_kill(guard, DET_MINUTE);
+    det_process_guard_close(guard);
 }
 
 /* The run is known from the moment when its record was made. Nothing is sent here: a name of a run
  * that is empty would be found in every process. */
 static void a_record_that_is_damaged_while_it_is_in_use_names_no_stranger(void **state)
 {
-    struct det_guard *guard = begin(0);
+    struct det_process_guard *guard = begin(0);
     struct det_process *one = run_program(guard, sleeper, true), *two;
     pid_t stranger = fork();
-    struct det_guard_scan scan;
+    struct det_process_guard_scan scan;
 
     (void)state;
     if (stranger == 0) {
@@ -310,15 +310,16 @@ static void a_record_that_is_damaged_while_it_is_in_use_names_no_stranger(void *
     }
     memset(guard->record, 0, sizeof *guard->record);
     assert_int_equal(
-        0, det_guard_scan_init(&scan, &guard->run, guard->record, DET_GUARD_PROCESSES_MAX, true));
-    assert_int_equal(1, det_guard_scan_run(&scan, 0, NULL, NULL));
+        0, det_process_guard_scan_init(
+               &scan, &guard->run, guard->record, DET_PROCESS_GUARD_MAX, true));
+    assert_int_equal(1, det_process_guard_scan_run(&scan, 0, NULL, NULL));
     two = run_program(guard, sleeper, true);
-    assert_int_equal(2, det_guard_scan_run(&scan, 0, NULL, NULL));
-    det_guard_scan_deinit(&scan);
+    assert_int_equal(2, det_process_guard_scan_run(&scan, 0, NULL, NULL));
+    det_process_guard_scan_deinit(&scan);
     assert_int_equal(0, waitpid(stranger, NULL, WNOHANG));
     end(guard, one);
     end(guard, two);
-    det_guard_close(guard);
+    det_process_guard_close(guard);
     (void)kill(stranger, SIGKILL);
     assert_int_equal(stranger, waitpid(stranger, NULL, 0));
 }
@@ -326,13 +327,13 @@ static void a_record_that_is_damaged_while_it_is_in_use_names_no_stranger(void *
 /* As in a service that sees nothing of /proc but processes. */
 static void forget_boot(void)
 {
-    struct det_guard_record *record;
+    struct det_process_guard_record *record;
     size_t size = 0;
     FILE *file;
 
-    record = (struct det_guard_record *)(void *)det_test_read_file(path, &size);
+    record = (struct det_process_guard_record *)(void *)det_test_read_file(path, &size);
     memset(record->boot, 0, sizeof record->boot);
-    record->checksum = det_guard_record_checksum(record);
+    record->checksum = det_process_guard_record_checksum(record);
     file = fopen(path, "r+e");
     assert_non_null(file);
     assert_int_equal(1, fwrite(record, sizeof *record, 1, file));
@@ -348,13 +349,13 @@ static void without_a_boot_id_the_time_of_the_file_counts(void **state)
     (void)state;
     forget_boot();
     assert_int_equal(0, utimensat(AT_FDCWD, path, old, 0));
-    det_guard_close(begin(DET_SECOND));
+    det_process_guard_close(begin(DET_SECOND));
     assert_false(is_over(one, 0));
     (void)pidfd_send_signal(one, SIGKILL, NULL, 0);
     close(one);
     one = run_and_die(sleeper, false, true);
     forget_boot();
-    det_guard_close(begin(DET_SECOND));
+    det_process_guard_close(begin(DET_SECOND));
     assert_true(is_over(one, 0));
     close(one);
 }
@@ -366,17 +367,17 @@ static void one_that_ignores_the_signal_is_killed(void **state)
     int one = run_and_die(argv, false, true);
 
     (void)state;
-    det_guard_close(begin(50 * DET_MILLISECOND));
+    det_process_guard_close(begin(50 * DET_MILLISECOND));
     assert_true(is_over(one, 0));
     close(one);
 }
 
 /* A process that starts another, in a session of its own, and ends. The pidfd of the other. */
-static int leave_one(struct det_guard *guard, bool ends_with_us)
+static int leave_one(struct det_process_guard *guard, bool ends_with_us)
 {
     char file[4200], script[9000];
     const char *const argv[] = { "/bin/sh", "-c", script, NULL };
-    struct det_world *world = det_guard_world(guard);
+    struct det_world *world = det_process_guard_world(guard);
     struct det_process *process;
     struct det_process_end end;
     char *text;
@@ -401,12 +402,12 @@ static int leave_one(struct det_guard *guard, bool ends_with_us)
 
 static void a_close_kills_what_processes_have_left_in_other_sessions(void **state)
 {
-    struct det_guard *guard = begin(0);
+    struct det_process_guard *guard = begin(0);
     int one = leave_one(guard, true);
     struct stat status;
 
     (void)state;
-    det_guard_close(guard);
+    det_process_guard_close(guard);
     assert_true(is_over(one, 0));
     close(one);
     assert_int_equal(0, stat(path, &status));
@@ -415,100 +416,100 @@ static void a_close_kills_what_processes_have_left_in_other_sessions(void **stat
 
 static void what_was_kept_survives_a_close_and_is_ended_by_the_next_start(void **state)
 {
-    struct det_guard *guard = begin(0);
+    struct det_process_guard *guard = begin(0);
     int one = leave_one(guard, false);
 
     (void)state;
-    det_guard_close(guard);
+    det_process_guard_close(guard);
     assert_false(is_over(one, 0));
-    det_guard_close(begin(DET_SECOND));
+    det_process_guard_close(begin(DET_SECOND));
     assert_true(is_over(one, 0));
     close(one);
 }
 
 static void the_helper_is_known_and_replaced(void **state)
 {
-    struct det_guard *guard = begin(0);
+    struct det_process_guard *guard = begin(0);
     pid_t helper = guard->helper;
     siginfo_t info;
 
     (void)state;
-    assert_true(det_guard_is_helper(guard, helper));
-    assert_false(det_guard_is_helper(guard, getpid()));
-    assert_int_equal(0, det_guard_tend(guard));
+    assert_true(det_process_guard_is_helper(guard, helper));
+    assert_false(det_process_guard_is_helper(guard, getpid()));
+    assert_int_equal(0, det_process_guard_tend(guard));
     assert_int_equal(0, kill(helper, SIGKILL));
     assert_int_equal(0, waitid(P_PID, (id_t)helper, &info, WEXITED | WNOWAIT));
-    assert_int_equal(1, det_guard_tend(guard));
-    assert_false(det_guard_is_helper(guard, helper));
-    det_guard_close(guard);
+    assert_int_equal(1, det_process_guard_tend(guard));
+    assert_false(det_process_guard_is_helper(guard, helper));
+    det_process_guard_close(guard);
     assert_int_equal(-1, waitpid(-1, NULL, WNOHANG));
 }
 
 static void what_is_damaged_is_refused(void **state)
 {
-    const struct det_guard_options options = { .path = path };
+    const struct det_process_guard_options options = { .path = path };
     static const char zeros[600];
     struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
-    struct det_guard *guard;
+    struct det_process_guard *guard;
     struct det_error error = { 0 };
 
     (void)state;
-    assert_int_equal(0, det_guard_open(NULL, &guard));
+    assert_int_equal(0, det_process_guard_open(NULL, &guard));
     det_test_write_file(path, zeros, 5);
-    assert_int_equal(DET_ERR_CORRUPT, det_guard_start(guard, &options, &error));
+    assert_int_equal(DET_ERR_CORRUPT, det_process_guard_start(guard, &options, &error));
     det_test_write_file(path, zeros, sizeof zeros);
-    assert_int_equal(DET_ERR_CORRUPT, det_guard_start(guard, &options, &error));
+    assert_int_equal(DET_ERR_CORRUPT, det_process_guard_start(guard, &options, &error));
     assert_non_null(strstr(error.text, "is damaged"));
     /* Of another boot. */
     assert_int_equal(0, utimensat(AT_FDCWD, path, old, 0));
-    assert_int_equal(0, det_guard_start(guard, &options, &error));
-    det_guard_close(guard);
+    assert_int_equal(0, det_process_guard_start(guard, &options, &error));
+    det_process_guard_close(guard);
 }
 
 static void a_place_that_is_not_there_is_told(void **state)
 {
-    const struct det_guard_options options = { .path = "/no/such/folder/processes" };
-    struct det_guard *guard;
+    const struct det_process_guard_options options = { .path = "/no/such/folder/processes" };
+    struct det_process_guard *guard;
     struct det_error error = { 0 };
 
     (void)state;
-    assert_int_equal(0, det_guard_open(NULL, &guard));
-    assert_int_equal(DET_ERR_NOT_FOUND, det_guard_start(guard, &options, &error));
+    assert_int_equal(0, det_process_guard_open(NULL, &guard));
+    assert_int_equal(DET_ERR_NOT_FOUND, det_process_guard_start(guard, &options, &error));
     assert_non_null(strstr(error.text, "/no/such/folder/processes"));
     /* Before the start nothing is recorded. */
     end(guard, run_program(guard, sleeper, true));
-    det_guard_close(guard);
-    det_guard_close(NULL);
+    det_process_guard_close(guard);
+    det_process_guard_close(NULL);
 }
 
 static void a_link_in_the_place_of_the_record_is_not_followed(void **state)
 {
-    const struct det_guard_options options = { .path = path };
+    const struct det_process_guard_options options = { .path = path };
     char target[4200];
-    struct det_guard *guard;
+    struct det_process_guard *guard;
     struct det_error error = { 0 };
 
     (void)state;
     (void)snprintf(target, sizeof target, "%s/target", folder);
     det_test_write_file(target, "kept", 4);
     assert_int_equal(0, symlink(target, path));
-    assert_int_equal(0, det_guard_open(NULL, &guard));
-    assert_int_equal(DET_ERR_IO, det_guard_start(guard, &options, &error));
-    det_guard_close(guard);
+    assert_int_equal(0, det_process_guard_open(NULL, &guard));
+    assert_int_equal(DET_ERR_IO, det_process_guard_start(guard, &options, &error));
+    det_process_guard_close(guard);
 }
 
 #define STARTERS 4
 #define STARTS   4
 
 struct starter {
-    struct det_guard *guard; /* NULL: the world has none */
+    struct det_process_guard *guard; /* NULL: the world has none */
     struct det_thread *thread;
     struct det_process *kept; /* its last one */
 };
 
 static struct det_world *world_of(const struct starter *starter)
 {
-    return starter->guard ? det_guard_world(starter->guard) : det_world_real();
+    return starter->guard ? det_process_guard_world(starter->guard) : det_world_real();
 }
 
 static struct det_process *start_sleeper(struct det_world *world)
@@ -542,7 +543,7 @@ static void start_some(void *argument)
 }
 
 /* A parent-death signal is of the thread that has forked. */
-static void run_starters(struct det_guard *guard)
+static void run_starters(struct det_process_guard *guard)
 {
     struct starter starters[STARTERS];
     struct det_world *real = det_world_real();
@@ -568,36 +569,36 @@ static void run_starters(struct det_guard *guard)
 
 static void processes_outlive_the_threads_that_started_them(void **state)
 {
-    struct det_guard *guard = begin(0);
+    struct det_process_guard *guard = begin(0);
 
     (void)state;
     run_starters(guard);
-    det_guard_close(guard);
+    det_process_guard_close(guard);
     run_starters(NULL);
 }
 
 static int scenario(struct det_test_memory *memory, void *argument)
 {
-    const struct det_guard_options options = { .path = path };
+    const struct det_process_guard_options options = { .path = path };
     const struct det_process_options process_options = {
         .argv = sleeper, .input = -1, .output = -1, .error = -1, .new_group = true
     };
     struct det_process *process;
-    struct det_guard *guard = NULL;
+    struct det_process_guard *guard = NULL;
     struct det_world *world;
     int r;
 
     (void)argument;
-    r = det_guard_open(&memory->allocator, &guard);
+    r = det_process_guard_open(&memory->allocator, &guard);
     if (r < 0)
         return r;
-    r = det_guard_start(guard, &options, NULL);
-    world = det_guard_world(guard);
+    r = det_process_guard_start(guard, &options, NULL);
+    world = det_process_guard_world(guard);
     if (r == 0)
         r = world->ops->process_start(world, &process_options, &process, NULL);
     if (r == 0)
         end(guard, process);
-    det_guard_close(guard);
+    det_process_guard_close(guard);
     return r;
 }
 

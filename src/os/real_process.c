@@ -37,8 +37,8 @@ struct det_process {
     bool is_group;
     bool has_ended;
     struct det_process_end end;
-    struct det_guard *guard; /* NULL: nobody records it */
-    struct det_guard_slot *slot;
+    struct det_process_guard *guard; /* NULL: nobody records it */
+    struct det_process_guard_slot *slot;
 };
 
 /* What one start needs, and what is given back after it. */
@@ -157,12 +157,12 @@ static int prepare_notify(struct start *start, struct det_process *process)
 /* A slot of the guard's, and the mark that says whose the process is. */
 static int prepare_guard(struct start *start, struct det_process *process)
 {
-    struct det_guard *guard = process->guard;
+    struct det_process_guard *guard = process->guard;
     int r;
 
     if (!guard)
         return 0;
-    r = det_guard_claim(guard, start->spawn.options, &process->slot);
+    r = det_process_guard_claim(guard, start->spawn.options, &process->slot);
     if (r < 0)
         return r;
     start->spawn.slot = process->slot;
@@ -277,7 +277,7 @@ static int reap_process(struct det_process *process)
         /* Somebody took it from under us: it has ended, and nobody knows how. */
         return det_real_error(errno);
     if (process->slot)
-        det_guard_release(process->guard, process->slot);
+        det_process_guard_release(process->guard, process->slot);
     process->slot = NULL;
     if (info.si_code == CLD_EXITED)
         process->end.code = info.si_status;
@@ -335,7 +335,7 @@ int det_real_process_start(
     if (r < 0) {
         close_all(process->streams, DET_PROCESS_STREAMS);
         if (process->slot)
-            det_guard_release(process->guard, process->slot);
+            det_process_guard_release(process->guard, process->slot);
         DET_DELETE(allocator, process);
         return r;
     }
@@ -433,7 +433,7 @@ void det_real_process_close(struct det_world *world, struct det_process *process
         reap_process(process);
     close_all(process->streams, DET_PROCESS_STREAMS);
     if (process->slot)
-        det_guard_release(process->guard, process->slot);
+        det_process_guard_release(process->guard, process->slot);
     close(process->descriptor);
     DET_DELETE(det_real_allocator(world), process);
 }

@@ -30,7 +30,7 @@ void det_real_user_deinit(struct det_real_user *user, const struct det_allocator
  * errno. */
 int det_real_user_become(const struct det_real_user *user);
 
-struct det_guard_slot;
+struct det_process_guard_slot;
 
 /* Where a spawn failed. posix_spawn() does not say. */
 enum det_spawn_stage {
@@ -51,10 +51,10 @@ struct det_spawn {
     const struct det_process_options *options;
     const char *const *environment;
     int streams[DET_SPAWN_STREAMS]; /* of the child; none below DET_SPAWN_STREAMS; -1: /dev/null */
-    const struct det_real_user *user; /* NULL: ours */
-    pid_t parent;                     /* us */
-    struct det_guard_slot *slot;      /* that it fills; NULL: nobody records it */
-    int cgroup;                       /* that it joins, with a slot; -1: none */
+    const struct det_real_user *user;    /* NULL: ours */
+    pid_t parent;                        /* us */
+    struct det_process_guard_slot *slot; /* that it fills; NULL: nobody records it */
+    int cgroup;                          /* that it joins, with a slot; -1: none */
 };
 
 /* By posix_spawn(), which shares memory with us until the exec: quick, but it cannot change users.

@@ -190,7 +190,7 @@ static enum det_spawn_stage become_user(const struct det_spawn *spawn, const cha
 {
     if (spawn->options->new_group && setpgid(0, 0) < 0)
         return DET_SPAWN_US;
-    if (spawn->slot && det_guard_record_self(spawn->slot, spawn->cgroup) < 0)
+    if (spawn->slot && det_process_guard_record_self(spawn->slot, spawn->cgroup) < 0)
         return DET_SPAWN_US;
     if (open_streams(spawn->streams) < 0 || det_descriptors_restore() < 0)
         return DET_SPAWN_US;

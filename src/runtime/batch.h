@@ -30,7 +30,7 @@
  * the turn has ended well, the errand is anybody's who loads the instance again. */
 struct det_ending {
     struct det_errand *errand;
-    enum det_trouble_kind trouble;
+    enum det_incident_kind trouble;
     int code;         /* of the trouble; 0: none */
     uint32_t attempt; /* of the trouble */
     int result;       /* of the errand */

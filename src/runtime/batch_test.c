@@ -106,7 +106,7 @@ static void fail_the_call(struct fixture *f, struct faulty *faulty, enum fault f
     assert_all_expired(f, 10);
     /* Those behind the fault, and the one it was before, were not committed: they were told. */
     assert_int_equal(
-        f->control.trouble_counts[DET_TROUBLE_TIMEOUT_REJECTED], fault == FAULT_AFTER ? 5 : 6);
+        f->control.trouble_counts[DET_INCIDENT_TIMEOUT_REJECTED], fault == FAULT_AFTER ? 5 : 6);
 }
 
 static void fail_before(struct fixture *f, struct faulty *faulty)
@@ -243,8 +243,8 @@ static void send_within(struct fixture *f, struct faulty *faulty)
     start_many(f, 20);
     advance(f, 30 * DET_MINUTE);
     assert_int_equal(f->control.hooks, 19);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_TIMEOUT_REJECTED], 0);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], 1);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_TIMEOUT_REJECTED], 0);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EVENT_DEAD], 1);
     for (unsigned i = 0; i < 20; i++) {
         struct det_instance at = get(f, name_of(i));
 

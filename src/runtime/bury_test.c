@@ -45,13 +45,13 @@ static void walk(void *argument)
         det_runtime_effects(mourner->f->runtime, mourner->f->order, "o-1", stay_at_first, mourner);
 }
 
-static void walk_at_the_last(void *user, const struct det_trouble *trouble)
+static void walk_at_the_last(void *user, const struct det_incident *trouble)
 {
     struct mourner *mourner = user;
     struct det_world *world = det_sim_world(mourner->f->sim);
     int r = 0;
 
-    if (trouble->kind != DET_TROUBLE_EFFECT_DEAD || ++mourner->deaths != DET_DEAD_MAX + 1)
+    if (trouble->kind != DET_INCIDENT_EFFECT_DEAD || ++mourner->deaths != DET_DEAD_MAX + 1)
         return;
     assert_int_equal(det_thread_start(world, "walk", walk, mourner, &mourner->thread), 0);
     det_mutex_lock(world, mourner->mutex);
@@ -67,7 +67,7 @@ static void a_walk_over_dead_effects_sees_each_to_its_end(void **state)
     struct det_world *world = det_sim_world(f->sim);
     struct mourner mourner = { .f = f };
     struct det_runtime_options options = {
-        .world = world, .user = &f->control, .observer = &mourner, .trouble = walk_at_the_last
+        .world = world, .user = &f->control, .observer = &mourner, .incident = walk_at_the_last
     };
 
     (void)state;
@@ -120,7 +120,7 @@ static struct det_machine *crowd_machine(void)
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("A"),
                                  .events = DET_LIST("WORK"),
-                                 .outcome = DET_STAY,
+                                 .outcome = DET_OUTCOME_STAY,
                                  .effects = DET_LIST("work") });
     return built(b);
 }
@@ -129,7 +129,7 @@ static int look_at_row(void *context, const struct det_pending_effect *row)
 {
     size_t *dead = context;
 
-    *dead += row->state == DET_EFFECT_DEAD && strncmp(row->key, "crowd/o-1/", 10) == 0;
+    *dead += row->state == DET_EFFECT_STATE_DEAD && strncmp(row->key, "crowd/o-1/", 10) == 0;
     return 0;
 }
 

@@ -188,12 +188,12 @@ static void a_timer_that_is_tried_again_remembers_how_often(void **unused)
     f->control.exit_result = DET_ERR_BUSY;
     advance(f, 30 * DET_MINUTE);
     for (unsigned i = 1; i <= 3; i++) {
-        assert_int_equal(f->control.trouble_counts[DET_TROUBLE_TIMEOUT_REJECTED], i);
+        assert_int_equal(f->control.trouble_counts[DET_INCIDENT_TIMEOUT_REJECTED], i);
         assert_int_equal(f->control.trouble.attempt, i);
         start_many(f, 10 * i, 5);
         advance(f, (1 << (i - 1)) * DET_SECOND);
     }
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_TIMEOUT_REJECTED], 3);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_TIMEOUT_REJECTED], 3);
     assert_int_equal(counts(f).timeouts_rejected, 1);
     fixture_close(f);
 }
@@ -213,7 +213,7 @@ static void a_named_timer_that_is_tried_again_remembers_how_often(void **unused)
     faulty_set(&faulty, FAULT_BEFORE, DET_ERR_NO_SPACE, 0);
     advance(f, DET_HOUR);
     for (unsigned i = 1; i <= 3; i++) {
-        assert_int_equal(f->control.trouble_counts[DET_TROUBLE_TIMEOUT_REJECTED], i);
+        assert_int_equal(f->control.trouble_counts[DET_INCIDENT_TIMEOUT_REJECTED], i);
         assert_int_equal(f->control.trouble.attempt, i);
         start_many(f, 10 * i, 5);
         faulty_set(&faulty, i < 3 ? FAULT_BEFORE : FAULT_NONE, DET_ERR_NO_SPACE, 0);
@@ -237,7 +237,7 @@ static void deferred_events_and_dead_letters_come_back(void **unused)
     start_many(f, 1, 5);
     assert_int_equal(get(f, "o-0").deferred_count, 1);
     assert_int_equal(effects(f, "o-0")->count, 1);
-    assert_int_equal(effects(f, "o-0")->first.state, DET_EFFECT_DEAD);
+    assert_int_equal(effects(f, "o-0")->first.state, DET_EFFECT_STATE_DEAD);
     fixture_close(f);
 }
 

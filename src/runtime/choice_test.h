@@ -114,7 +114,7 @@ static int job_left(
     (void)event;
     (void)ret;
     note_word(call->move.user, "job_left");
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static int job_right(
@@ -127,10 +127,10 @@ static int job_right(
     (void)event;
     note_word(lab, "job_right");
     *ret = pick_worked();
-    return lab->is_producing ? DET_PRODUCED : DET_DONE;
+    return lab->is_producing ? DET_EFFECT_PRODUCED : DET_EFFECT_DONE;
 }
 
-static inline void hear_trouble(void *context, const struct det_trouble *trouble)
+static inline void hear_trouble(void *context, const struct det_incident *trouble)
 {
     struct lab *lab = context;
 
@@ -144,7 +144,7 @@ static inline int open_in(struct lab *lab, const struct det_allocator *allocator
         .allocator = allocator,
         .user = lab,
         .observer = lab,
-        .trouble = hear_trouble,
+        .incident = hear_trouble,
     };
     int r;
 

@@ -252,9 +252,9 @@ static void answer(const struct det_turn *turn, struct det_sent *ret)
         .visit = head->visit,
     };
     if (turn->kind == DET_TURN_START)
-        ret->outcome = DET_GOTO;
+        ret->outcome = DET_OUTCOME_GOTO;
     else if (turn->kind == DET_TURN_STOP)
-        ret->outcome = DET_STOP;
+        ret->outcome = DET_OUTCOME_STOP;
 }
 
 /* Why it failed, and what is known of it, as the end of a sentence. */

@@ -43,14 +43,15 @@ static struct det_machine *asking_machine(void)
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("A"),
                                  .events = DET_LIST("T"),
-                                 .outcome = DET_GOTO,
+                                 .outcome = DET_OUTCOME_GOTO,
                                  .to = "B",
                                  .guard = "may",
                                  .hook = "ask" });
     det_machine_builder_on(
-        b,
-        &(struct det_on_row){
-            .from = DET_LIST("A"), .events = DET_LIST("LEAVE"), .outcome = DET_GOTO, .to = "B" });
+        b, &(struct det_on_row){ .from = DET_LIST("A"),
+                                 .events = DET_LIST("LEAVE"),
+                                 .outcome = DET_OUTCOME_GOTO,
+                                 .to = "B" });
     det_machine_builder_after(
         b, DET_LIST("A"), &(struct det_timeout_row){ .after = DET_SECOND, .event = "T" });
     return built(b);

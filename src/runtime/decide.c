@@ -39,9 +39,9 @@ bool det_decide_runs_code(
 
     if (more && (more->guard || more->hook || more->update || arms_with_fill(machine, more)))
         return true;
-    if (transition->outcome != DET_STAY && machine->states[state].exit)
+    if (transition->outcome != DET_OUTCOME_STAY && machine->states[state].exit)
         return true;
-    if (transition->outcome == DET_GOTO && machine->states[transition->to].entry)
+    if (transition->outcome == DET_OUTCOME_GOTO && machine->states[transition->to].entry)
         return true;
     return timeout && timeout->fill;
 }
@@ -53,7 +53,7 @@ bool det_decide_is_plain(const struct det_turn *turn, const void *event)
     unsigned state = turn->resident->head.state, kind = det_event_kind(event);
     const struct det_transition *transition = det_machine_step(machine, state, kind);
 
-    if (transition->outcome == DET_UNHANDLED)
+    if (transition->outcome == DET_OUTCOME_UNHANDLED)
         return machine->events[kind].unhandled != DET_UNHANDLED_DEAD_LETTER;
     return !det_decide_runs_code(machine, state, transition);
 }
@@ -172,7 +172,7 @@ static int set_own_timer(struct det_turn *turn, const struct step *step)
 {
     const struct det_timeout *timeout;
 
-    if (!turn->resident->own || step->transition->outcome != DET_GOTO)
+    if (!turn->resident->own || step->transition->outcome != DET_OUTCOME_GOTO)
         return 0;
     timeout = det_machine_timeout(turn->served->machine, step->transition);
     if (timeout && timeout->after)
@@ -268,9 +268,9 @@ static void record(struct det_turn *turn, const struct step *step, unsigned outc
     head->sequence = step->move.sequence;
     head->state = step->move.to;
     head->visit = step->visit;
-    if (outcome == DET_GOTO)
+    if (outcome == DET_OUTCOME_GOTO)
         head->transition_count++;
-    if (outcome == DET_GOTO || outcome == DET_STOP)
+    if (outcome == DET_OUTCOME_GOTO || outcome == DET_OUTCOME_STOP)
         head->last_transition_at = turn->now;
     draft->events[draft->event_count++] = (struct det_store_event){
         .sequence = head->sequence,
@@ -295,7 +295,7 @@ void det_decide_dead_letter(struct det_turn *turn, const void *event)
                                .move = det_decide_move(turn, head->state),
                                .visit = head->visit };
 
-    record(turn, &step, DET_DEAD_LETTER);
+    record(turn, &step, DET_OUTCOME_DEAD_LETTER);
 }
 
 static int keep(struct det_turn *turn, const struct step *step)
@@ -312,7 +312,7 @@ static int keep(struct det_turn *turn, const struct step *step)
         return DET_ERR_NO_MEMORY;
     det_list_append(&draft->kept, &kept->node);
     draft->kept_count++;
-    record(turn, step, DET_DEFERRED);
+    record(turn, step, DET_OUTCOME_DEFERRED);
     return 0;
 }
 
@@ -326,12 +326,12 @@ static int unhandled(struct det_turn *turn, const struct step *step)
     det_meter_unhandled(turn, det_event_kind(step->event));
     switch ((enum det_unhandled)event->unhandled) {
     case DET_UNHANDLED_IGNORE:
-        turn->draft->outcome = DET_IGNORED;
+        turn->draft->outcome = DET_OUTCOME_IGNORED;
         return 0;
     case DET_UNHANDLED_DEFER:
         return keep(turn, step);
     case DET_UNHANDLED_DEAD_LETTER:
-        record(turn, step, DET_DEAD_LETTER);
+        record(turn, step, DET_OUTCOME_DEAD_LETTER);
         return 0;
     case DET_UNHANDLED_ERROR:
         break;
@@ -379,7 +379,7 @@ static void set_way(
     const struct det_turn *turn, struct step *step, const struct det_transition *transition)
 {
     const struct det_store_head *head = &turn->draft->head;
-    bool is_goto = transition->outcome == DET_GOTO;
+    bool is_goto = transition->outcome == DET_OUTCOME_GOTO;
 
     step->transition = transition;
     step->move = det_decide_move(turn, is_goto ? transition->to : head->state);
@@ -422,7 +422,7 @@ int det_decide_event(struct det_turn *turn, const void *event)
     r = choose(turn, &step);
     if (r < 0)
         return r;
-    if (step.transition->outcome == DET_UNHANDLED)
+    if (step.transition->outcome == DET_OUTCOME_UNHANDLED)
         return unhandled(turn, &step);
     r = det_hooks_act(turn, step.transition, &step.move, event);
     if (r == 0)
@@ -433,7 +433,7 @@ int det_decide_event(struct det_turn *turn, const void *event)
         r = add_effects(turn, &step);
     if (r < 0)
         return r;
-    if (step.transition->outcome == DET_STOP)
+    if (step.transition->outcome == DET_OUTCOME_STOP)
         end(turn, step.transition->more ? step.transition->more->reason : NULL);
     record(turn, &step, step.transition->outcome);
     return 0;
@@ -443,7 +443,7 @@ int det_decide_start(struct det_turn *turn)
 {
     const struct det_machine *machine = turn->served->machine;
     struct det_draft *draft = turn->draft;
-    struct det_transition entry = { .outcome = DET_GOTO, .to = machine->initial };
+    struct det_transition entry = { .outcome = DET_OUTCOME_GOTO, .to = machine->initial };
     struct step step = { .transition = &entry, .visit = 1 };
     int r;
 
@@ -469,7 +469,7 @@ int det_decide_start(struct det_turn *turn)
 
 int det_decide_stop(struct det_turn *turn)
 {
-    struct det_transition stop = { .outcome = DET_STOP };
+    struct det_transition stop = { .outcome = DET_OUTCOME_STOP };
     struct step step = { .transition = &stop };
 
     /* The first stop counts. */
@@ -478,6 +478,6 @@ int det_decide_stop(struct det_turn *turn)
     step.move = det_decide_move(turn, turn->draft->head.state);
     step.visit = turn->draft->head.visit;
     end(turn, turn->request.stop_reason);
-    record(turn, &step, DET_STOP);
+    record(turn, &step, DET_OUTCOME_STOP);
     return 0;
 }

@@ -23,7 +23,7 @@
 static bool is_taken_in(const struct det_turn *turn, const struct det_kept *kept, unsigned state)
 {
     return det_machine_step(turn->served->machine, state, det_event_kind(kept->event))->outcome !=
-           DET_UNHANDLED;
+           DET_OUTCOME_UNHANDLED;
 }
 
 /* The first event of the list that the state takes, but for one. */
@@ -125,7 +125,7 @@ static struct det_kept *find_retry(const struct det_turn *turn)
 }
 
 static void report(
-    struct det_turn *turn, const struct det_kept *kept, struct det_trouble trouble,
+    struct det_turn *turn, const struct det_kept *kept, struct det_incident trouble,
     const struct det_error *error)
 {
     trouble.name = turn->served->machine->events[det_event_kind(kept->event)].name;
@@ -143,7 +143,7 @@ static bool is_refusal(const struct det_turn *turn, int r)
 
 /* The draft becomes: it stays deferred, and is tried again after a while. */
 static void put_off(
-    struct det_turn *turn, const struct det_kept *kept, struct det_trouble *trouble,
+    struct det_turn *turn, const struct det_kept *kept, struct det_incident *trouble,
     const struct det_error *error)
 {
     const struct det_armed *armed = timer_of(turn, kept);
@@ -160,14 +160,14 @@ static void put_off(
     timer->next = det_add_time(
         turn->now,
         det_errand_backoff(turn->runtime, &turn->runtime->options.effects, trouble->attempt, 0));
-    trouble->kind = DET_TROUBLE_EVENT_FAILED;
+    trouble->kind = DET_INCIDENT_EVENT_FAILED;
     turn->retry.is_put_off = true;
 }
 
 /* The draft becomes what follows from the refusal. */
 static int refuse(
     struct det_turn *turn, struct det_kept *kept, int refused, const struct det_error *error,
-    struct det_trouble *ret)
+    struct det_incident *ret)
 {
     const struct det_armed *armed = timer_of(turn, kept);
     uint32_t attempts = (armed ? armed->attempts : 0) + 1;
@@ -180,9 +180,9 @@ static int refuse(
     r = det_draft_begin(turn, 1);
     if (r < 0)
         return r;
-    *ret = (struct det_trouble){ .kind = DET_TROUBLE_EVENT_DEAD,
-                                 .code = refused,
-                                 .attempt = attempts };
+    *ret = (struct det_incident){ .kind = DET_INCIDENT_EVENT_DEAD,
+                                  .code = refused,
+                                  .attempt = attempts };
     if (det_turn_may_pass_later(refused) && attempts < turn->runtime->options.effects.attempts_max)
         put_off(turn, kept, ret, error);
     else
@@ -207,7 +207,7 @@ static int commit_one(struct det_turn *turn)
 /* One attempt, and its end in the store. 1: it was put off. */
 static int deliver(struct det_turn *turn, struct det_kept *kept, struct det_error *error)
 {
-    struct det_trouble trouble = { .code = 0 };
+    struct det_incident trouble = { .code = 0 };
     int r;
 
     r = det_draft_begin(turn, 1);

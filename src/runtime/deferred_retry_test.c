@@ -65,21 +65,22 @@ static struct det_machine *make_box(bool is_bound, uint32_t version)
     name_all(b, is_bound);
     row(b, (struct det_on_row){ .from = DET_LIST("LOCKED"),
                                 .events = DET_LIST("UNLOCK"),
-                                .outcome = DET_GOTO,
+                                .outcome = DET_OUTCOME_GOTO,
                                 .to = "OPEN" });
     row(b, (struct det_on_row){ .from = DET_LIST("OPEN"),
                                 .events = DET_LIST("LOCK"),
-                                .outcome = DET_GOTO,
+                                .outcome = DET_OUTCOME_GOTO,
                                 .to = "LOCKED" });
     row(b, (struct det_on_row){ .from = DET_LIST("OPEN"),
                                 .events = DET_LIST("PUT"),
-                                .outcome = DET_STAY,
+                                .outcome = DET_OUTCOME_STAY,
                                 .guard = "may",
                                 .hook = "ask" });
     row(b, (struct det_on_row){
-               .from = DET_LIST("OPEN"), .events = DET_LIST("LOOK"), .outcome = DET_STAY });
-    row(b, (struct det_on_row){
-               .from = DET_LIST("OPEN"), .events = DET_LIST("CLOSE"), .outcome = DET_STOP });
+               .from = DET_LIST("OPEN"), .events = DET_LIST("LOOK"), .outcome = DET_OUTCOME_STAY });
+    row(b, (struct det_on_row){ .from = DET_LIST("OPEN"),
+                                .events = DET_LIST("CLOSE"),
+                                .outcome = DET_OUTCOME_STOP });
     return built(b);
 }
 
@@ -132,11 +133,11 @@ static void fail_first(struct fixture *f)
 {
     f->control.hook_result = DET_ERR_IO;
     assert_int_equal(send_kind(f, "o-1", PUT), 0);
-    assert_int_equal(f->sent.outcome, DET_DEFERRED);
+    assert_int_equal(f->sent.outcome, DET_OUTCOME_DEFERRED);
     assert_int_equal(send_kind(f, "o-1", LOOK), 0);
     assert_false(look(f));
     assert_int_equal(send_kind(f, "o-1", UNLOCK), 0);
-    assert_int_equal(f->sent.outcome, DET_GOTO);
+    assert_int_equal(f->sent.outcome, DET_OUTCOME_GOTO);
     assert_int_equal(f->control.hooks, 1);
 }
 
@@ -156,7 +157,7 @@ static void pass_later(struct fixture *f)
 {
     fail_first(f);
     assert_waiting(f, 1);
-    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_EVENT_FAILED);
+    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_EVENT_FAILED);
     assert_int_equal(f->control.trouble.attempt, 1);
     assert_string_equal(f->control.trouble.name, "PUT");
     assert_string_equal(
@@ -173,7 +174,7 @@ static void pass_later(struct fixture *f)
     /* In their order: PUT, then LOOK. */
     assert_int_equal(last_of(f).count, 5);
     assert_int_equal(last_of(f).event, LOOK);
-    assert_int_equal(last_of(f).outcome, DET_STAY);
+    assert_int_equal(last_of(f).outcome, DET_OUTCOME_STAY);
     assert_int_equal(f->control.troubles, 2);
     assert_int_equal(counts(f).timeouts_fired, 0);
     assert_sound(f);
@@ -190,8 +191,8 @@ static void give_up(struct fixture *f)
     fail_first(f);
     advance(f, DET_MINUTE);
     assert_int_equal(f->control.hooks, ATTEMPTS);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_FAILED], ATTEMPTS - 1);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], 1);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EVENT_FAILED], ATTEMPTS - 1);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EVENT_DEAD], 1);
     assert_int_equal(f->control.trouble.code, DET_ERR_ACTION_FAILED);
     assert_int_equal(f->control.trouble.attempt, ATTEMPTS);
     assert_false(look(f));
@@ -258,13 +259,13 @@ static void send_meanwhile(struct fixture *f)
 {
     fail_first(f);
     assert_int_equal(send_kind(f, "o-1", LOOK), 0);
-    assert_int_equal(f->sent.outcome, DET_STAY);
+    assert_int_equal(f->sent.outcome, DET_OUTCOME_STAY);
     assert_int_equal(f->control.hooks, 1);
     assert_waiting(f, 1);
     assert_int_equal(send_kind(f, "o-1", CLOSE), 0);
     assert_false(look(f));
     assert_int_equal(get(f, "o-1").deferred_count, 0);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], 2);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EVENT_DEAD], 2);
     assert_int_equal(f->control.trouble.code, DET_ERR_STOPPED);
     advance(f, DET_HOUR);
     assert_int_equal(f->control.hooks, 1);
@@ -282,12 +283,12 @@ static void refuse_one(struct fixture *f)
     assert_int_equal(send_kind(f, "o-1", PUT), 0);
     assert_int_equal(send_kind(f, "o-1", UNLOCK), 0);
     assert_int_equal(f->control.troubles, 1);
-    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_EVENT_DEAD);
+    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_EVENT_DEAD);
     assert_int_equal(f->control.trouble.code, DET_ERR_REFUSED);
     assert_false(look(f));
     assert_int_equal(get(f, "o-1").deferred_count, 0);
     assert_int_equal(last_of(f).event, PUT);
-    assert_int_equal(last_of(f).outcome, DET_DEAD_LETTER);
+    assert_int_equal(last_of(f).outcome, DET_OUTCOME_DEAD_LETTER);
     assert_sound(f);
 }
 
@@ -364,7 +365,7 @@ static void assert_taken_at_last(struct fixture *f)
     f->control.hook_result = 0;
     advance(f, DET_HOUR);
     assert_int_equal(get(f, "o-1").deferred_count, 0);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], 0);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EVENT_DEAD], 0);
     assert_int_equal(last_of(f).count, 5);
 }
 

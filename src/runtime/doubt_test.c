@@ -58,7 +58,7 @@ static void timer_rejected(struct fixture *f, struct faulty *faulty)
     assert_int_equal(get(f, "o-1").state, PENDING);
     assert_int_equal(counts(f).timeouts_fired, 0);
     assert_int_equal(counts(f).timeouts_rejected, 1);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_TIMEOUT_REJECTED], 8);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_TIMEOUT_REJECTED], 8);
     assert_int_equal(f->control.trouble.code, DET_ERR_ACTION_FAILED);
 }
 
@@ -112,7 +112,7 @@ static void product_rejected(struct fixture *f, struct faulty *faulty)
     assert_int_equal(counts(f).effects_dead, 1);
     assert_int_equal(counts(f).effects_done, 0);
     assert_int_equal(f->control.troubles, 1);
-    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_PRODUCT_REJECTED);
+    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_PRODUCT_REJECTED);
     assert_int_equal(f->control.trouble.code, DET_ERR_UNHANDLED);
     assert_key(f->control.trouble_key, "order/o-1/1/0");
 }
@@ -136,8 +136,8 @@ static void dead(struct fixture *f, struct faulty *faulty)
     assert_int_equal(effects(f, "o-1")->count, 1);
     assert_int_equal(counts(f).effects_failed, 8);
     assert_int_equal(counts(f).effects_dead, 1);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EFFECT_FAILED], 7);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EFFECT_DEAD], 1);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EFFECT_FAILED], 7);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EFFECT_DEAD], 1);
     assert_int_equal(f->control.trouble.attempt, 8);
     assert_int_equal(f->control.trouble.code, DET_ERR_IO);
 }
@@ -169,7 +169,7 @@ static void sends(struct fixture *f, struct faulty *faulty)
     faulty_set(faulty, FAULT_AFTER, DET_ERR_IO, 0);
     assert_int_equal(send_kind(f, "o-1", JUNK), DET_ERR_IO);
     assert_int_equal(f->control.notes, 4);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], 1);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EVENT_DEAD], 1);
     assert_int_equal(counts(f).transitions, 2);
 }
 
@@ -221,13 +221,13 @@ static void cancel(void *argument)
 }
 
 /* Another thread has the instance loaded again while the end of its effect is being told. */
-static void send_in_doubt(void *user, const struct det_trouble *trouble)
+static void send_in_doubt(void *user, const struct det_incident *trouble)
 {
     struct sender *sender = user;
     struct det_world *world = det_sim_world(sender->f->sim);
     struct det_thread *thread;
 
-    if (sender->result || trouble->kind != DET_TROUBLE_EFFECT_FAILED)
+    if (sender->result || trouble->kind != DET_INCIDENT_EFFECT_FAILED)
         return;
     faulty_set(sender->faulty, FAULT_AFTER, DET_ERR_IO, 0);
     assert_int_equal(det_thread_start(world, "cancel", cancel, sender, &thread), 0);
@@ -241,7 +241,7 @@ static void reload_while_telling(struct fixture *f, struct faulty *faulty)
     struct det_runtime_options options = { .world = det_sim_world(f->sim),
                                            .user = &f->control,
                                            .observer = &sender,
-                                           .trouble = send_in_doubt };
+                                           .incident = send_in_doubt };
 
     det_runtime_close(f->runtime);
     f->runtime = NULL;

@@ -95,7 +95,7 @@ int det_draft_begin(struct det_turn *turn, size_t events)
     draft->is_data_changed = draft->is_kept_dropped = draft->has_timers = false;
     draft->event_count = draft->errand_count = draft->kept_count = 0;
     draft->reason = NULL;
-    draft->outcome = DET_IGNORED;
+    draft->outcome = DET_OUTCOME_IGNORED;
     r = det_draft_room(
         runtime, &draft->events, &draft->event_capacity, events, sizeof *draft->events);
     if (r == 0)

@@ -88,13 +88,13 @@ void det_due_tell_rejected(const struct det_turn *turn, uint32_t attempt, int co
 
     det_runtime_trouble(
         turn->runtime, resident,
-        &(struct det_trouble){ .kind = DET_TROUBLE_TIMEOUT_REJECTED,
-                               .name = det_row_timer_name(machine, armed->timer),
-                               .attempt = attempt,
-                               .is_dead = turn->rejected &&
-                                          turn->firing.change == DET_STORE_UPDATE &&
-                                          turn->firing.row.is_dead,
-                               .code = code },
+        &(struct det_incident){ .kind = DET_INCIDENT_TIMEOUT_REJECTED,
+                                .name = det_row_timer_name(machine, armed->timer),
+                                .attempt = attempt,
+                                .is_dead = turn->rejected &&
+                                           turn->firing.change == DET_STORE_UPDATE &&
+                                           turn->firing.row.is_dead,
+                                .code = code },
         turn->error);
 }
 
@@ -183,10 +183,10 @@ static void report_undelivered(const struct det_turn *turn, int code)
 
     det_runtime_trouble(
         turn->runtime, resident,
-        &(struct det_trouble){ .kind = DET_TROUBLE_EVENT_FAILED,
-                               .name = resident->served->machine->events[armed->event].name,
-                               .attempt = armed->attempts + armed->tries + 1,
-                               .code = code },
+        &(struct det_incident){ .kind = DET_INCIDENT_EVENT_FAILED,
+                                .name = resident->served->machine->events[armed->event].name,
+                                .attempt = armed->attempts + armed->tries + 1,
+                                .code = code },
         NULL);
 }
 

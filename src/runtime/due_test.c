@@ -200,7 +200,7 @@ static void named(struct fixture *f)
     all = events_after(f, "o-1", 3);
     assert_int_equal(all->count, 1);
     assert_int_equal(all->rows[0].event, REMIND);
-    assert_int_equal(all->rows[0].outcome, DET_STAY);
+    assert_int_equal(all->rows[0].outcome, DET_OUTCOME_STAY);
     assert_true(all->rows[0].is_timeout);
     /* The payload was computed when it was armed, from the data of then. */
     assert_int_equal(all->rows[0].value.as.remind.cents, 2000);
@@ -256,18 +256,18 @@ static struct det_machine *lamp_machine(void)
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("OFF"),
                                  .events = DET_LIST("PRESS"),
-                                 .outcome = DET_GOTO,
+                                 .outcome = DET_OUTCOME_GOTO,
                                  .to = "ON",
                                  .arms = DET_LIST("fade") });
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("ON"),
                                  .events = DET_LIST("PRESS"),
-                                 .outcome = DET_GOTO,
+                                 .outcome = DET_OUTCOME_GOTO,
                                  .to = "OFF" });
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("ON"),
                                  .events = DET_LIST("DIM"),
-                                 .outcome = DET_GOTO,
+                                 .outcome = DET_OUTCOME_GOTO,
                                  .to = "OFF",
                                  .guard = "may_dim" });
     det_machine_builder_entry(b, DET_LIST("OFF"), "enter");
@@ -315,7 +315,7 @@ static void a_timeout_that_nobody_takes_is_over_and_told(void **state)
     press(lamp, 2);
     advance(lamp.f, DET_HOUR);
     assert_int_equal(lamp.f->control.troubles, 1);
-    assert_int_equal(lamp.f->control.trouble.kind, DET_TROUBLE_TIMEOUT_REJECTED);
+    assert_int_equal(lamp.f->control.trouble.kind, DET_INCIDENT_TIMEOUT_REJECTED);
     assert_int_equal(lamp.f->control.trouble.code, DET_ERR_UNHANDLED);
     assert_string_equal(lamp.f->control.trouble.name, "fade");
     assert_int_equal(counts(lamp.f).timeouts_rejected, 1);

@@ -50,7 +50,7 @@ static struct fixture *open_slow(void)
 
     f->control.in_guard = take_twenty_seconds;
     f->control.context = f;
-    f->control.effect_result = DET_DONE;
+    f->control.effect_result = DET_EFFECT_DONE;
     assert_int_equal(start(f, "o-1"), 0);
     return f;
 }
@@ -156,7 +156,7 @@ static void an_effect_whose_function_is_gone_fails_until_it_is_given_up(void **s
     fixture_reopen(f, (struct det_runtime_options){ 0 });
     assert_int_equal(det_runtime_serve(f->runtime, f->order, NULL), 0);
     advance(f, 5 * DET_MINUTE);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EFFECT_DEAD], 1);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EFFECT_DEAD], 1);
     assert_int_equal(f->control.trouble.code, DET_ERR_UNBOUND);
     assert_int_equal(effects(f, "o-1")->first.attempts, 8);
     det_machine_close(bound);
@@ -230,13 +230,13 @@ static struct det_machine *picky_machine(void)
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("A"),
                                  .events = DET_LIST("GO"),
-                                 .outcome = DET_GOTO,
+                                 .outcome = DET_OUTCOME_GOTO,
                                  .to = "B",
                                  .within = { DET_MINUTE, "BACK", NULL } });
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("B"),
                                  .events = DET_LIST("LATER"),
-                                 .outcome = DET_STAY,
+                                 .outcome = DET_OUTCOME_STAY,
                                  .guard = "never" });
     order_on(b, "B", "BACK", "A");
     return built(b);
@@ -258,7 +258,7 @@ static void a_deferred_event_that_is_refused_later_is_a_dead_letter(void **state
     assert_int_equal(instance.deferred_count, 0);
     assert_int_equal(instance.sequence, 3);
     assert_int_equal(f->control.troubles, 1);
-    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_EVENT_DEAD);
+    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_EVENT_DEAD);
     assert_int_equal(f->control.trouble.code, DET_ERR_REFUSED);
     assert_string_equal(f->control.trouble.name, "LATER");
     /* And the timeout of the way is that of the visit. */

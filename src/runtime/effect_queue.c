@@ -83,9 +83,9 @@ static void report(struct det_runtime *runtime, unsigned threads)
     struct holder holders[HOLDERS_MAX] = { { NULL, 0, 0 } };
     unsigned used = find_holders(runtime, holders), most = runtime->options.pool_threads;
     size_t queued = atomic_load(&runtime->effects_queued);
-    struct det_trouble trouble = { .kind = DET_TROUBLE_EFFECTS_QUEUED,
-                                   .instance = "",
-                                   .code = threads < most ? DET_ERR_NO_MEMORY : DET_ERR_LIMIT };
+    struct det_incident trouble = { .kind = DET_INCIDENT_EFFECTS_QUEUED,
+                                    .instance = "",
+                                    .code = threads < most ? DET_ERR_NO_MEMORY : DET_ERR_LIMIT };
     char names[DET_ERROR_TEXT_MAX / 2];
     struct det_error error;
 

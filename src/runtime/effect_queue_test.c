@@ -39,7 +39,7 @@ static void pay_many(struct fixture *f, unsigned first, unsigned count)
 
 static unsigned reports(const struct fixture *f)
 {
-    return f->control.trouble_counts[DET_TROUBLE_EFFECTS_QUEUED];
+    return f->control.trouble_counts[DET_INCIDENT_EFFECTS_QUEUED];
 }
 
 static void effects_that_block_all_run_by_default(void **unused)
@@ -68,13 +68,13 @@ static void one_that_waits_for_a_thread_says_so(void **unused)
     pay_many(f, 0, 3);
     assert_int_equal(counts(f).effects_running, 2);
     assert_int_equal(counts(f).effects_queued, 1);
-    assert_int_equal(effects(f, "o-0")->first.state, DET_EFFECT_RUNNING);
+    assert_int_equal(effects(f, "o-0")->first.state, DET_EFFECT_STATE_RUNNING);
     assert_int_equal(effects(f, "o-0")->first.began, began);
-    assert_int_equal(effects(f, "o-2")->first.state, DET_EFFECT_QUEUED);
+    assert_int_equal(effects(f, "o-2")->first.state, DET_EFFECT_STATE_QUEUED);
     assert_int_equal(effects(f, "o-2")->first.began, 0);
     advance(f, 10 * DET_SECOND);
     assert_int_equal(get(f, "o-0").state, PAID);
-    assert_int_equal(effects(f, "o-2")->first.state, DET_EFFECT_RUNNING);
+    assert_int_equal(effects(f, "o-2")->first.state, DET_EFFECT_STATE_RUNNING);
     assert_int_equal(effects(f, "o-2")->first.began, began + 10 * DET_SECOND);
     fixture_close(f);
 }

@@ -21,7 +21,7 @@ static int check_product(const struct det_errand *errand, struct det_error *rete
     }
     if (kind == DET_PRODUCT_UNWRITTEN)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "it returned DET_PRODUCED, but wrote no event");
+            reterr, DET_ERR_INVALID, "it returned DET_EFFECT_PRODUCED, but wrote no event");
     if (kind >= served->machine->event_count)
         return det_decide_check(served, errand->product, reterr);
     return det_error_set(
@@ -43,17 +43,18 @@ static void end_failed(struct det_batch_item *item, struct det_errand *errand, d
         row->attempts >= policy.attempts_max || row->next > det_errand_deadline(runtime, errand);
     ending->is_dead = row->is_dead;
     item->turn.errand_change = DET_STORE_UPDATE;
-    ending->trouble = row->is_dead ? DET_TROUBLE_EFFECT_DEAD : DET_TROUBLE_EFFECT_FAILED;
+    ending->trouble = row->is_dead ? DET_INCIDENT_EFFECT_DEAD : DET_INCIDENT_EFFECT_FAILED;
     ending->code = errand->result;
     if (errand->said)
         det_error_set(&item->error, errand->result, "%s", errand->said);
     if (errand->is_spent)
         det_error_set(
             &item->error, errand->result, "the process ended during attempt %u", row->attempts);
-    if (errand->answer > DET_PRODUCED)
+    if (errand->answer > DET_EFFECT_PRODUCED)
         det_error_set(
             &item->error, errand->result,
-            "it returned %d, which is neither DET_DONE, DET_PRODUCED, DET_POSTPONED nor an error",
+            "it returned %d, which is neither DET_EFFECT_DONE, DET_EFFECT_PRODUCED, "
+            "DET_EFFECT_POSTPONED nor an error",
             errand->answer);
     det_errand_explain(runtime, errand, item->error.code ? item->error.text : NULL);
 }
@@ -64,7 +65,7 @@ static void end_produced(struct det_batch_item *item, struct det_errand *errand)
     struct det_ending *ending = &item->of.ending;
     int r = check_product(errand, &item->error);
 
-    ending->trouble = DET_TROUBLE_PRODUCT_REJECTED;
+    ending->trouble = DET_INCIDENT_PRODUCT_REJECTED;
     item->turn.is_last_attempt = errand->deliveries + 1 >= policy.attempts_max;
     if (r < 0) {
         errand->row.is_dead = ending->is_dead = true;
@@ -83,11 +84,11 @@ static void tell(const struct det_batch_item *item)
 
     det_runtime_trouble(
         item->turn.runtime, item->turn.resident,
-        &(struct det_trouble){ .kind = ending->trouble,
-                               .name = ending->effect,
-                               .key = ending->key,
-                               .attempt = ending->attempt,
-                               .code = ending->code },
+        &(struct det_incident){ .kind = ending->trouble,
+                                .name = ending->effect,
+                                .key = ending->key,
+                                .attempt = ending->attempt,
+                                .code = ending->code },
         &item->error);
 }
 
@@ -95,7 +96,7 @@ static void count_up(struct det_runtime_counts *counts, const struct det_batch_i
 {
     const struct det_ending *ending = &item->of.ending;
 
-    if (ending->code && ending->trouble == DET_TROUBLE_PRODUCT_REJECTED)
+    if (ending->code && ending->trouble == DET_INCIDENT_PRODUCT_REJECTED)
         counts->products_rejected++;
     if (ending->result < 0)
         counts->effects_failed++;
@@ -177,7 +178,7 @@ void det_errand_end(struct det_runtime *runtime, struct det_shard *shard, struct
     item_init(item, runtime, errand);
     if (errand->result < 0)
         end_failed(item, errand, det_runtime_now(runtime));
-    else if (errand->result == DET_PRODUCED)
+    else if (errand->result == DET_EFFECT_PRODUCED)
         end_produced(item, errand);
     errand->due.resident->pins++;
     det_batch_begin(runtime->batch, item);

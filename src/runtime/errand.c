@@ -96,7 +96,7 @@ static void step(struct det_errand *errand, enum errand_event_kind event)
         det_machine_step(&errand_machine, errand->state, event);
     enum det_errand_state state = (enum det_errand_state)transition->to;
 
-    det_assert(transition->outcome == DET_GOTO);
+    det_assert(transition->outcome == DET_OUTCOME_GOTO);
     det_assert(!is_under_way(errand) || errand->due.resident->pins > 0);
     if (state == DET_ERRAND_RUNNING)
         errand->due.resident->pins++;
@@ -241,7 +241,7 @@ static int run_effect(const struct det_runtime *runtime, struct det_errand *erra
         &errand->call, errand->row.data, errand->row.event, errand->product);
     errand->call.reason = NULL;
     text[DET_REASON_MAX] = '\0';
-    if (r < 0 || r == DET_POSTPONED)
+    if (r < 0 || r == DET_EFFECT_POSTPONED)
         errand->said = det_reason_copy(runtime->allocator, text);
     return r;
 }
@@ -279,11 +279,11 @@ static void run(void *argument)
         errand->result = DET_ERR_UNBOUND;
     else
         errand->result = errand->answer = run_effect(runtime, errand);
-    if (errand->answer == DET_POSTPONED)
+    if (errand->answer == DET_EFFECT_POSTPONED)
         errand->is_put_off = true;
-    else if (errand->result > DET_PRODUCED)
+    else if (errand->result > DET_EFFECT_PRODUCED)
         errand->result = DET_ERR_INVALID;
-    if (errand->answer == DET_POSTPONED && was_suspected)
+    if (errand->answer == DET_EFFECT_POSTPONED && was_suspected)
         det_errand_take_back(runtime, errand);
     if (!errand->is_put_off)
         det_meter_attempt(runtime, errand, began);
@@ -341,7 +341,7 @@ static void wait_put_off(
 {
     det_time span = DET_LOOK_SPAN;
 
-    if (errand->answer == DET_POSTPONED) {
+    if (errand->answer == DET_EFFECT_POSTPONED) {
         span =
             errand->call.retry_after > POSTPONED_SPAN ? errand->call.retry_after : POSTPONED_SPAN;
         det_errand_explain(runtime, errand, errand->said);

@@ -38,7 +38,7 @@ static void an_effect_sees_its_transition_and_its_end_is_recorded(void **state)
 
 static void quiet(struct fixture *f)
 {
-    f->control.effect_result = DET_DONE;
+    f->control.effect_result = DET_EFFECT_DONE;
     pay(f, "o-1");
     settle(f);
     assert_int_equal(f->control.effects, 1);
@@ -70,7 +70,7 @@ static void backs_off(void **state)
     assert_int_equal(listed->count, 1);
     assert_key(listed->key, "order/o-1/1/0");
     assert_string_equal(listed->first.name, "charge_card");
-    assert_int_equal(listed->first.state, DET_EFFECT_WAITING);
+    assert_int_equal(listed->first.state, DET_EFFECT_STATE_WAITING);
     assert_int_equal(listed->first.attempts, 1);
     assert_int_equal(listed->first.last_error, DET_ERR_IO);
     assert_int_equal(listed->first.next, began + 100 * DET_MILLISECOND);
@@ -82,20 +82,20 @@ static void backs_off(void **state)
     assert_int_equal(f->control.effects, 3);
     advance(f, 399 * DET_MILLISECOND);
     assert_int_equal(f->control.effects, 3);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EFFECT_FAILED], 3);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EFFECT_FAILED], 3);
     advance(f, DET_MILLISECOND);
     assert_int_equal(f->control.effects, 4);
-    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_EFFECT_DEAD);
+    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_EFFECT_DEAD);
     assert_int_equal(f->control.trouble.attempt, 4);
     assert_int_equal(f->control.trouble.code, DET_ERR_IO);
     assert_key(f->control.trouble_key, "order/o-1/1/0");
-    assert_int_equal(effects(f, "o-1")->first.state, DET_EFFECT_DEAD);
+    assert_int_equal(effects(f, "o-1")->first.state, DET_EFFECT_STATE_DEAD);
     assert_int_equal(get(f, "o-1").effects_pending, 0);
     assert_int_equal(counts(f).effects_failed, 4);
     assert_int_equal(counts(f).effects_dead, 1);
     assert_int_equal(det_runtime_settle(f->runtime, DET_SECOND), 0);
     fixture_reopen(f, (struct det_runtime_options){ 0 });
-    assert_int_equal(effects(f, "o-1")->first.state, DET_EFFECT_DEAD);
+    assert_int_equal(effects(f, "o-1")->first.state, DET_EFFECT_STATE_DEAD);
     fixture_close(f);
 }
 
@@ -118,7 +118,7 @@ static void what_a_failed_attempt_says_is_kept_with_its_dead_letter(void **state
     assert_string_equal(effects(f, "o-1")->reason, "no such?account ?\xc3\xa9?");
     f->control.says = "closed";
     advance(f, DET_SECOND);
-    assert_int_equal(effects(f, "o-1")->first.state, DET_EFFECT_DEAD);
+    assert_int_equal(effects(f, "o-1")->first.state, DET_EFFECT_STATE_DEAD);
     assert_string_equal(effects(f, "o-1")->reason, "closed");
     assert_non_null(strstr(f->control.trouble_text, "given up: closed"));
     fixture_reopen(f, options);
@@ -166,7 +166,7 @@ static void deadlines(void **state)
     f->control.effect_failures = 99;
     pay(f, "o-1");
     advance(f, DET_MINUTE);
-    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_EFFECT_DEAD);
+    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_EFFECT_DEAD);
     assert_in_range(f->control.effects, 3, 5);
     /* One whose time is over when it is found again is not run at all. */
     f->control.effects = 0;
@@ -179,7 +179,7 @@ static void deadlines(void **state)
     assert_int_equal(det_runtime_serve(f->runtime, f->order, NULL), 0);
     settle(f);
     assert_int_equal(f->control.effects, 0);
-    assert_int_equal(effects(f, "o-2")->first.state, DET_EFFECT_DEAD);
+    assert_int_equal(effects(f, "o-2")->first.state, DET_EFFECT_STATE_DEAD);
     assert_int_equal(effects(f, "o-2")->first.last_error, DET_ERR_TIMEOUT);
     fixture_close(f);
 }
@@ -200,15 +200,15 @@ static void foreign(struct fixture *f)
         pay(f, id);
         settle(f);
         assert_int_equal(f->control.troubles, i + 1);
-        assert_int_equal(f->control.trouble.kind, DET_TROUBLE_PRODUCT_REJECTED);
+        assert_int_equal(f->control.trouble.kind, DET_INCIDENT_PRODUCT_REJECTED);
         assert_int_equal(f->control.trouble.code, DET_ERR_INVALID);
         assert_int_equal(get(f, id).state, CHARGING);
-        assert_int_equal(effects(f, id)->first.state, DET_EFFECT_DEAD);
+        assert_int_equal(effects(f, id)->first.state, DET_EFFECT_STATE_DEAD);
     }
     f->control.effect_result = 7;
     pay(f, "o-7");
     settle(f);
-    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_EFFECT_FAILED);
+    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_EFFECT_FAILED);
     assert_int_equal(f->control.trouble.code, DET_ERR_INVALID);
 }
 
@@ -235,10 +235,10 @@ static void rejected(struct fixture *f)
     settle(f);
     assert_int_equal(get(f, "o-1").state, CANCELLED);
     assert_int_equal(f->control.troubles, 1);
-    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_PRODUCT_REJECTED);
+    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_PRODUCT_REJECTED);
     assert_int_equal(f->control.trouble.code, DET_ERR_UNHANDLED);
     assert_string_equal(f->control.trouble.name, "charge_card");
-    assert_int_equal(effects(f, "o-1")->first.state, DET_EFFECT_DEAD);
+    assert_int_equal(effects(f, "o-1")->first.state, DET_EFFECT_STATE_DEAD);
     assert_int_equal(effects(f, "o-1")->first.last_error, DET_ERR_UNHANDLED);
     assert_true(effects(f, "o-1")->reason[0]);
     assert_non_null(strstr(f->control.trouble_text, effects(f, "o-1")->reason));
@@ -318,13 +318,13 @@ static void stale_visit(void **state)
     pay(f, "o-1");
     advance(f, 10 * DET_MINUTE);
     assert_int_equal(get(f, "o-1").state, PENDING);
-    f->control.effect_result = DET_DONE;
+    f->control.effect_result = DET_EFFECT_DONE;
     assert_int_equal(send_kind(f, "o-1", PAY), 0);
     settle(f);
-    f->control.effect_result = DET_PRODUCED;
+    f->control.effect_result = DET_EFFECT_PRODUCED;
     advance(f, 5 * DET_MINUTE);
     assert_int_equal(f->control.effects, 2);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_PRODUCT_REJECTED], 1);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_PRODUCT_REJECTED], 1);
     assert_int_equal(f->control.trouble.code, DET_ERR_CONFLICT);
     assert_key(f->control.trouble_key, "order/o-1/1/0");
     assert_int_equal(get(f, "o-1").state, CHARGING);
@@ -414,7 +414,7 @@ static void hook_fails(struct fixture *f)
     f->control.entry_result = -3;
     settle(f);
     assert_int_equal(get(f, "o-1").state, CHARGING);
-    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_PRODUCT_REJECTED);
+    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_PRODUCT_REJECTED);
     assert_int_equal(f->control.trouble.code, DET_ERR_ACTION_FAILED);
     assert_int_equal(get(f, "o-1").effects_pending, 1);
     f->control.entry_result = 0;
@@ -458,7 +458,7 @@ static void too_many(struct fixture *f)
     struct order_event pay_event = { .kind = PAY };
 
     f->control.effect_failures = 1000000;
-    f->control.effect_result = DET_DONE;
+    f->control.effect_result = DET_EFFECT_DONE;
     assert_int_equal(start(f, "o-1"), 0);
     for (int i = 0; i < DET_EFFECTS_PENDING; i++) {
         int r = det_runtime_send(f->runtime, f->order, "o-1", &pay_event, NULL, NULL);

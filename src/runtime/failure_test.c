@@ -29,7 +29,7 @@ static int open_runtime(struct scene *scene, bool is_observed)
                                        .user = &scene->control,
                                        .observer = &scene->control,
                                        .observe = is_observed ? order_observe : NULL,
-                                       .trouble = order_trouble,
+                                       .incident = order_trouble,
                                        .shards = 2,
                                        .pool_threads = 1 },
         &scene->runtime, NULL);
@@ -228,7 +228,7 @@ static int run_scene(
     scene->memory = memory;
     scene->order = argument;
     scene->control.product = CHARGED;
-    scene->control.effect_result = DET_PRODUCED;
+    scene->control.effect_result = DET_EFFECT_PRODUCED;
     scene->control.effect_failures = 1;
     /* The world's own memory fails too: its mutexes, conditions and threads. */
     r = det_sim_open(

@@ -86,7 +86,7 @@ static void by_id(struct fixture *f, struct faulty *faulty)
     assert_int_equal(send_with(f, "o-1", TOUCH, (struct det_send_options){ .event_id = "e" }), 0);
     assert_false(f->sent.is_duplicate);
     assert_int_equal(f->sent.sequence, 1);
-    assert_int_equal(f->sent.outcome, DET_GOTO);
+    assert_int_equal(f->sent.outcome, DET_OUTCOME_GOTO);
     faulty_set(faulty, FAULT_BEFORE, DET_ERR_IO, 0);
     assert_int_equal(
         send_with(f, "o-1", TOUCH, (struct det_send_options){ .event_id = "e2" }), DET_ERR_IO);
@@ -291,7 +291,7 @@ static void end_faults(struct fixture *f, struct faulty *faulty)
 
     for (int i = 0; i < 6; i++) {
         snprintf(id, sizeof id, "o-%d", i);
-        f->control.effect_result = i % 3 == 0 ? DET_DONE : DET_PRODUCED;
+        f->control.effect_result = i % 3 == 0 ? DET_EFFECT_DONE : DET_EFFECT_PRODUCED;
         f->control.effect_failures = i % 3 == 2;
         assert_int_equal(start(f, id), 0);
         f->control.effects = 0;

@@ -52,21 +52,21 @@ static inline int check_row(void *context, const struct det_event_record *row)
     all->sequence = row->sequence;
     all->state = row->to;
     all->visit = row->visit;
-    all->is_stopped = row->outcome == DET_STOP;
+    all->is_stopped = row->outcome == DET_OUTCOME_STOP;
     if (row->event == UINT16_MAX)
         return 0;
     transition = det_machine_step(all->machine, row->from, row->event);
     assert_int_equal(det_event_kind(row->event_value), row->event);
     /* A deferred event may be refused in a state that takes it. */
-    if (row->outcome == DET_DEAD_LETTER &&
+    if (row->outcome == DET_OUTCOME_DEAD_LETTER &&
         all->machine->events[row->event].unhandled == DET_UNHANDLED_DEFER)
         return 0;
-    if (row->outcome == DET_DEFERRED || row->outcome == DET_DEAD_LETTER) {
-        assert_int_equal(transition->outcome, DET_UNHANDLED);
+    if (row->outcome == DET_OUTCOME_DEFERRED || row->outcome == DET_OUTCOME_DEAD_LETTER) {
+        assert_int_equal(transition->outcome, DET_OUTCOME_UNHANDLED);
         return 0;
     }
     assert_int_equal(transition->outcome, row->outcome);
-    if (row->outcome == DET_GOTO) {
+    if (row->outcome == DET_OUTCOME_GOTO) {
         assert_int_equal(row->to, transition->to);
         assert_int_equal(row->visit, row->sequence + 1);
     } else {
@@ -109,7 +109,7 @@ static inline int check_effect(void *context, const struct det_pending_effect *r
         assert_string_not_equal(all->keys[i], row->key);
     if (all->count < 64)
         snprintf(all->keys[all->count++], sizeof all->keys[0], "%s", row->key);
-    all->open += row->state != DET_EFFECT_DEAD;
+    all->open += row->state != DET_EFFECT_STATE_DEAD;
     return 0;
 }
 

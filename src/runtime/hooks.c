@@ -121,11 +121,11 @@ int det_hooks_act(
     const struct det_state_def *states = turn->served->machine->states;
     int r = 0;
 
-    if (transition->outcome != DET_STAY)
+    if (transition->outcome != DET_OUTCOME_STAY)
         r = run_hook(turn, states[move->from].exit, move, event);
     if (r == 0 && more)
         r = run_hook(turn, more->hook, move, event);
-    if (r == 0 && transition->outcome == DET_GOTO)
+    if (r == 0 && transition->outcome == DET_OUTCOME_GOTO)
         r = run_hook(turn, states[move->to].entry, move, event);
     return r < 0 ? r : check_clock(turn);
 }

@@ -61,7 +61,7 @@ size_t det_keep_history(const struct det_turn *turn, uint16_t target[DET_HISTORY
     size_t filled = 0;
 
     for (size_t i = turn->draft ? turn->draft->event_count : 0; i-- > 0 && filled < kept;) {
-        if (turn->draft->events[i].outcome == DET_GOTO)
+        if (turn->draft->events[i].outcome == DET_OUTCOME_GOTO)
             target[filled++] = turn->draft->events[i].from;
     }
     for (uint64_t i = 0; i < count && filled < kept; i++)

@@ -27,7 +27,7 @@ static void a_timer_that_is_due_twice_in_one_turn_is_held_once(void **state)
     (void)state;
     fixture_reopen(
         f, (struct det_runtime_options){ .hook_deadline = DET_NEVER, .observe = observe_slowly });
-    f->control.effect_result = DET_DONE;
+    f->control.effect_result = DET_EFFECT_DONE;
     assert_int_equal(start(f, "o-1"), 0);
     advance(f, 10 * DET_MINUTE);
     assert_int_equal(start(f, "o-2"), 0);
@@ -68,13 +68,13 @@ static struct det_machine *bell_machine(bool is_double)
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("A"),
                                  .events = DET_LIST("RING"),
-                                 .outcome = DET_GOTO,
+                                 .outcome = DET_OUTCOME_GOTO,
                                  .to = "B",
                                  .effects = DET_LIST("strike", is_double ? "echo" : NULL) });
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("B"),
                                  .events = DET_LIST("RUNG"),
-                                 .outcome = DET_GOTO,
+                                 .outcome = DET_OUTCOME_GOTO,
                                  .to = "C",
                                  .effects = DET_LIST("strike") });
     order_on(b, "B", "RING", NULL);
@@ -161,7 +161,7 @@ static void effects_under_way_go_on_when_the_instance_is_loaded_again(void **sta
     det_machine_close(f->order);
     f->order = bell_machine(true);
     faulty_wrap(&faulty, f, false);
-    f->control.effect_result = DET_DONE;
+    f->control.effect_result = DET_EFFECT_DONE;
     f->control.in_effect = take_a_minute;
     f->control.context = f;
     assert_int_equal(start(f, "b"), 0);

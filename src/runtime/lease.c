@@ -241,7 +241,7 @@ static bool has_token(const struct det_lease *lease, const struct lease_event *e
         (void)event;                                                                       \
         (void)ret;                                                                         \
         name##_now(lease);                                                                 \
-        return DET_DONE;                                                                   \
+        return DET_EFFECT_DONE;                                                            \
     }
 
 static void ask_now(struct det_lease *lease)

@@ -16,7 +16,7 @@ static int do_nothing(struct det_effect_call *call, const void *data, const void
     (void)data;
     (void)event;
     (void)ret;
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static struct det_machine *relay_machine(void)
@@ -41,7 +41,7 @@ static struct det_machine *relay_machine(void)
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("B"),
                                  .events = DET_LIST("NOTE"),
-                                 .outcome = DET_GOTO,
+                                 .outcome = DET_OUTCOME_GOTO,
                                  .to = "C",
                                  .update = "count",
                                  .effects = DET_LIST("ring", "knock") });

@@ -262,7 +262,7 @@ int det_send_lock_enter(struct det_send_lock *lock, struct det_error *reterr)
     struct det_grant grant;
     int r;
 
-    if (runtime->options.locking != DET_LOCK_LEASE || lock->fence)
+    if (runtime->options.locking != DET_LOCKING_LEASE || lock->fence)
         return 0;
     if (lock->is_hasty)
         options.wait = NOT_AT_ALL;
@@ -500,7 +500,7 @@ int det_lock_send_all(
     if (r != DET_ERR_LOCK_LOST)
         return r;
     det_lease_lose(lock->lease);
-    if (lock->options.on_lost == DET_LOCK_FAIL_FAST)
+    if (lock->options.on_lost == DET_LOCK_LOST_FAIL_FAST)
         return tell_lost(lock, options ? options->error : NULL);
     send.fence = 0;
     return det_send_under(&send, options, ret);
@@ -515,7 +515,7 @@ int det_lock_send(
 
 int det_lock_get(struct det_lock *lock, struct det_instance *ret, void *ret_data)
 {
-    if (lock->options.on_lost == DET_LOCK_FAIL_FAST && !det_lock_is_held(lock))
+    if (lock->options.on_lost == DET_LOCK_LOST_FAIL_FAST && !det_lock_is_held(lock))
         return DET_ERR_LOCK_LOST;
     return det_runtime_get(lock->runtime, lock->machine, lock->instance, ret, ret_data);
 }

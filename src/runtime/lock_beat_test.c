@@ -107,7 +107,7 @@ static void continue_calls_back_once_and_goes_on_without_a_lock(void **unused)
     struct det_lock *lock, *other;
 
     (void)unused;
-    options.on_lost = DET_LOCK_CONTINUE;
+    options.on_lost = DET_LOCK_LOST_CONTINUE;
     options.lost = count_lost;
     options.user = &lost;
     assert_int_equal(node_start(n, 0, "o-1"), 0);

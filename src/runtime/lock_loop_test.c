@@ -136,7 +136,7 @@ static void what_is_submitted_does_not_wait_for_a_lock(void **unused)
     struct det_lock *lock;
 
     (void)unused;
-    n->options.locking = DET_LOCK_LEASE;
+    n->options.locking = DET_LOCKING_LEASE;
     node_open(n, 1);
     assert_int_equal(node_start(n, 0, "o-1"), 0);
     assert_int_equal(submit(n, 0), 0);
@@ -224,7 +224,7 @@ static int send_slowly(struct nodes *n, unsigned times)
 static void a_send_that_loses_the_lock_of_its_own_is_decided_once_more(void **unused)
 {
     struct nodes *n = nodes_open(
-        2, (struct det_runtime_options){ .locking = DET_LOCK_LEASE,
+        2, (struct det_runtime_options){ .locking = DET_LOCKING_LEASE,
                                          .lock = &det_lock_fast,
                                          .hook_deadline = DET_NEVER,
                                          .node = { .lease = DET_HOUR } });

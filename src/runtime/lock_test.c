@@ -363,7 +363,7 @@ static void a_store_that_fails_all_the_time_ends_the_wait_with_its_error(void **
 static void where_the_runtime_locks_each_send_has_a_fence_of_its_own(void **unused)
 {
     struct nodes *n = nodes_open(
-        2, (struct det_runtime_options){ .locking = DET_LOCK_LEASE, .lock = &det_lock_fast });
+        2, (struct det_runtime_options){ .locking = DET_LOCKING_LEASE, .lock = &det_lock_fast });
     struct det_lock *lock;
     det_time began;
 

@@ -77,7 +77,7 @@ static void in_crowd(enum det_locking locking, void (*run)(void *argument), uint
 static void one_at_a_time_has_the_lock(void **unused)
 {
     (void)unused;
-    in_crowd(DET_LOCK_OPTIMISTIC, take_turns, UINT64_C(2) * THREADS * ROUNDS);
+    in_crowd(DET_LOCKING_OPTIMISTIC, take_turns, UINT64_C(2) * THREADS * ROUNDS);
 }
 
 /* Sends without a lock wait for those who have it. */
@@ -100,13 +100,13 @@ static void mix(void *argument)
 static void plain_sends_come_between_locks_and_never_inside(void **unused)
 {
     (void)unused;
-    in_crowd(DET_LOCK_OPTIMISTIC, mix, UINT64_C(3) * THREADS * ROUNDS);
+    in_crowd(DET_LOCKING_OPTIMISTIC, mix, UINT64_C(3) * THREADS * ROUNDS);
 }
 
 static void where_the_runtime_locks_sends_follow_each_other(void **unused)
 {
     (void)unused;
-    in_crowd(DET_LOCK_LEASE, send_plainly, UINT64_C(1) * THREADS * ROUNDS);
+    in_crowd(DET_LOCKING_LEASE, send_plainly, UINT64_C(1) * THREADS * ROUNDS);
 }
 
 /* Candidates come and go on several threads, and are told on another. */
@@ -163,7 +163,7 @@ static void come_and_go(void *argument)
 static void leaders_follow_each_other(void **unused)
 {
     (void)unused;
-    in_crowd(DET_LOCK_OPTIMISTIC, come_and_go, 0);
+    in_crowd(DET_LOCKING_OPTIMISTIC, come_and_go, 0);
 }
 
 static int with_lock(struct det_runtime *runtime, const struct det_machine *order)
@@ -257,7 +257,7 @@ static void close_when_all_wait(struct crowd *crowd)
 static void close_around(struct crowd *crowd, struct det_store *store)
 {
     struct det_lock_options patient = { .wait = DET_NEVER };
-    struct det_runtime_options options = { .locking = DET_LOCK_LEASE, .lock = &patient };
+    struct det_runtime_options options = { .locking = DET_LOCKING_LEASE, .lock = &patient };
     struct order_control control = { 0 };
     struct det_thread *threads[THREADS];
     struct det_world *world = det_world_real();

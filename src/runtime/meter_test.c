@@ -128,7 +128,7 @@ static void last(struct fixture *f, struct faulty *faulty, struct figures *figur
     reopen(f, &all, figures);
     advance(f, DET_MINUTE);
     assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "x", NULL, NULL), 0);
-    assert_int_equal(figures->note.outcome, DET_STOP);
+    assert_int_equal(figures->note.outcome, DET_OUTCOME_STOP);
     assert_int_equal(figures->note.since, paid);
 }
 
@@ -263,7 +263,7 @@ static void attempt(struct fixture *f, struct faulty *faulty, struct figures *fi
     advance(f, DET_MINUTE);
     assert_int_equal(figures->attempts, 2);
     assert_int_equal(figures->attempt.attempt, 2);
-    assert_int_equal(figures->attempt.result, DET_PRODUCED);
+    assert_int_equal(figures->attempt.result, DET_EFFECT_PRODUCED);
 }
 
 static const struct det_trace_context fired = { .trace_id = "trace of a timer",

@@ -107,12 +107,12 @@ static void mistake_15_lists_of_states_and_events_match_when_they_run(void **sta
     char id[8];
 
     (void)state;
-    f->control.effect_result = DET_DONE;
+    f->control.effect_result = DET_EFFECT_DONE;
     for (int i = 0; i < 3; i++) {
         snprintf(id, sizeof id, "o-%d", i);
         assert_int_equal(start(f, id), 0);
         if (i > 0) {
-            f->control.effect_result = i == 1 ? DET_DONE : DET_PRODUCED;
+            f->control.effect_result = i == 1 ? DET_EFFECT_DONE : DET_EFFECT_PRODUCED;
             assert_int_equal(send_kind(f, id, PAY), 0);
             settle(f);
         }

@@ -95,9 +95,9 @@ static int charge(struct det_effect_call *call, const void *data, const void *ev
     if (chance(c, 200000))
         return DET_ERR_IO;
     if (chance(c, 100000))
-        return DET_DONE;
+        return DET_EFFECT_DONE;
     memcpy(ret, &kind, sizeof kind);
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 /* Nodes. */
@@ -114,7 +114,7 @@ static int open_node(struct cluster *c, unsigned i)
     };
     int r;
 
-    options.locking = i == 1 ? DET_LOCK_LEASE : DET_LOCK_OPTIMISTIC;
+    options.locking = i == 1 ? DET_LOCKING_LEASE : DET_LOCKING_OPTIMISTIC;
     c->nodes.store[i] = det_shared_node(c->nodes.shared);
     r = det_runtime_open(c->nodes.store[i], &options, &c->nodes.runtime[i], NULL);
     if (r == 0) {
@@ -180,7 +180,7 @@ static void remember(
     snprintf(acked->event_id, sizeof acked->event_id, "%s", event_id);
     acked->instance = instance;
     acked->sequence = sent->sequence;
-    acked->is_recorded = sent->outcome != DET_IGNORED;
+    acked->is_recorded = sent->outcome != DET_OUTCOME_IGNORED;
 }
 
 static struct order_event draw_event(struct cluster *c)
@@ -356,12 +356,12 @@ static int check_time(void *context, const struct det_event_record *row)
     assert_true(row->at >= timing->last);
     if (row->is_timeout && row->event != REMIND)
         assert_true(row->at >= timing->entered + after);
-    if (row->event == PAY && row->outcome == DET_GOTO)
+    if (row->event == PAY && row->outcome == DET_OUTCOME_GOTO)
         assert_true(timing->c->ran[timing->instance][row->sequence]);
     else
         assert_false(timing->c->ran[timing->instance][row->sequence]);
     timing->last = row->at;
-    if (row->outcome == DET_GOTO)
+    if (row->outcome == DET_OUTCOME_GOTO)
         timing->entered = row->at;
     return 0;
 }

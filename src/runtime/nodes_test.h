@@ -32,7 +32,7 @@ static inline void node_open_on(struct nodes *n, unsigned i)
 
     options.world = det_sim_world(n->sim);
     options.user = options.observer = &n->control;
-    options.trouble = order_trouble;
+    options.incident = order_trouble;
     assert_int_equal(det_runtime_open(n->store[i], &options, &n->runtime[i], &n->error), 0);
     assert_int_equal(det_runtime_serve(n->runtime[i], n->order, &n->error), 0);
 }
@@ -66,7 +66,7 @@ static inline struct nodes *nodes_open(unsigned count, struct det_runtime_option
     assert_non_null(n);
     n->options = options;
     n->control.product = CHARGED;
-    n->control.effect_result = DET_PRODUCED;
+    n->control.effect_result = DET_EFFECT_PRODUCED;
     n->order = order_machine(true);
     assert_int_equal(det_sim_open(&(struct det_sim_options){ .seed = 7 }, &n->sim, &n->error), 0);
     n->control.sim = n->sim;

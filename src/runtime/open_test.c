@@ -93,7 +93,7 @@ static void observed(void **state)
     assert_int_equal(start(f, "o-1"), 0);
     assert_int_equal(f->control.notes, 1);
     assert_int_equal(f->control.note.event, UINT16_MAX);
-    assert_int_equal(f->control.note.outcome, DET_GOTO);
+    assert_int_equal(f->control.note.outcome, DET_OUTCOME_GOTO);
     assert_int_equal(f->control.note.visit, 1);
     assert_null(f->control.note.event_value);
     assert_int_equal(send_kind(f, "o-1", TOUCH), 0);
@@ -109,7 +109,7 @@ static void observed(void **state)
     assert_key(f->control.cause, "order/o-1/2/0");
     assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "x", NULL, NULL), 0);
     assert_int_equal(f->control.note.event, UINT16_MAX);
-    assert_int_equal(f->control.note.outcome, DET_STOP);
+    assert_int_equal(f->control.note.outcome, DET_OUTCOME_STOP);
     fixture_close(f);
 }
 
@@ -143,7 +143,7 @@ static void busy(struct fixture *f)
 
     assert_int_equal(start(f, "o-1"), 0);
     assert_int_equal(start(f, "o-2"), 0);
-    f->control.effect_result = DET_DONE;
+    f->control.effect_result = DET_EFFECT_DONE;
     f->control.in_guard = send_inside;
     f->control.context = &inner;
     assert_int_equal(send_kind(f, "o-1", PAY), 0);

@@ -81,9 +81,9 @@ struct order_control {
     unsigned notes, troubles;
     struct det_note note;
     char cause[300];
-    struct det_trouble trouble;
+    struct det_incident trouble;
     char trouble_key[300], trouble_text[700];
-    unsigned trouble_counts[DET_TROUBLE_EFFECTS_QUEUED + 1];
+    unsigned trouble_counts[DET_INCIDENT_EFFECTS_QUEUED + 1];
 };
 
 /* The key of an effect, with or without the store that it is of. */
@@ -200,7 +200,7 @@ static inline void order_observe(void *user, const struct det_note *note)
         snprintf(control->cause, sizeof control->cause, "%s", note->cause);
 }
 
-static inline void order_trouble(void *user, const struct det_trouble *trouble)
+static inline void order_trouble(void *user, const struct det_incident *trouble)
 {
     struct order_control *control = user;
 
@@ -297,7 +297,7 @@ static inline void order_on(
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST(from),
                                  .events = DET_LIST(event),
-                                 .outcome = to ? DET_GOTO : DET_STAY,
+                                 .outcome = to ? DET_OUTCOME_GOTO : DET_OUTCOME_STAY,
                                  .to = to });
 }
 
@@ -306,7 +306,7 @@ static inline void order_rows(struct det_machine_builder *b)
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("PENDING"),
                                  .events = DET_LIST("PAY"),
-                                 .outcome = DET_GOTO,
+                                 .outcome = DET_OUTCOME_GOTO,
                                  .to = "CHARGING",
                                  .guard = "can_pay",
                                  .hook = "check",
@@ -318,13 +318,13 @@ static inline void order_rows(struct det_machine_builder *b)
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("PAID"),
                                  .events = DET_LIST("SHIP"),
-                                 .outcome = DET_GOTO,
+                                 .outcome = DET_OUTCOME_GOTO,
                                  .to = "SHIPPED",
                                  .arms = DET_LIST("reminder") });
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("PENDING", "CHARGING", "PAID", "SHIPPED"),
                                  .events = DET_LIST("CANCEL"),
-                                 .outcome = DET_GOTO,
+                                 .outcome = DET_OUTCOME_GOTO,
                                  .to = "CANCELLED",
                                  .disarms = DET_LIST("reminder") });
     order_on(b, "PENDING", "EXPIRE", "CANCELLED");
@@ -332,12 +332,12 @@ static inline void order_rows(struct det_machine_builder *b)
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("PENDING"),
                                  .events = DET_LIST("PING"),
-                                 .outcome = DET_STAY,
+                                 .outcome = DET_OUTCOME_STAY,
                                  .update = "count" });
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("PAID"),
                                  .events = DET_LIST("HALT"),
-                                 .outcome = DET_STOP,
+                                 .outcome = DET_OUTCOME_STOP,
                                  .reason = "done" });
     order_on(b, "PAID", "NOTE", NULL);
     order_on(b, "PAID", "NOISE", NULL);

@@ -173,13 +173,13 @@ static struct det_machine *two_timers(bool is_reminder_handled)
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("PENDING"),
                                  .events = DET_LIST("PAY"),
-                                 .outcome = DET_GOTO,
+                                 .outcome = DET_OUTCOME_GOTO,
                                  .to = "CHARGING",
                                  .arms = DET_LIST("reminder") });
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST(is_reminder_handled ? "CHARGING" : "SHIPPED"),
                                  .events = DET_LIST("REMIND"),
-                                 .outcome = DET_STAY,
+                                 .outcome = DET_OUTCOME_STAY,
                                  .guard = "can_pay",
                                  .hook = "check" });
     det_machine_builder_on(
@@ -187,7 +187,7 @@ static struct det_machine *two_timers(bool is_reminder_handled)
                                  .events = DET_LIST(
                                      "CHARGED", "DECLINED", "EXPIRE", "TOUCH", "PING", "HALT",
                                      "NOTE", "NOISE", "JUNK"),
-                                 .outcome = DET_STAY });
+                                 .outcome = DET_OUTCOME_STAY });
     order_on(b, "CHARGING", "LATE", "PAID");
     order_on(b, "CHARGING", "SHIP", "CANCELLED");
     order_on(b, "PAID", "SHIP", "SHIPPED");
@@ -248,7 +248,7 @@ static void check_rejected(struct fixture *f, int code)
 {
     check_only_late(f);
     assert_int_equal(counts(f).timeouts_rejected, 1);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_TIMEOUT_REJECTED], 1);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_TIMEOUT_REJECTED], 1);
     assert_int_equal(f->control.trouble.code, code);
     assert_string_equal(f->control.trouble.name, "reminder");
     /* Where the state has no use for it, it is gone. */
@@ -301,7 +301,7 @@ static void stays(struct fixture *f)
     charging(f);
     advance(f, DET_HOUR);
     assert_int_equal(det_runtime_send(f->runtime, named, "o-1", &noise, NULL, &f->sent), 0);
-    assert_int_equal(f->sent.outcome, DET_IGNORED);
+    assert_int_equal(f->sent.outcome, DET_OUTCOME_IGNORED);
     fixture_reopen(f, (struct det_runtime_options){ 0 });
     det_machine_close(named);
     assert_int_equal(timers(f, "o-1")->count, 1);

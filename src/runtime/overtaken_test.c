@@ -102,7 +102,7 @@ static void by_touch(struct nodes *n)
 /* That effect produces nothing. */
 static void by_pay(struct nodes *n)
 {
-    n->control.effect_result = DET_DONE;
+    n->control.effect_result = DET_EFFECT_DONE;
     assert_int_equal(node_send(n, 1, "o-1", PAY), 0);
 }
 
@@ -179,7 +179,7 @@ static void a_product_that_was_taken_without_an_answer_is_not_told_as_refused(vo
     assert_int_equal(get_at(n, 1).sequence, 3);
     assert_int_equal(n->control.effects, 1);
     assert_int_equal(node_counts(n, 0).products_rejected, 0);
-    assert_int_equal(n->control.trouble_counts[DET_TROUBLE_PRODUCT_REJECTED], 0);
+    assert_int_equal(n->control.trouble_counts[DET_INCIDENT_PRODUCT_REJECTED], 0);
     assert_int_equal(get_at(n, 0).effects_pending, 0);
     nodes_close(n);
 }
@@ -193,7 +193,7 @@ static void a_product_that_nobody_takes_any_more_is_a_dead_letter_once(void **un
     assert_int_equal(node_counts(n, 0).effects_done, 0);
     assert_int_equal(node_counts(n, 0).effects_dead, 1);
     assert_int_equal(node_counts(n, 0).products_rejected, 1);
-    assert_int_equal(n->control.trouble_counts[DET_TROUBLE_PRODUCT_REJECTED], 1);
+    assert_int_equal(n->control.trouble_counts[DET_INCIDENT_PRODUCT_REJECTED], 1);
     assert_int_equal(n->control.trouble.code, DET_ERR_UNHANDLED);
     nodes_close(n);
 }
@@ -209,7 +209,7 @@ static void a_product_is_not_taken_in_a_visit_that_began_meanwhile(void **unused
     assert_int_equal(node_counts(n, 0).effects_done, 1);
     assert_int_equal(node_counts(n, 0).effects_dead, 0);
     assert_int_equal(node_counts(n, 0).products_rejected, 1);
-    assert_int_equal(n->control.trouble_counts[DET_TROUBLE_PRODUCT_REJECTED], 1);
+    assert_int_equal(n->control.trouble_counts[DET_INCIDENT_PRODUCT_REJECTED], 1);
     assert_int_equal(n->control.trouble.code, DET_ERR_CONFLICT);
     assert_non_null(strstr(n->control.trouble_text, "the visit that asked for it is over"));
     nodes_close(n);
@@ -231,9 +231,9 @@ static void a_rejection_stands_and_can_be_tried_again(void **unused)
     assert_null(overtaken.overtake);
     assert_int_equal(get_at(n, 0).state, CHARGING);
     assert_int_equal(node_counts(n, 0).effects_dead, 1);
-    assert_int_equal(n->control.trouble_counts[DET_TROUBLE_PRODUCT_REJECTED], 1);
+    assert_int_equal(n->control.trouble_counts[DET_INCIDENT_PRODUCT_REJECTED], 1);
     n->control.effect_failures = 0;
-    n->control.effect_result = DET_PRODUCED;
+    n->control.effect_result = DET_EFFECT_PRODUCED;
     assert_int_equal(
         det_runtime_retry(n->runtime[0], n->order, "o-1", "order/o-1/1/0", &n->error), 0);
     pass(n, DET_SECOND);
@@ -263,7 +263,7 @@ static void be_thought_dead(void *context)
     det_shared_pause(n->store[0], false);
     assert_int_equal(n->control.effects, 2);
     by_ping(n);
-    n->control.effect_result = DET_DONE;
+    n->control.effect_result = DET_EFFECT_DONE;
 }
 
 static void an_effect_whose_end_waits_and_is_another_nodes_by_then_is_left_to_that(void **unused)
@@ -285,7 +285,7 @@ static void an_effect_whose_end_waits_and_is_another_nodes_by_then_is_left_to_th
     assert_int_equal(n->control.effects, 3);
     assert_int_equal(node_counts(n, 0).effects_dead, 0);
     assert_int_equal(node_counts(n, 1).effects_dead, 1);
-    assert_int_equal(n->control.trouble_counts[DET_TROUBLE_PRODUCT_REJECTED], 1);
+    assert_int_equal(n->control.trouble_counts[DET_INCIDENT_PRODUCT_REJECTED], 1);
     nodes_close(n);
 }
 

@@ -61,32 +61,34 @@ static struct det_machine *poison_machine(void)
     name_all(b);
     row(b, (struct det_on_row){ .from = DET_LIST("A"),
                                 .events = DET_LIST("GO"),
-                                .outcome = DET_GOTO,
+                                .outcome = DET_OUTCOME_GOTO,
                                 .to = "B",
                                 .arms = DET_LIST("late") });
     row(b, (struct det_on_row){ .from = DET_LIST("A"),
                                 .events = DET_LIST("TICK"),
-                                .outcome = DET_GOTO,
+                                .outcome = DET_OUTCOME_GOTO,
                                 .to = "B",
                                 .hook = "unknown" });
     row(b, (struct det_on_row){ .from = DET_LIST("B"),
                                 .events = DET_LIST("WORK"),
-                                .outcome = DET_STAY,
+                                .outcome = DET_OUTCOME_STAY,
                                 .effects = DET_LIST("work") });
     row(b, (struct det_on_row){ .from = DET_LIST("B"),
                                 .events = DET_LIST("DONE"),
-                                .outcome = DET_GOTO,
+                                .outcome = DET_OUTCOME_GOTO,
                                 .to = "C",
                                 .hook = "unknown" });
-    row(b, (struct det_on_row){
-               .from = DET_LIST("B"), .events = DET_LIST("OPEN"), .outcome = DET_GOTO, .to = "C" });
+    row(b, (struct det_on_row){ .from = DET_LIST("B"),
+                                .events = DET_LIST("OPEN"),
+                                .outcome = DET_OUTCOME_GOTO,
+                                .to = "C" });
     row(b, (struct det_on_row){ .from = DET_LIST("C"),
                                 .events = DET_LIST("LATER"),
-                                .outcome = DET_STAY,
+                                .outcome = DET_OUTCOME_STAY,
                                 .hook = "unknown" });
     row(b, (struct det_on_row){ .from = DET_LIST("C"),
                                 .events = DET_LIST("MORE"),
-                                .outcome = DET_STAY,
+                                .outcome = DET_OUTCOME_STAY,
                                 .effects = DET_LIST("work") });
     det_machine_builder_after(
         b, DET_LIST("A"), &(struct det_timeout_row){ .after = DET_DAY, .event = "TICK" });
@@ -113,7 +115,7 @@ static struct fixture *poison_open(void)
     }
     det_machine_close(f->order);
     f->order = poison_machine();
-    f->control.effect_result = DET_DONE;
+    f->control.effect_result = DET_EFFECT_DONE;
     assert_int_equal(start(f, "o-1"), 0);
     return f;
 }
@@ -145,7 +147,7 @@ static void a_timer_whose_hook_is_only_a_name_is_a_dead_letter_at_once(void **st
     (void)state;
     advance(f, 2 * DET_DAY);
     assert_int_equal(f->control.troubles, 1);
-    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_TIMEOUT_REJECTED);
+    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_TIMEOUT_REJECTED);
     assert_int_equal(f->control.trouble.code, DET_ERR_UNBOUND);
     assert_true(f->control.trouble.is_dead);
     assert_int_equal(counts(f).timeouts_rejected, 1);
@@ -190,14 +192,14 @@ static void a_product_whose_hook_is_only_a_name_is_a_dead_letter_at_once(void **
     (void)state;
     assert_int_equal(send_bare(f, GO), 0);
     f->control.product = DONE;
-    f->control.effect_result = DET_PRODUCED;
+    f->control.effect_result = DET_EFFECT_PRODUCED;
     assert_int_equal(send_bare(f, WORK), 0);
     advance(f, DET_MINUTE);
     assert_int_equal(f->control.troubles, 1);
-    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_PRODUCT_REJECTED);
+    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_PRODUCT_REJECTED);
     assert_int_equal(f->control.trouble.code, DET_ERR_UNBOUND);
     assert_int_equal(counts(f).products_rejected, 1);
-    assert_int_equal(effects(f, "o-1")->first.state, DET_EFFECT_DEAD);
+    assert_int_equal(effects(f, "o-1")->first.state, DET_EFFECT_STATE_DEAD);
     poison_close(f);
 }
 
@@ -208,14 +210,14 @@ static void a_product_that_meets_a_limit_is_a_dead_letter_after_the_last_attempt
     (void)state;
     fill_deferred(f);
     f->control.product = LATER;
-    f->control.effect_result = DET_PRODUCED;
+    f->control.effect_result = DET_EFFECT_PRODUCED;
     assert_int_equal(send_bare(f, WORK), 0);
     settle(f);
     assert_int_equal(f->control.troubles, 1);
     assert_int_equal(get(f, "o-1").effects_pending, 1);
     advance(f, 10 * DET_MINUTE);
     assert_int_equal(f->control.troubles, 8);
-    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_PRODUCT_REJECTED);
+    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_PRODUCT_REJECTED);
     assert_int_equal(f->control.trouble.code, DET_ERR_LIMIT);
     assert_int_equal(f->control.trouble.attempt, 1);
     assert_int_equal(counts(f).products_rejected, 1);
@@ -235,7 +237,7 @@ static void a_deferred_event_whose_hook_is_only_a_name_is_a_dead_letter(void **s
     assert_int_equal(send_bare(f, OPEN), 0);
     assert_int_equal(get(f, "o-1").deferred_count, 0);
     assert_int_equal(f->control.troubles, 1);
-    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_EVENT_DEAD);
+    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_EVENT_DEAD);
     assert_int_equal(f->control.trouble.code, DET_ERR_UNBOUND);
     assert_string_equal(f->control.trouble.name, "LATER");
     assert_string_equal(
@@ -275,8 +277,8 @@ static void a_deferred_event_that_meets_a_limit_is_a_dead_letter_after_the_last_
     assert_int_equal(send_bare(f, OPEN), 0);
     assert_int_equal(get(f, "o-1").deferred_count, 1);
     advance(f, DET_MINUTE);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_FAILED], 7);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], 1);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EVENT_FAILED], 7);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EVENT_DEAD], 1);
     assert_int_equal(get(f, "o-1").deferred_count, 0);
     poison_close(f);
 }

@@ -79,7 +79,7 @@ static void ignored(struct fixture *f)
 {
     assert_int_equal(start(f, "o-1"), 0);
     assert_int_equal(send_kind(f, "o-1", NOISE), 0);
-    assert_int_equal(f->sent.outcome, DET_IGNORED);
+    assert_int_equal(f->sent.outcome, DET_OUTCOME_IGNORED);
     assert_int_equal(f->sent.sequence, 0);
     assert_int_equal(f->sent.state, PENDING);
     assert_int_equal(counts(f).unhandled, 1);
@@ -98,16 +98,16 @@ static void dead(struct fixture *f)
 
     assert_int_equal(start(f, "o-1"), 0);
     assert_int_equal(send_kind(f, "o-1", JUNK), 0);
-    assert_int_equal(f->sent.outcome, DET_DEAD_LETTER);
+    assert_int_equal(f->sent.outcome, DET_OUTCOME_DEAD_LETTER);
     assert_int_equal(f->sent.sequence, 1);
     assert_int_equal(f->sent.visit, 1);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], 1);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EVENT_DEAD], 1);
     assert_string_equal(f->control.trouble.name, "JUNK");
     assert_string_equal(f->control.trouble.instance, "o-1");
     assert_int_equal(f->control.trouble.code, DET_ERR_UNHANDLED);
     all = events_after(f, "o-1", 0);
     assert_int_equal(all->count, 1);
-    assert_int_equal(all->rows[0].outcome, DET_DEAD_LETTER);
+    assert_int_equal(all->rows[0].outcome, DET_OUTCOME_DEAD_LETTER);
     assert_int_equal(all->rows[0].from, PENDING);
     assert_int_equal(all->rows[0].to, PENDING);
 }
@@ -124,7 +124,7 @@ static void deferred(struct fixture *f)
 
     assert_int_equal(start(f, "o-1"), 0);
     assert_int_equal(send_kind(f, "o-1", NOTE), 0);
-    assert_int_equal(f->sent.outcome, DET_DEFERRED);
+    assert_int_equal(f->sent.outcome, DET_OUTCOME_DEFERRED);
     assert_int_equal(f->sent.sequence, 1);
     assert_int_equal(get(f, "o-1").deferred_count, 1);
     assert_int_equal(send_kind(f, "o-1", NOTE), 0);
@@ -136,7 +136,7 @@ static void deferred(struct fixture *f)
     all = events_after(f, "o-1", 4);
     assert_int_equal(all->count, 2);
     assert_int_equal(all->rows[0].event, NOTE);
-    assert_int_equal(all->rows[0].outcome, DET_STAY);
+    assert_int_equal(all->rows[0].outcome, DET_OUTCOME_STAY);
     assert_int_equal(all->rows[1].event, NOTE);
     assert_string_equal(all->rows[1].cause, "");
 }
@@ -157,7 +157,7 @@ static void too_many_deferred(struct fixture *f)
     assert_int_equal(get(f, "o-1").deferred_count, DET_DEFERRED_MAX);
     assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", NULL, NULL, NULL), 0);
     assert_int_equal(get(f, "o-1").deferred_count, 0);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], DET_DEFERRED_MAX);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EVENT_DEAD], DET_DEFERRED_MAX);
     assert_int_equal(f->control.trouble.code, DET_ERR_STOPPED);
 }
 

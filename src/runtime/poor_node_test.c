@@ -48,7 +48,7 @@ static int live_poorly(struct det_test_memory *memory, void *argument)
 static void without_memory_a_node_leaves_nothing_behind(void **unused)
 {
     struct nodes *n = nodes_open(
-        1, (struct det_runtime_options){ .locking = DET_LOCK_LEASE, .lock = &det_lock_fast });
+        1, (struct det_runtime_options){ .locking = DET_LOCKING_LEASE, .lock = &det_lock_fast });
     struct det_store_lease lease = { 0 };
 
     (void)unused;
@@ -64,7 +64,7 @@ static void where_another_has_the_lock_nobody_stops_the_instance(void **unused)
 {
     static const struct det_lock_options hasty = { .span = DET_MINUTE, .wait = 1 };
     struct nodes *n =
-        nodes_open(2, (struct det_runtime_options){ .locking = DET_LOCK_LEASE, .lock = &hasty });
+        nodes_open(2, (struct det_runtime_options){ .locking = DET_LOCKING_LEASE, .lock = &hasty });
     struct det_lock *lock;
     struct det_instance instance;
 

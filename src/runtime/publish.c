@@ -110,9 +110,9 @@ static void publish_history(struct det_turn *turn)
     for (size_t i = 0; i < turn->draft->event_count; i++) {
         const struct det_store_event *event = &turn->draft->events[i];
 
-        if (event->outcome == DET_GOTO)
+        if (event->outcome == DET_OUTCOME_GOTO)
             resident->history[count++ % turn->runtime->options.history_kept] = event->from;
-        if (event->outcome <= DET_STOP)
+        if (event->outcome <= DET_OUTCOME_STOP)
             turn->counts.transitions++;
     }
 }
@@ -139,7 +139,7 @@ static bool needs_telling(const struct det_turn *turn)
         det_resident_kept(turn->resident) || !det_list_is_empty(&draft->kept))
         return true;
     for (size_t i = 0; i < draft->event_count; i++) {
-        if (draft->events[i].outcome == DET_DEAD_LETTER)
+        if (draft->events[i].outcome == DET_OUTCOME_DEAD_LETTER)
             return true;
     }
     return false;
@@ -262,9 +262,9 @@ static void tell_dead(const struct det_turn *turn, unsigned kind, int code)
 {
     det_runtime_trouble(
         turn->runtime, turn->resident,
-        &(struct det_trouble){ .kind = DET_TROUBLE_EVENT_DEAD,
-                               .name = turn->served->machine->events[kind].name,
-                               .code = code },
+        &(struct det_incident){ .kind = DET_INCIDENT_EVENT_DEAD,
+                                .name = turn->served->machine->events[kind].name,
+                                .code = code },
         NULL);
 }
 
@@ -278,7 +278,7 @@ static void tell_start(const struct det_turn *turn, det_time at)
                                    .from = initial,
                                    .to = initial,
                                    .event = UINT16_MAX,
-                                   .outcome = DET_GOTO,
+                                   .outcome = DET_OUTCOME_GOTO,
                                    .at = at,
                                    .trace = turn->request.trace },
         0);
@@ -289,7 +289,7 @@ static void tell_event(
 {
     tell_note(turn, event, since);
     /* Of a deferred event whoever delivers it reports why. */
-    if (event->outcome == DET_DEAD_LETTER && !turn->retry.kept)
+    if (event->outcome == DET_OUTCOME_DEAD_LETTER && !turn->retry.kept)
         tell_dead(turn, event->event, DET_ERR_UNHANDLED);
 }
 
@@ -309,7 +309,7 @@ void det_turn_tell(struct det_turn *turn)
         const struct det_store_event *event = &draft->events[i];
 
         tell_event(turn, event, since);
-        if (event->outcome == DET_GOTO)
+        if (event->outcome == DET_OUTCOME_GOTO)
             since = event->at;
     }
     while ((node = det_list_take(&draft->kept))) {
@@ -332,7 +332,7 @@ static int tell_found(void *context, const struct det_store_event *row)
     /* Committed after the load, by somebody else: the next load will see it. */
     if (row->sequence > found->turn->resident->head.sequence)
         return 1;
-    found->transitions += row->outcome <= DET_STOP;
+    found->transitions += row->outcome <= DET_OUTCOME_STOP;
     tell_event(found->turn, row, 0);
     return 0;
 }

@@ -32,7 +32,7 @@ enum det_way det_quick_way(
     const struct det_transition_more *more = transition->more;
     const struct det_timeout *timeout = det_machine_timeout(machine, transition);
 
-    if (transition->outcome != DET_GOTO && transition->outcome != DET_STAY)
+    if (transition->outcome != DET_OUTCOME_GOTO && transition->outcome != DET_OUTCOME_STAY)
         return DET_WAY_TURN;
     if (more && (more->effect_count || more->arm_count || more->disarm_count))
         return DET_WAY_TURN;
@@ -54,7 +54,7 @@ static void step(struct quick *quick)
 
     *head = quick->resident->head;
     head->sequence++;
-    if (quick->transition->outcome == DET_GOTO) {
+    if (quick->transition->outcome == DET_OUTCOME_GOTO) {
         head->state = quick->transition->to;
         head->visit = head->sequence + 1;
         head->transition_count++;
@@ -134,7 +134,7 @@ static void publish(const struct quick *quick)
     struct det_resident *resident = quick->resident;
     uint64_t count = resident->head.transition_count;
 
-    if (quick->transition->outcome == DET_GOTO)
+    if (quick->transition->outcome == DET_OUTCOME_GOTO)
         resident->history[count % quick->runtime->options.history_kept] = quick->row.from;
     resident->head = quick->head;
     if (quick->commit.data)
@@ -167,7 +167,7 @@ static int commit(struct quick *quick, const void *data, struct det_sent *ret)
     step(quick);
     fill_row(quick);
     fill_commit(quick, data);
-    if (quick->transition->outcome == DET_GOTO && quick->resident->own) {
+    if (quick->transition->outcome == DET_OUTCOME_GOTO && quick->resident->own) {
         r = fill_timer(quick);
         if (r < 0)
             return r;

@@ -139,7 +139,7 @@ static struct det_machine *lift_machine(void)
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("LOW", "HIGH"),
                                  .events = DET_LIST("RISE"),
-                                 .outcome = DET_GOTO,
+                                 .outcome = DET_OUTCOME_GOTO,
                                  .to = "HIGH",
                                  .guard = "is_light",
                                  .hook = "moves",
@@ -149,18 +149,18 @@ static struct det_machine *lift_machine(void)
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("LOW", "HIGH"),
                                  .events = DET_LIST("WEIGH"),
-                                 .outcome = DET_STAY,
+                                 .outcome = DET_OUTCOME_STAY,
                                  .guard = "is_light",
                                  .keeps = DET_LIST("grams") });
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("LOW"),
                                  .events = DET_LIST("FILE_IT"),
-                                 .outcome = DET_STAY,
+                                 .outcome = DET_OUTCOME_STAY,
                                  .keeps = DET_LIST("grams") });
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("HIGH"),
                                  .events = DET_LIST("LONGER"),
-                                 .outcome = DET_GOTO,
+                                 .outcome = DET_OUTCOME_GOTO,
                                  .to = "HIGH",
                                  .within = { .after = 2 * DET_MINUTE, .event = "OVERDUE" } });
     order_on(b, "HIGH", "OVERDUE", "LOW");

@@ -35,7 +35,7 @@ static int race_effect(struct det_effect_call *call, const void *data, const voi
     if (call->attempt == 1 && call->move.sequence % 5 == 0)
         return DET_ERR_IO;
     memcpy(ret, &kind, sizeof kind);
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static bool race_guard(const struct det_move *move, const void *data, const void *event)

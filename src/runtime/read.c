@@ -279,10 +279,10 @@ static struct det_pending_effect errand_row(
     const struct det_turn *turn, const struct det_errand *errand)
 {
     static const enum det_effect_state states[] = {
-        [DET_ERRAND_WAITING] = DET_EFFECT_WAITING,
-        [DET_ERRAND_RUNNING] = DET_EFFECT_RUNNING,
-        [DET_ERRAND_ENDING] = DET_EFFECT_RUNNING,
-        [DET_ERRAND_DEAD] = DET_EFFECT_DEAD,
+        [DET_ERRAND_WAITING] = DET_EFFECT_STATE_WAITING,
+        [DET_ERRAND_RUNNING] = DET_EFFECT_STATE_RUNNING,
+        [DET_ERRAND_ENDING] = DET_EFFECT_STATE_RUNNING,
+        [DET_ERRAND_DEAD] = DET_EFFECT_STATE_DEAD,
     };
     struct det_pending_effect row;
     det_time began;
@@ -298,10 +298,10 @@ static struct det_pending_effect errand_row(
         .last_error = errand->row.last_error,
         .reason = errand->row.reason,
     };
-    if (row.state == DET_EFFECT_RUNNING && began)
+    if (row.state == DET_EFFECT_STATE_RUNNING && began)
         row.began = began;
-    else if (row.state == DET_EFFECT_RUNNING)
-        row.state = DET_EFFECT_QUEUED;
+    else if (row.state == DET_EFFECT_STATE_RUNNING)
+        row.state = DET_EFFECT_STATE_QUEUED;
     det_shard_unlock(turn->runtime, turn->shard);
     return row;
 }

@@ -210,11 +210,11 @@ static void tell_lost(struct det_served *served, const char *id, int code)
     det_error_set(&error, code, "%s", det_turn_load_text(code));
     det_runtime_trouble_at(
         served->runtime,
-        &(struct det_trouble){ .kind = DET_TROUBLE_NOT_LOADED,
-                               .machine = served->machine,
-                               .instance = id,
-                               .name = "",
-                               .code = code },
+        &(struct det_incident){ .kind = DET_INCIDENT_NOT_LOADED,
+                                .machine = served->machine,
+                                .instance = id,
+                                .name = "",
+                                .code = code },
         &error);
 }
 

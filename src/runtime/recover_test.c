@@ -137,7 +137,7 @@ static void a_damaged_instance_is_told_once_and_keeps_nobody_else(void **unused)
     serve(f);
     advance(f, 30 * DET_MINUTE);
     assert_int_equal(counts(f).timeouts_fired, 4);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_NOT_LOADED], 1);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_NOT_LOADED], 1);
     assert_int_equal(f->control.trouble.code, DET_ERR_CORRUPT);
     assert_string_equal(
         f->control.trouble_text,
@@ -148,7 +148,7 @@ static void a_damaged_instance_is_told_once_and_keeps_nobody_else(void **unused)
     serve(f);
     advance(f, 30 * DET_MINUTE);
     assert_int_equal(counts(f).timeouts_fired, 1);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_NOT_LOADED], 2);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_NOT_LOADED], 2);
     fixture_close(f);
 }
 

@@ -47,7 +47,7 @@ static int apply(struct derivation *derivation, const struct det_store_event *ro
     way = det_replay_way(derivation->machine, row->from, row->event, row->choice);
     if (!way || way->outcome != row->outcome || way->to != row->to)
         return fail_to_replay(derivation, row);
-    if (row->outcome == DET_STOP)
+    if (row->outcome == DET_OUTCOME_STOP)
         set_reason(derivation, way->more ? way->more->reason : NULL);
     return det_machine_apply(
         derivation->machine, way, derivation->data, row->value, &derivation->error);
@@ -64,15 +64,15 @@ static int derive_event(void *context, const struct det_store_event *row)
         return det_error_set(
             &derivation->error, DET_ERR_CORRUPT, "event %llu is missing",
             (unsigned long long)head->sequence + 1);
-    if (row->event != UINT16_MAX && row->outcome <= DET_STOP)
+    if (row->event != UINT16_MAX && row->outcome <= DET_OUTCOME_STOP)
         r = apply(derivation, row);
     head->sequence = row->sequence;
     head->visit = row->visit;
     head->state = row->to;
-    head->transition_count += row->outcome == DET_GOTO;
-    if (row->outcome == DET_GOTO || row->outcome == DET_STOP)
+    head->transition_count += row->outcome == DET_OUTCOME_GOTO;
+    if (row->outcome == DET_OUTCOME_GOTO || row->outcome == DET_OUTCOME_STOP)
         head->last_transition_at = row->at;
-    head->is_stopped = head->is_stopped || row->outcome == DET_STOP;
+    head->is_stopped = head->is_stopped || row->outcome == DET_OUTCOME_STOP;
     return r;
 }
 

@@ -241,7 +241,7 @@ static void step(struct det_armed *armed, enum armed_event_kind event)
 {
     const struct det_transition *transition = det_machine_step(&armed_machine, armed->state, event);
 
-    det_assert(transition->outcome != DET_UNHANDLED);
+    det_assert(transition->outcome != DET_OUTCOME_UNHANDLED);
     armed->state = (enum det_armed_state)transition->to;
 }
 

@@ -115,7 +115,7 @@ struct det_errand {
     bool is_gone;           /* the store does not know it any more; who has it frees it */
     bool is_suspected;      /* a process that is gone may have begun it; see suspect.c */
     bool is_spent;          /* it is not run any more: its last attempt ended its process */
-    bool is_put_off;        /* its attempt does not count: not recorded, or DET_POSTPONED */
+    bool is_put_off;        /* its attempt does not count: not recorded, or DET_EFFECT_POSTPONED */
     uint32_t doubted;       /* an attempt that was put off, but may be recorded; 0: none */
     int result;             /* of the last attempt */
     int answer;             /* what the effect itself returned then */

@@ -276,7 +276,7 @@ int det_runtime_open(
     runtime->ops = store->ops;
     runtime->options = filled;
     runtime->is_quick = store->ops->is_quick && !filled.observe && !filled.meter &&
-                        !snapshots_by_itself(&filled) && filled.locking == DET_LOCK_OPTIMISTIC;
+                        !snapshots_by_itself(&filled) && filled.locking == DET_LOCKING_OPTIMISTIC;
     runtime->hook_clock =
         filled.hook_deadline < DET_TICK_SPAN ? DET_CLOCK_MONOTONIC : DET_CLOCK_TICK;
     runtime->seed = det_world_random_u64(filled.world);

@@ -363,9 +363,9 @@ struct det_code_text det_code_text(int code);
  * says why. No lock held. */
 void det_runtime_trouble(
     struct det_runtime *runtime, const struct det_resident *resident,
-    const struct det_trouble *trouble, const struct det_error *error);
+    const struct det_incident *trouble, const struct det_error *error);
 /* The same where there is no resident: the trouble says which instance. */
 void det_runtime_trouble_at(
-    struct det_runtime *runtime, const struct det_trouble *trouble, const struct det_error *error);
+    struct det_runtime *runtime, const struct det_incident *trouble, const struct det_error *error);
 
 #endif

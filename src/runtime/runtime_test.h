@@ -24,7 +24,7 @@ static inline void fixture_reopen(struct fixture *f, struct det_runtime_options 
 {
     options.world = det_sim_world(f->sim);
     options.user = options.observer = &f->control;
-    options.trouble = order_trouble;
+    options.incident = order_trouble;
     det_runtime_close(f->runtime);
     f->runtime = NULL;
     assert_int_equal(det_runtime_open(f->store, &options, &f->runtime, &f->error), 0);
@@ -36,7 +36,7 @@ static inline struct fixture *fixture_open(struct det_runtime_options options)
 
     assert_non_null(f);
     f->control.product = CHARGED;
-    f->control.effect_result = DET_PRODUCED;
+    f->control.effect_result = DET_EFFECT_PRODUCED;
     f->order = order_machine(true);
     assert_int_equal(det_sim_open(&(struct det_sim_options){ .seed = 7 }, &f->sim, &f->error), 0);
     f->control.sim = f->sim;

@@ -266,7 +266,7 @@ static int run(struct call *call, const void *const *events, size_t count, struc
 {
     int r;
 
-    if (call->runtime->options.locking == DET_LOCK_LEASE)
+    if (call->runtime->options.locking == DET_LOCKING_LEASE)
         return run_locked(call, events, count, ret);
     r = run_in_turn(call, events, count, ret);
     return r == DET_ERR_LOCKED ? run_locked(call, events, count, ret) : r;

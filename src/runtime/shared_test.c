@@ -28,7 +28,7 @@ static struct nodes *behind_open(void)
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
 
     n->control.product = CHARGED;
-    n->control.effect_result = DET_PRODUCED;
+    n->control.effect_result = DET_EFFECT_PRODUCED;
     assert_int_equal(node_start(n, 0, "o-1"), 0);
     assert_int_equal(send_to(n, 1, PING, (struct det_send_options){ 0 }), 0);
     assert_int_equal(node_send(n, 0, "o-1", PAY), 0);
@@ -80,7 +80,7 @@ static void nothing_is_ignored_because_of_what_a_process_remembers(void **unused
     (void)unused;
     /* PENDING ignores NOISE, PAID stays with it. */
     assert_int_equal(send_to(n, 1, NOISE, (struct det_send_options){ 0 }), 0);
-    assert_int_equal(n->sent.outcome, DET_STAY);
+    assert_int_equal(n->sent.outcome, DET_OUTCOME_STAY);
     nodes_close(n);
 }
 

@@ -75,9 +75,9 @@ static int sim_effect(struct det_effect_call *call, const void *data, const void
     if (det_sim_chance(scenario->sim, 300000))
         return DET_ERR_IO;
     if (det_sim_chance(scenario->sim, 200000))
-        return DET_DONE;
+        return DET_EFFECT_DONE;
     memcpy(ret, &kind, sizeof kind);
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static const char *const names[INSTANCES] = { "o-0", "o-1", "o-2", "o-3" };
@@ -95,10 +95,10 @@ static void sim_observe(void *user, const struct det_note *note)
         assert_int_equal(note->sequence, scenario->seen[i].sequence + 1);
         assert_int_equal(note->from, scenario->seen[i].state);
         transition = det_machine_step(note->machine, note->from, note->event);
-        if (note->outcome <= DET_STOP)
+        if (note->outcome <= DET_OUTCOME_STOP)
             assert_int_equal(transition->outcome, note->outcome);
         else
-            assert_int_equal(transition->outcome, DET_UNHANDLED);
+            assert_int_equal(transition->outcome, DET_OUTCOME_UNHANDLED);
     }
     scenario->seen[i].sequence = note->sequence;
     scenario->seen[i].state = note->to;
@@ -115,7 +115,7 @@ static void remember(
     snprintf(acked->event_id, sizeof acked->event_id, "%s", event_id);
     acked->instance = instance;
     acked->sequence = sent->sequence;
-    acked->is_recorded = sent->outcome != DET_IGNORED;
+    acked->is_recorded = sent->outcome != DET_OUTCOME_IGNORED;
 }
 
 struct submission {
@@ -241,7 +241,7 @@ static void sender(void *argument)
         else
             assert_expected_error(r);
         /* Stopping what has stopped records nothing either. */
-        if (r == 0 && sent.outcome != DET_IGNORED && !request.is_stop &&
+        if (r == 0 && sent.outcome != DET_OUTCOME_IGNORED && !request.is_stop &&
             det_sim_chance(scenario->sim, 50000))
             send_other(scenario, &request);
         det_sim_note(scenario->sim, &r, sizeof r);

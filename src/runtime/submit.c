@@ -257,7 +257,7 @@ static bool goes_alone(const struct det_writer *writer)
     const struct det_runtime_options *options = &writer->runtime->options;
 
     return writer->batch->capacity == 1 || options->is_passive ||
-           options->locking == DET_LOCK_LEASE;
+           options->locking == DET_LOCKING_LEASE;
 }
 
 static void send_alone(struct det_writer *writer, struct det_send *send)

@@ -109,7 +109,7 @@ static void submit_in_order(bool is_slow)
         const struct note *note = &desk->notes[i];
 
         assert_int_equal(note->send.result, 0);
-        assert_int_equal(note->send.sent.outcome, DET_STAY);
+        assert_int_equal(note->send.sent.outcome, DET_OUTCOME_STAY);
         assert_int_equal(note->send.sent.sequence, i / 40 + 1);
         assert_true(i < 40 || note->order > desk->notes[i - 40].order);
     }
@@ -164,7 +164,7 @@ static void refuse_each(bool is_slow)
     assert_non_null(strstr(notes[3].error.text, "internal"));
     assert_int_equal(notes[4].send.result, DET_ERR_INVALID);
     assert_int_equal(notes[5].send.result, 0);
-    assert_int_equal(notes[5].send.sent.outcome, DET_IGNORED);
+    assert_int_equal(notes[5].send.sent.outcome, DET_OUTCOME_IGNORED);
     assert_int_equal(notes[6].send.result, 0);
     for (unsigned i = 0; i < 5; i++)
         assert_int_equal(notes[i].error.code, notes[i].send.result);

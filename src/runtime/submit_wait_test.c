@@ -77,7 +77,7 @@ static void a_submission_does_not_wait_for_a_lock(void **unused)
 {
     (void)unused;
     meet_a_lock((struct det_runtime_options){ 0 });
-    meet_a_lock((struct det_runtime_options){ .locking = DET_LOCK_LEASE });
+    meet_a_lock((struct det_runtime_options){ .locking = DET_LOCKING_LEASE });
 }
 
 static void neither_does_it_in_memory(void **unused)

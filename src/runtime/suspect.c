@@ -10,7 +10,7 @@
  *     suspected, due --> recorded as begun (attempts + 1, UNFINISHED, a backoff) --> runs
  *                                              the process ends: the next one finds it so,
  *                                              and at the last attempt gives it up
- *     recorded, and postponed (DET_POSTPONED) --> the record is taken back, and it is suspected
+ *     recorded, and DET_EFFECT_POSTPONED --> the record is taken back, and it is suspected
  *                                              as before
  *     it has run here, and this process is still there --> as any other, while its instance is in
  *                                              memory; the store cannot tell whose attempt it was,

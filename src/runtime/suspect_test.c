@@ -65,11 +65,11 @@ static void an_effect_that_ends_its_process_is_given_up_at_last(void **unused)
     assert_int_equal(f->control.effects, 4);
     all = effects(f, "o-1");
     assert_int_equal(all->count, 1);
-    assert_int_equal(all->first.state, DET_EFFECT_DEAD);
+    assert_int_equal(all->first.state, DET_EFFECT_STATE_DEAD);
     assert_int_equal(all->first.attempts, 3);
     assert_int_equal(all->first.last_error, DET_ERR_UNFINISHED);
     assert_int_equal(f->control.troubles, 1);
-    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_EFFECT_DEAD);
+    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_EFFECT_DEAD);
     assert_int_equal(f->control.trouble.attempt, 3);
     assert_non_null(strstr(f->control.trouble_text, "the process ended during attempt 3"));
     assert_int_equal(counts(f).effects_dead, 1);
@@ -128,7 +128,7 @@ static void one_that_fails_in_the_usual_way_is_counted_as_ever(void **unused)
     advance(f, DET_SECOND);
     assert_int_equal(f->control.effects, 4);
     assert_int_equal(f->control.attempt, 3);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EFFECT_FAILED], 2);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EFFECT_FAILED], 2);
     assert_int_equal(get(f, "o-1").state, PAID);
     fixture_close(f);
 }
@@ -278,7 +278,7 @@ static void stop_in_effect(struct fixture *f, struct faulty *faulty, void (*in_e
 {
     faulty->fault = FAULT_NONE;
     f->control.in_effect = in_effect;
-    f->control.effect_result = DET_POSTPONED;
+    f->control.effect_result = DET_EFFECT_POSTPONED;
     f->control.troubles = 0;
 }
 
@@ -295,7 +295,7 @@ static void one_that_each_process_postpones_is_never_given_up(void **unused)
         assert_int_equal(f->control.effects, 2 + i);
         assert_int_equal(f->control.attempt, 1);
     }
-    f->control.effect_result = DET_PRODUCED;
+    f->control.effect_result = DET_EFFECT_PRODUCED;
     next_process(f, &faulty);
     settle(f);
     assert_int_equal(f->control.attempt, 1);
@@ -321,7 +321,7 @@ static void one_that_is_postponed_while_the_runtime_closes_is_no_attempt(void **
         assert_string_equal(f->control.key, key);
     }
     f->control.in_effect = NULL;
-    f->control.effect_result = DET_PRODUCED;
+    f->control.effect_result = DET_EFFECT_PRODUCED;
     next_process(f, &faulty);
     settle(f);
     assert_int_equal(f->control.attempt, 1);
@@ -340,7 +340,7 @@ static void one_whose_record_cannot_be_taken_back_runs_here_all_the_same(void **
         struct faulty faulty;
         struct fixture *f = open_unbegun(&faulty);
 
-        f->control.effect_result = DET_POSTPONED;
+        f->control.effect_result = DET_EFFECT_POSTPONED;
         faulty_set(&faulty, faults[i], DET_ERR_IO, 1);
         assert_int_equal(det_runtime_serve(f->runtime, f->order, &f->error), 0);
         settle(f);
@@ -353,7 +353,7 @@ static void one_whose_record_cannot_be_taken_back_runs_here_all_the_same(void **
             assert_int_equal(start(f, id), 0);
         }
         f->control.effects = 0;
-        f->control.effect_result = DET_PRODUCED;
+        f->control.effect_result = DET_EFFECT_PRODUCED;
         advance(f, DET_MINUTE);
         assert_ran_once(f);
         fixture_close(f);

@@ -133,7 +133,7 @@ static bool leads(const struct det_sweeper *sweeper, const struct sweeper_event 
         (void)event;                                                                               \
         (void)ret;                                                                                 \
         name##_now(sweeper);                                                                       \
-        return DET_DONE;                                                                           \
+        return DET_EFFECT_DONE;                                                                    \
     }
 
 static void sweep_now(struct det_sweeper *sweeper)

@@ -12,7 +12,7 @@ static void pay(struct fixture *f)
 }
 
 static void assert_told(
-    const struct fixture *f, enum det_trouble_kind kind, uint32_t attempt, const char *text)
+    const struct fixture *f, enum det_incident_kind kind, uint32_t attempt, const char *text)
 {
     assert_string_equal(f->control.trouble_text, text);
     assert_int_equal(f->control.trouble.kind, kind);
@@ -25,11 +25,11 @@ static void failing(struct fixture *f)
     pay(f);
     settle(f);
     assert_told(
-        f, DET_TROUBLE_EFFECT_FAILED, 1,
+        f, DET_INCIDENT_EFFECT_FAILED, 1,
         "charge_card of order o-1 failed with IO in attempt 1, and is tried again");
     advance(f, 10 * DET_MINUTE - 1);
     assert_told(
-        f, DET_TROUBLE_EFFECT_DEAD, 8,
+        f, DET_INCIDENT_EFFECT_DEAD, 8,
         "charge_card of order o-1 failed with IO in attempt 8, and is given up");
 }
 
@@ -45,7 +45,7 @@ static void numbered(struct fixture *f)
     pay(f);
     settle(f);
     assert_told(
-        f, DET_TROUBLE_EFFECT_FAILED, 1,
+        f, DET_INCIDENT_EFFECT_FAILED, 1,
         "charge_card of order o-1 failed with -4711 in attempt 1, and is tried again");
 }
 
@@ -61,9 +61,10 @@ static void answering(struct fixture *f)
     pay(f);
     settle(f);
     assert_told(
-        f, DET_TROUBLE_EFFECT_FAILED, 1,
+        f, DET_INCIDENT_EFFECT_FAILED, 1,
         "charge_card of order o-1 failed with INVALID in attempt 1, and is tried again: it "
-        "returned 7, which is neither DET_DONE, DET_PRODUCED, DET_POSTPONED nor an error");
+        "returned 7, which is neither DET_EFFECT_DONE, DET_EFFECT_PRODUCED, DET_EFFECT_POSTPONED "
+        "nor an error");
 }
 
 static void an_answer_that_means_nothing_is_named(void **state)
@@ -79,7 +80,7 @@ static void unlisted(struct fixture *f)
     pay(f);
     advance(f, DET_MINUTE);
     assert_told(
-        f, DET_TROUBLE_PRODUCT_REJECTED, 2,
+        f, DET_INCIDENT_PRODUCT_REJECTED, 2,
         "what charge_card of order o-1 produced is not taken: EFFECT(charge_card) does not list "
         "SHIP");
     assert_int_equal(f->control.trouble.code, DET_ERR_INVALID);
@@ -98,7 +99,7 @@ static void foreign(struct fixture *f)
     pay(f);
     settle(f);
     assert_told(
-        f, DET_TROUBLE_PRODUCT_REJECTED, 1,
+        f, DET_INCIDENT_PRODUCT_REJECTED, 1,
         "what charge_card of order o-1 produced is not taken: 4711 is not an event of order");
 }
 
@@ -114,8 +115,9 @@ static void unwritten(struct fixture *f)
     pay(f);
     settle(f);
     assert_told(
-        f, DET_TROUBLE_PRODUCT_REJECTED, 1,
-        "what charge_card of order o-1 produced is not taken: it returned DET_PRODUCED, but wrote "
+        f, DET_INCIDENT_PRODUCT_REJECTED, 1,
+        "what charge_card of order o-1 produced is not taken: it returned DET_EFFECT_PRODUCED, but "
+        "wrote "
         "no event");
     assert_int_equal(f->control.trouble.code, DET_ERR_INVALID);
     assert_int_equal(get(f, "o-1").state, CHARGING);
@@ -144,7 +146,7 @@ static void not_taken(struct fixture *f)
     f->control.context = f;
     advance(f, DET_SECOND);
     assert_told(
-        f, DET_TROUBLE_PRODUCT_REJECTED, 2,
+        f, DET_INCIDENT_PRODUCT_REJECTED, 2,
         "what charge_card of order o-1 produced is not taken: order o-1 is CANCELLED, which does "
         "not take CHARGED");
 }
@@ -166,7 +168,7 @@ static void a_product_of_an_earlier_visit_says_that_the_visit_is_over(void **sta
     pay(f);
     settle(f);
     assert_told(
-        f, DET_TROUBLE_PRODUCT_REJECTED, 1,
+        f, DET_INCIDENT_PRODUCT_REJECTED, 1,
         "what charge_card of order o-1 produced is not taken: the visit that asked for it is over");
     assert_int_equal(f->control.trouble.code, DET_ERR_CONFLICT);
     fixture_close(f);
@@ -178,7 +180,7 @@ static void timing_out(struct fixture *f)
     f->control.exit_result = DET_ERR_BUSY;
     advance(f, 30 * DET_MINUTE);
     assert_told(
-        f, DET_TROUBLE_TIMEOUT_REJECTED, 1,
+        f, DET_INCIDENT_TIMEOUT_REJECTED, 1,
         "the timeout of order o-1 is not taken: order o-1: leave failed with BUSY");
 }
 
@@ -198,12 +200,12 @@ static void reminding(struct fixture *f)
     assert_int_equal(start(f, "o-2"), 0);
     assert_int_equal(send_kind(f, "o-2", JUNK), 0);
     assert_told(
-        f, DET_TROUBLE_EVENT_DEAD, 0,
+        f, DET_INCIDENT_EVENT_DEAD, 0,
         "event JUNK of order o-2 is a dead letter: the state does not take this event");
     assert_int_equal(send_kind(f, "o-2", NOTE), 0);
     assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-2", "lost", NULL, NULL), 0);
     assert_told(
-        f, DET_TROUBLE_EVENT_DEAD, 0,
+        f, DET_INCIDENT_EVENT_DEAD, 0,
         "event NOTE of order o-2 is a dead letter: the instance has stopped");
 }
 

@@ -68,7 +68,7 @@ static int work(struct det_effect_call *call, const void *data, const void *even
     (void)ret;
     till->data = ((const struct sum *)data)->amount;
     till->event = ((const struct till_event *)event)->as.sum.amount;
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static struct det_machine *till_machine(const struct det_record *sum)
@@ -89,13 +89,13 @@ static struct det_machine *till_machine(const struct det_record *sum)
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("OPEN"),
                                  .events = DET_LIST("ADD"),
-                                 .outcome = DET_STAY,
+                                 .outcome = DET_OUTCOME_STAY,
                                  .keeps = DET_LIST(sum->fields[0].name),
                                  .effects = DET_LIST("work") });
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("DONE"),
                                  .events = DET_LIST("NOTE"),
-                                 .outcome = DET_STAY,
+                                 .outcome = DET_OUTCOME_STAY,
                                  .keeps = DET_LIST(sum->fields[0].name) });
     order_on(b, "OPEN", "FINISH", "DONE");
     return built(b);

@@ -60,7 +60,7 @@ static inline int done(struct det_effect_call *call, const void *data, const voi
     (void)data;
     (void)event;
     (void)ret;
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static inline struct det_machine *pad_machine(uint32_t version)
@@ -87,7 +87,7 @@ static inline struct det_machine *pad_machine(uint32_t version)
         det_machine_builder_on(
             b, &(struct det_on_row){ .from = DET_LIST(i ? "B" : "A"),
                                      .events = DET_LIST("TEXT", "SMALL", "BARE"),
-                                     .outcome = DET_GOTO,
+                                     .outcome = DET_OUTCOME_GOTO,
                                      .to = i ? "A" : "B",
                                      .effects = DET_LIST("ring"),
                                      .arms = DET_LIST("later") });
@@ -182,7 +182,7 @@ static inline void add_event(struct pad *pad, unsigned kind)
         .from = from,
         .to = pad->head.state,
         .event = (uint16_t)kind,
-        .outcome = DET_GOTO,
+        .outcome = DET_OUTCOME_GOTO,
         .at = pad->head.last_transition_at,
         .value = &pad->value,
     };
@@ -195,7 +195,7 @@ static inline int send(struct pad *pad, unsigned kind, const char *event_id)
     begin(pad);
     add_event(pad, kind);
     pad->event.event_id = pad->commit.event_id = event_id;
-    pad->commit.answer = (struct det_store_answer){ .outcome = DET_GOTO,
+    pad->commit.answer = (struct det_store_answer){ .outcome = DET_OUTCOME_GOTO,
                                                     .state = pad->head.state,
                                                     .sequence = pad->head.sequence,
                                                     .visit = pad->head.visit };

@@ -13,13 +13,13 @@
 #include "machine/write.h"
 
 static const char *const outcome_names[] = {
-    [DET_UNHANDLED] = "unhandled",
-    [DET_GOTO] = "goto",
-    [DET_STAY] = "stay",
-    [DET_STOP] = "stop",
-    [DET_IGNORED] = "ignored",
-    [DET_DEFERRED] = "deferred",
-    [DET_DEAD_LETTER] = "dead_letter",
+    [DET_OUTCOME_UNHANDLED] = "unhandled",
+    [DET_OUTCOME_GOTO] = "goto",
+    [DET_OUTCOME_STAY] = "stay",
+    [DET_OUTCOME_STOP] = "stop",
+    [DET_OUTCOME_IGNORED] = "ignored",
+    [DET_OUTCOME_DEFERRED] = "deferred",
+    [DET_OUTCOME_DEAD_LETTER] = "dead_letter",
 };
 #define OUTCOME_COUNT (sizeof outcome_names / sizeof outcome_names[0])
 

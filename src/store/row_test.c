@@ -9,9 +9,9 @@
 static void every_outcome_has_a_name_that_is_found_again(void **state)
 {
     (void)state;
-    for (unsigned i = DET_UNHANDLED; i <= DET_DEAD_LETTER; i++)
+    for (unsigned i = DET_OUTCOME_UNHANDLED; i <= DET_OUTCOME_DEAD_LETTER; i++)
         assert_int_equal(det_row_outcome_find(det_row_outcome_name(i)), i);
-    assert_string_equal(det_row_outcome_name(DET_DEAD_LETTER), "dead_letter");
+    assert_string_equal(det_row_outcome_name(DET_OUTCOME_DEAD_LETTER), "dead_letter");
     assert_int_equal(det_row_outcome_find("Goto"), -1);
 }
 

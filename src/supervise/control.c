@@ -13,7 +13,7 @@
 
 static enum det_control nothing(const struct det_dispatch *row)
 {
-    return row->mode == DET_CONTROL_BLOCK ? DET_CONTROL_PARK : DET_CONTROL_NONE;
+    return row->mode == DET_DISPATCH_BLOCK ? DET_CONTROL_PARK : DET_CONTROL_NONE;
 }
 
 /* The CLOSED of the state as an event without a payload. */
@@ -35,7 +35,7 @@ enum det_control det_control_next(struct det_component *component, void *event)
     const struct det_dispatch *row = &component->def->dispatch[component->state];
     enum det_control control;
 
-    if (!component->has_handle || row->mode == DET_CONTROL_IGNORE ||
+    if (!component->has_handle || row->mode == DET_DISPATCH_IGNORE ||
         !det_handle_has_control(component->handle))
         return nothing(row);
     control = det_handle_take(component->handle, event);
@@ -50,7 +50,7 @@ void det_control_publish(struct det_component *component)
 {
     if (!component->has_handle || det_handle_published(component->handle) == component->state)
         return;
-    if (component->def->dispatch[component->state].mode == DET_CONTROL_BLOCK)
+    if (component->def->dispatch[component->state].mode == DET_DISPATCH_BLOCK)
         component->closed_told = false;
     det_handle_publish(component->handle, component->state);
 }

@@ -92,7 +92,7 @@ static void pull(struct pump *pump)
     size_t length = strlen(rope->text);
 
     if (length < 9)
-        pump->answer = DET_AGAIN;
+        pump->answer = DET_DIRECTIVE_AGAIN;
     snprintf(rope->text + length, sizeof rope->text - length, "%d", (int)(pump - rope->pumps));
 }
 
@@ -117,7 +117,7 @@ static void again_lets_the_others_have_their_turn(void **state)
 
 static void transition_again(struct pump *pump)
 {
-    pump->answer = DET_TRANSITION;
+    pump->answer = DET_DIRECTIVE_TRANSITION;
     pump->event = pump_tick();
 }
 

@@ -283,7 +283,7 @@ static void an_unhandled_event_of_a_dispatch_function_is_a_failure(void **state)
     struct pump *pump = &fixture->pump;
 
     run_it(fixture);
-    pump->answer = DET_TRANSITION;
+    pump->answer = DET_DIRECTIVE_TRANSITION;
     pump->event = pump_finish();
     det_component_wake(&pump->component);
     turn(fixture);
@@ -312,7 +312,7 @@ static void an_event_that_does_not_exist_is_a_failure(void **state)
     struct pump *pump = &fixture->pump;
 
     run_it(fixture);
-    pump->answer = DET_TRANSITION;
+    pump->answer = DET_DIRECTIVE_TRANSITION;
     pump->event.kind = pump_event_count;
     det_component_wake(&pump->component);
     turn(fixture);

@@ -63,8 +63,9 @@ static bool leave(
     struct det_frame *frame, const struct det_transition *transition, const void *event)
 {
     const struct det_hook_def *exit =
-        transition->outcome == DET_STAY ? NULL
-                                        : frame->def->machine->states[frame->component->state].exit;
+        transition->outcome == DET_OUTCOME_STAY
+            ? NULL
+            : frame->def->machine->states[frame->component->state].exit;
     const struct det_hook_def *hook = transition->more ? transition->more->hook : NULL;
     int r;
 
@@ -156,7 +157,7 @@ static void act(struct det_frame *frame, const struct det_transition *transition
         frame->noted = 0;
         unset_kind(place);
         r = action->run(NULL, frame->context, event, place);
-        if (r == DET_PRODUCED)
+        if (r == DET_EFFECT_PRODUCED)
             r = keep_produced(frame, action, place);
         if (r != 0) {
             det_frame_fail(
@@ -207,10 +208,10 @@ static void take(
     if (!leave(frame, transition, event))
         return;
     frame->executor->counts.steps++;
-    if (transition->outcome != DET_GOTO || enter(frame, transition, event))
+    if (transition->outcome != DET_OUTCOME_GOTO || enter(frame, transition, event))
         act(frame, transition, event);
     observe(frame, from, (int)det_event_kind(event));
-    if (transition->outcome == DET_STOP && !frame->is_pending)
+    if (transition->outcome == DET_OUTCOME_STOP && !frame->is_pending)
         frame->over = DET_OVER_ENDED;
 }
 
@@ -231,7 +232,7 @@ static int step(struct det_frame *frame, const void *event)
     const struct det_transition *transition = det_machine_step(machine, state, kind);
     const struct det_choice *choice = NULL;
 
-    if (transition->outcome == DET_UNHANDLED)
+    if (transition->outcome == DET_OUTCOME_UNHANDLED)
         return DET_ERR_UNHANDLED;
     while (!is_allowed(frame, transition, event)) {
         choice = det_machine_choice(machine, state, kind, choice);
@@ -330,13 +331,15 @@ static void dispatch(struct det_frame *frame)
     frame->noted = 0;
     unset_kind(frame->event);
     r = frame->def->dispatch[component->state].run(frame->context, frame->event);
-    if (r == DET_CONTINUE)
+    if (r == DET_DIRECTIVE_CONTINUE)
         frame->over = DET_OVER_PARKED;
-    else if (r == DET_AGAIN)
+    else if (r == DET_DIRECTIVE_AGAIN)
         frame->over = DET_OVER_AGAIN;
-    else if (r == DET_TERMINATE)
+    else if (r == DET_DIRECTIVE_TERMINATE)
         frame->over = DET_OVER_ENDED;
-    else if (r == DET_TRANSITION && det_event_kind(frame->event) < frame->def->machine->event_count)
+    else if (
+        r == DET_DIRECTIVE_TRANSITION &&
+        det_event_kind(frame->event) < frame->def->machine->event_count)
         give(frame, frame->event);
     else
         broken_answer(frame, r < 0 ? r : DET_ERR_INVALID);
@@ -365,7 +368,8 @@ static bool is_repeat(const struct det_frame *frame, unsigned kind)
     const struct det_component *component = frame->component;
 
     return kind == component->request &&
-           det_machine_step(frame->def->machine, component->state, kind)->outcome == DET_UNHANDLED;
+           det_machine_step(frame->def->machine, component->state, kind)->outcome ==
+               DET_OUTCOME_UNHANDLED;
 }
 
 static void give_request(struct det_frame *frame)

@@ -166,7 +166,7 @@ static void terminate_ends_it_where_it_stands(void **state)
     struct pump *pump = &fixture->pump;
 
     run_it(fixture);
-    pump->answer = DET_TERMINATE;
+    pump->answer = DET_DIRECTIVE_TERMINATE;
     det_component_wake(&pump->component);
     turn(fixture);
     assert_string_equal(pump->trace, "run_step completed ");
@@ -191,7 +191,7 @@ static void a_dispatch_function_makes_an_event(void **state)
     struct pump *pump = &fixture->pump;
 
     run_it(fixture);
-    pump->answer = DET_TRANSITION;
+    pump->answer = DET_DIRECTIVE_TRANSITION;
     pump->event = pump_pause();
     det_component_wake(&pump->component);
     turn(fixture);

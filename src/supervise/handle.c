@@ -106,7 +106,7 @@ static void on_post(void *argument)
     if (!component)
         return;
     if (!is_due)
-        is_due = component->def->dispatch[component->state].mode != DET_CONTROL_IGNORE &&
+        is_due = component->def->dispatch[component->state].mode != DET_DISPATCH_IGNORE &&
                  det_handle_has_control(component->handle);
     if (is_due)
         (void)det_gateway_run(component, NULL);

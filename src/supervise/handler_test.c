@@ -34,10 +34,10 @@ static int work(struct stage *stage, struct stage_event *ret)
 
     if (stage->next == 3) {
         *ret = stage_empty();
-        return DET_TRANSITION;
+        return DET_DIRECTIVE_TRANSITION;
     }
     r = stage->handler->process(stage->handler->user, stage->next++);
-    return r < 0 ? r : DET_AGAIN;
+    return r < 0 ? r : DET_DIRECTIVE_AGAIN;
 }
 
 /* The entry hook of the initial state: there is no event that led there. */

@@ -21,7 +21,7 @@ struct pump {
     const char *broken_too;
     int error;               /* with this */
     const char *text;        /* and this text */
-    int answer;              /* of run_step, once; 0: DET_CONTINUE */
+    int answer;              /* of run_step, once; 0: DET_DIRECTIVE_CONTINUE */
     struct pump_event event; /* and this event */
     bool is_restless, is_unsound, is_silent, echo_wrong;
     unsigned ticks, rounds, completions, open_answers, drain_answers;
@@ -117,7 +117,7 @@ static int make_echo(struct pump *pump, const struct pump_event *event, struct p
     (void)event;
     if (!pump->is_silent)
         *ret = pump->echo_wrong ? pump_tick() : pump_echo();
-    return r != 0 ? r : DET_PRODUCED;
+    return r != 0 ? r : DET_EFFECT_PRODUCED;
 }
 
 static int make_round(struct pump *pump, const struct pump_event *event, struct pump_event *ret)
@@ -125,7 +125,7 @@ static int make_round(struct pump *pump, const struct pump_event *event, struct 
     (void)event;
     pump->rounds++;
     *ret = pump_round();
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static int make_flood(struct pump *pump, const struct pump_event *event, struct pump_event *ret)
@@ -133,7 +133,7 @@ static int make_flood(struct pump *pump, const struct pump_event *event, struct 
     (void)event;
     *ret = pump_wave();
     pump->rounds++;
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static int close_port(struct pump *pump, const struct pump_event *event, struct pump_event *ret)
@@ -160,10 +160,10 @@ static int open_step(struct pump *pump, struct pump_event *ret)
         return r;
     if (pump->open_answers > 0) {
         pump->open_answers--;
-        return DET_CONTINUE;
+        return DET_DIRECTIVE_CONTINUE;
     }
     *ret = pump_opened();
-    return DET_TRANSITION;
+    return DET_DIRECTIVE_TRANSITION;
 }
 
 static int run_step(struct pump *pump, struct pump_event *ret)
@@ -176,7 +176,7 @@ static int run_step(struct pump *pump, struct pump_event *ret)
         return r;
     answer = pump->answer;
     *ret = pump->event;
-    pump->answer = DET_CONTINUE;
+    pump->answer = DET_DIRECTIVE_CONTINUE;
     return answer;
 }
 
@@ -188,10 +188,10 @@ static int drain_step(struct pump *pump, struct pump_event *ret)
         return r;
     if (pump->drain_answers > 0) {
         pump->drain_answers--;
-        return DET_CONTINUE;
+        return DET_DIRECTIVE_CONTINUE;
     }
     *ret = pump_finish();
-    return DET_TRANSITION;
+    return DET_DIRECTIVE_TRANSITION;
 }
 
 static int pump_completed(struct pump *pump, const struct det_component_end *end)

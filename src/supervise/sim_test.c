@@ -63,8 +63,8 @@ static void in_step(struct pump *pump)
     size_t other = det_sim_random_below(world->sim, PUMPS), self = number_of(pump);
 
     pump->answer = (int)det_sim_random_below(world->sim, 5) - 1;
-    if (pump->answer == DET_TERMINATE && det_sim_chance(world->sim, 700000))
-        pump->answer = DET_CONTINUE;
+    if (pump->answer == DET_DIRECTIVE_TERMINATE && det_sim_chance(world->sim, 700000))
+        pump->answer = DET_DIRECTIVE_CONTINUE;
     pump->event = (struct pump_event){ .kind = (enum pump_event_kind)det_sim_random_below(
                                            world->sim, pump_event_count + 1) };
     if (det_sim_chance(world->sim, 200000))
@@ -100,7 +100,7 @@ static void observe(
     }
     assert_int_equal(world->last_state[number], from);
     transition = det_machine_step(&pump_machine, from, (unsigned)event);
-    is_in_table = transition->outcome != DET_UNHANDLED && transition->to == to;
+    is_in_table = transition->outcome != DET_OUTCOME_UNHANDLED && transition->to == to;
     while (!is_in_table &&
            (choice = det_machine_choice(&pump_machine, from, (unsigned)event, choice)))
         is_in_table = choice->transition.to == to;

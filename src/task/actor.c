@@ -101,9 +101,9 @@ static int ask_permit(
     task->times.deadline = DET_NEVER;
     task->times.since = det_loop_now(task->tasks->loop);
     if (!det_permit_ask(task))
-        return DET_DONE;
+        return DET_EFFECT_DONE;
     *ret = actor_granted();
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static int leave_line(
@@ -112,7 +112,7 @@ static int leave_line(
     (void)event;
     (void)ret;
     det_permit_leave(task);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static int tell_held(
@@ -122,7 +122,7 @@ static int tell_held(
     (void)ret;
     task->times.since = det_loop_now(task->tasks->loop);
     det_tree_held(task);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static int make_due(struct det_task *task, const struct actor_event *event, struct actor_event *ret)
@@ -130,7 +130,7 @@ static int make_due(struct det_task *task, const struct actor_event *event, stru
     (void)event;
     (void)ret;
     task->times.deadline = det_loop_now(task->tasks->loop);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 /* Attempts. */
@@ -139,7 +139,7 @@ static void tell_starting(struct det_task *task)
 {
     DET_UNSET struct det_task_event event;
 
-    det_task_event_init(&event, task, DET_EVENT_ATTEMPT_STARTING);
+    det_task_event_init(&event, task, DET_TASK_EVENT_ATTEMPT_STARTING);
     event.is_restart = task->attempts.is_restarting;
     task->attempts.is_restarting = false;
     det_tasks_publish(task->tasks, &event);
@@ -153,7 +153,7 @@ static int start_attempt(
 
     (void)event;
     det_assert(task->has_permit && !task->attempt && det_list_is_empty(&task->line));
-    det_assert(task->attempts.outcome == DET_OUTCOME_NONE);
+    det_assert(task->attempts.outcome == DET_TASK_OUTCOME_NONE);
     if (task->attempts.number < UINT32_MAX)
         task->attempts.number++;
     task->times.since = task->times.started_at = now;
@@ -175,10 +175,10 @@ static int start_attempt(
         tell_starting(task);
     if (r < 0) {
         *ret = actor_ended();
-        return DET_PRODUCED;
+        return DET_EFFECT_PRODUCED;
     }
     det_checks_begin(task);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static int stop_clock(struct det_task *task)
@@ -187,7 +187,7 @@ static int stop_clock(struct det_task *task)
 
     task->times.deadline =
         grace == DET_NEVER ? DET_NEVER : det_add_time(det_loop_now(task->tasks->loop), grace);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static int ask_stop(struct det_task *task, const struct actor_event *event, struct actor_event *ret)
@@ -200,9 +200,9 @@ static int ask_stop(struct det_task *task, const struct actor_event *event, stru
     det_checks_quiet(task);
     det_tree_changed(task);
     if (!det_attempt_stop(task))
-        return DET_DONE;
+        return DET_EFFECT_DONE;
     *ret = actor_ended();
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static int force_stop(
@@ -211,13 +211,13 @@ static int force_stop(
     (void)event;
     task->times.deadline = DET_NEVER;
     if (!det_checks_are_last(task) && !det_attempt_force(task))
-        return DET_DONE;
+        return DET_EFFECT_DONE;
     if (det_checks_delay(task)) {
         det_attempt_tell_stuck(task);
-        return DET_DONE;
+        return DET_EFFECT_DONE;
     }
     *ret = actor_ended();
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 /* The end of an attempt, published as `kind`. */
@@ -230,7 +230,7 @@ static int close_as(struct det_task *task, enum det_task_event_kind kind)
     event.exit_code = task->attempts.ended.exit_code;
     event.has_exit_code = task->attempts.ended.has_exit_code;
     event.signal = task->attempts.ended.signal;
-    if (kind == DET_EVENT_ATTEMPT_TIMED_OUT)
+    if (kind == DET_TASK_EVENT_ATTEMPT_TIMED_OUT)
         event.timeout = task->policy->timeout;
     if (task->attempts.ended.result != ATTEMPT_SUCCEEDED && task->reason)
         det_event_set_text(event.reason, sizeof event.reason, task->reason);
@@ -245,7 +245,7 @@ static int close_as(struct det_task *task, enum det_task_event_kind kind)
         det_tasks_publish(task->tasks, &event);
     det_permit_return(task);
     det_tree_attempt_closed(task);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static int close_attempt(
@@ -255,13 +255,13 @@ static int close_attempt(
     (void)ret;
     switch ((enum attempt_result)task->attempts.ended.result) {
     case ATTEMPT_SUCCEEDED:
-        return close_as(task, DET_EVENT_ATTEMPT_SUCCEEDED);
+        return close_as(task, DET_TASK_EVENT_ATTEMPT_SUCCEEDED);
     case ATTEMPT_FAILED:
     case ATTEMPT_FATAL:
     case ATTEMPT_FORCED:
-        return close_as(task, DET_EVENT_ATTEMPT_FAILED);
+        return close_as(task, DET_TASK_EVENT_ATTEMPT_FAILED);
     case ATTEMPT_CANCELLED:
-        return close_as(task, DET_EVENT_ATTEMPT_CANCELLED);
+        return close_as(task, DET_TASK_EVENT_ATTEMPT_CANCELLED);
     }
     return DET_ERR_INVALID;
 }
@@ -275,12 +275,12 @@ static int close_expired(
     (void)ret;
     task->attempts.ended.result = ATTEMPT_FAILED;
     if (task->attempts.is_unhealthy)
-        return close_as(task, DET_EVENT_ATTEMPT_FAILED);
+        return close_as(task, DET_TASK_EVENT_ATTEMPT_FAILED);
     snprintf(
         text, sizeof text, "timed out after %s",
         det_format_duration(task->policy->timeout, span, sizeof span));
     det_task_set_reason(task, text);
-    return close_as(task, DET_EVENT_ATTEMPT_TIMED_OUT);
+    return close_as(task, DET_TASK_EVENT_ATTEMPT_TIMED_OUT);
 }
 
 static int close_stopped(
@@ -292,10 +292,10 @@ static int close_stopped(
     /* Work that says it has succeeded has, whatever comes next; a process that ends with 0 after
      * its stop signal says that it has obeyed. */
     if (task->attempts.ended.result == ATTEMPT_SUCCEEDED && task->kind != TASK_PROCESS)
-        return close_as(task, DET_EVENT_ATTEMPT_SUCCEEDED);
+        return close_as(task, DET_TASK_EVENT_ATTEMPT_SUCCEEDED);
     if (task->attempts.ended.result != ATTEMPT_FORCED)
         task->attempts.ended.result = ATTEMPT_CANCELLED;
-    return close_as(task, DET_EVENT_ATTEMPT_CANCELLED);
+    return close_as(task, DET_TASK_EVENT_ATTEMPT_CANCELLED);
 }
 
 /* Pauses. */
@@ -325,7 +325,7 @@ static int drop_plan(
     (void)event;
     (void)ret;
     det_plan_drop(task);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static int forget_failures(
@@ -336,7 +336,7 @@ static int forget_failures(
     task->attempts.failures = 0;
     task->times.delay = 0;
     det_plan_count_restart(task);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 /* The outcome. */
@@ -345,23 +345,23 @@ enum det_task_outcome det_attempt_outcome(const struct attempt_end *end)
 {
     switch ((enum attempt_result)end->result) {
     case ATTEMPT_SUCCEEDED:
-        return DET_OUTCOME_COMPLETED;
+        return DET_TASK_OUTCOME_COMPLETED;
     case ATTEMPT_FAILED:
-        return DET_OUTCOME_FAILED;
+        return DET_TASK_OUTCOME_FAILED;
     case ATTEMPT_FATAL:
-        return DET_OUTCOME_FATAL;
+        return DET_TASK_OUTCOME_FATAL;
     case ATTEMPT_CANCELLED:
-        return DET_OUTCOME_CANCELLED;
+        return DET_TASK_OUTCOME_CANCELLED;
     case ATTEMPT_FORCED:
-        return DET_OUTCOME_FORCE_ABORTED;
+        return DET_TASK_OUTCOME_FORCE_ABORTED;
     }
-    return DET_OUTCOME_NONE;
+    return DET_TASK_OUTCOME_NONE;
 }
 
 /* The outcome of a task is set once, when nothing of it runs any more. */
 static void set_outcome(struct det_task *task, enum det_task_outcome outcome)
 {
-    det_assert(task->attempts.outcome == DET_OUTCOME_NONE && outcome != DET_OUTCOME_NONE);
+    det_assert(task->attempts.outcome == DET_TASK_OUTCOME_NONE && outcome != DET_TASK_OUTCOME_NONE);
     det_assert(!task->attempt && !task->has_permit);
     task->attempts.outcome = (uint8_t)outcome;
 }
@@ -371,7 +371,7 @@ static int conclude(struct det_task *task, const struct actor_event *event, stru
     (void)event;
     (void)ret;
     set_outcome(task, det_attempt_outcome(&task->attempts.ended));
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 /* Cancelled, also when its last attempt has succeeded. */
@@ -381,10 +381,10 @@ static int conclude_stopped(
     (void)event;
     (void)ret;
     if (task->attempts.ended.result == ATTEMPT_FORCED)
-        set_outcome(task, DET_OUTCOME_FORCE_ABORTED);
+        set_outcome(task, DET_TASK_OUTCOME_FORCE_ABORTED);
     else
-        set_outcome(task, DET_OUTCOME_CANCELLED);
-    return DET_DONE;
+        set_outcome(task, DET_TASK_OUTCOME_CANCELLED);
+    return DET_EFFECT_DONE;
 }
 
 static int conclude_cancelled(
@@ -392,8 +392,8 @@ static int conclude_cancelled(
 {
     (void)event;
     (void)ret;
-    set_outcome(task, DET_OUTCOME_CANCELLED);
-    return DET_DONE;
+    set_outcome(task, DET_TASK_OUTCOME_CANCELLED);
+    return DET_EFFECT_DONE;
 }
 
 /* The reason is set. */
@@ -402,8 +402,8 @@ static int conclude_given_up(
 {
     (void)event;
     (void)ret;
-    set_outcome(task, DET_OUTCOME_FAILED);
-    return DET_DONE;
+    set_outcome(task, DET_TASK_OUTCOME_FAILED);
+    return DET_EFFECT_DONE;
 }
 
 static int conclude_failure(
@@ -412,8 +412,8 @@ static int conclude_failure(
     (void)event;
     (void)ret;
     det_task_set_reason(task, det_component_failure(&task->component)->text);
-    set_outcome(task, DET_OUTCOME_FAILED);
-    return DET_DONE;
+    set_outcome(task, DET_TASK_OUTCOME_FAILED);
+    return DET_EFFECT_DONE;
 }
 
 /* Dispatch. */
@@ -427,7 +427,7 @@ static int wait_until(struct det_task *task, det_time at)
 {
     int r = det_component_wake_at(&task->component, at);
 
-    return r < 0 ? r : DET_CONTINUE;
+    return r < 0 ? r : DET_DIRECTIVE_CONTINUE;
 }
 
 /* Whether its end, which `task->ended` has, is not to be told yet. What was a limit of the work is
@@ -467,20 +467,20 @@ static int run_attempt(struct det_task *task, struct actor_event *ret)
     int r;
 
     if (take_news(task, ret))
-        return DET_TRANSITION;
+        return DET_DIRECTIVE_TRANSITION;
     if (is_late(task)) {
         *ret = task->component.state == ACTOR_RUNNING ? actor_expired() : actor_overdue();
-        return DET_TRANSITION;
+        return DET_DIRECTIVE_TRANSITION;
     }
     if (task->kind != TASK_STEP || det_checks_are_last(task))
         return wait_until(task, task->times.deadline);
     r = det_attempt_step(task);
-    task->attempts.has_stepped = r == DET_TRANSITION && !is_delayed(task);
+    task->attempts.has_stepped = r == DET_DIRECTIVE_TRANSITION && !is_delayed(task);
     if (take_news(task, ret))
-        return DET_TRANSITION;
-    if (r == DET_CONTINUE && task->tasks->step.wake_at < task->times.deadline)
+        return DET_DIRECTIVE_TRANSITION;
+    if (r == DET_DIRECTIVE_CONTINUE && task->tasks->step.wake_at < task->times.deadline)
         return wait_until(task, task->tasks->step.wake_at);
-    return r == DET_AGAIN ? r : wait_until(task, task->times.deadline);
+    return r == DET_DIRECTIVE_AGAIN ? r : wait_until(task, task->times.deadline);
 }
 
 static int watch_pause(struct det_task *task, struct actor_event *ret)
@@ -488,14 +488,14 @@ static int watch_pause(struct det_task *task, struct actor_event *ret)
     if (!is_late(task))
         return wait_until(task, det_plan_look(task));
     *ret = actor_due();
-    return DET_TRANSITION;
+    return DET_DIRECTIVE_TRANSITION;
 }
 
 static int actor_completed(struct det_task *task, const struct det_component_end *end)
 {
     /* A last resort, or the executor closes under us: the outcome says so. */
-    if (task->attempts.outcome == DET_OUTCOME_NONE) {
-        task->attempts.outcome = DET_OUTCOME_FAILED;
+    if (task->attempts.outcome == DET_TASK_OUTCOME_NONE) {
+        task->attempts.outcome = DET_TASK_OUTCOME_FAILED;
         det_task_set_reason(task, end->failure.text);
     }
     det_list_append(&task->tasks->settling.ended, &task->line);
@@ -511,7 +511,7 @@ static bool actor_is_sound(const struct det_task *task)
         return false;
     if ((state == ACTOR_WAITING && !task->has_permit) == det_list_is_empty(&task->line))
         return false;
-    return (state == ACTOR_DONE) == (task->attempts.outcome != DET_OUTCOME_NONE);
+    return (state == ACTOR_DONE) == (task->attempts.outcome != DET_TASK_OUTCOME_NONE);
 }
 
 /* From outside. */

@@ -34,7 +34,7 @@ static int add_one(struct det_tasks *tasks, void *argument)
     if (r < 0)
         return r;
     add->is_made = true;
-    det_task_tell(task, DET_EVENT_TASK_ADD_REQUESTED);
+    det_task_tell(task, DET_TASK_EVENT_TASK_ADD_REQUESTED);
     r = add->ret_waiter ? det_waiter_open(task, &waiter) : 0;
     if (r < 0) {
         det_error_set(&error, r, "task %s: no memory left", task->name);
@@ -99,7 +99,7 @@ int det_tasks_try_add(
 static void publish_failure(
     struct det_tasks *tasks, const char *name, const struct det_error *error)
 {
-    struct det_task_event event = { .kind = DET_EVENT_TASK_ADD_FAILED,
+    struct det_task_event event = { .kind = DET_TASK_EVENT_TASK_ADD_FAILED,
                                     .rejection = DET_REJECTION_FAILED };
 
     det_event_set_text(event.name, sizeof event.name, name ? name : "");
@@ -137,7 +137,7 @@ static int make_all(struct det_tasks *tasks, struct add *add)
         r = det_task_make(tasks, &add->specs[i], &add->made[i], add->reterr);
         if (r < 0)
             return r;
-        det_task_tell(add->made[i], DET_EVENT_TASK_ADD_REQUESTED);
+        det_task_tell(add->made[i], DET_TASK_EVENT_TASK_ADD_REQUESTED);
     }
     return 0;
 }
@@ -345,7 +345,7 @@ static int drain_one(struct det_tasks *tasks, void *argument)
     struct det_task *task = det_task_find(tasks, *(const det_task_id *)argument);
 
     if (!task || task->is_removing || task->attempts.is_last ||
-        task->attempts.outcome != DET_OUTCOME_NONE)
+        task->attempts.outcome != DET_TASK_OUTCOME_NONE)
         return 0;
     if (!task->is_registered || !det_actor_has_attempt(task) || det_actor_begins_anew(task))
         return det_task_remove(task);
@@ -380,7 +380,7 @@ static int hold_one(struct det_tasks *tasks, void *argument)
     struct det_task *task = det_task_find(tasks, *(const det_task_id *)argument);
 
     if (!task || !task->is_registered || task->is_removing || task->attempts.is_last ||
-        task->is_on_hold || task->attempts.outcome != DET_OUTCOME_NONE)
+        task->is_on_hold || task->attempts.outcome != DET_TASK_OUTCOME_NONE)
         return 0;
     task->is_on_hold = true;
     det_actor_hold(task);

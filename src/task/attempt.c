@@ -271,7 +271,7 @@ bool det_attempt_stop(struct det_task *task)
 void det_attempt_tell_stuck(struct det_task *task)
 {
     if (!task->is_stuck)
-        det_task_tell(task, DET_EVENT_TASK_STUCK);
+        det_task_tell(task, DET_TASK_EVENT_TASK_STUCK);
     task->is_stuck = true;
 }
 
@@ -321,16 +321,16 @@ int det_attempt_step(struct det_task *task)
     det_assert(task->tasks->step.task == task);
     task->tasks->step.task = NULL;
     if (r == DET_STEP_AGAIN)
-        return DET_AGAIN;
+        return DET_DIRECTIVE_AGAIN;
     if (r == DET_STEP_WAIT)
-        return DET_CONTINUE;
+        return DET_DIRECTIVE_CONTINUE;
     if (r > 0) {
         snprintf(text, DET_TASK_REASON_MAX + 1, "answered %d, which is no step result", r);
         r = DET_ERR_INVALID;
     }
     task->attempts.ended = end_of_work(task, r);
     set_reason_of_work(task, r, text);
-    return DET_TRANSITION;
+    return DET_DIRECTIVE_TRANSITION;
 }
 
 void det_attempt_close(struct det_task *task)

@@ -188,7 +188,7 @@ static void report_lossless(struct det_bus *bus)
         if (code == 0)
             continue;
         subscription->failure = 0;
-        report(bus, subscription, DET_EVENT_SUBSCRIBER_FAILED, det_error_text(code), 1);
+        report(bus, subscription, DET_TASK_EVENT_SUBSCRIBER_FAILED, det_error_text(code), 1);
     }
 }
 
@@ -204,7 +204,7 @@ static void report_failures(struct det_bus *bus, struct det_subscription *subscr
 
     while (det_subscription_take_failure(subscription, &failure))
         report(
-            bus, subscription, DET_EVENT_SUBSCRIBER_FAILED, det_error_text(failure.code),
+            bus, subscription, DET_TASK_EVENT_SUBSCRIBER_FAILED, det_error_text(failure.code),
             failure.count);
 }
 
@@ -218,7 +218,7 @@ static void report_losses(
         return;
     subscription->lost = 0;
     atomic_store(&subscription->has_lost, false);
-    report(bus, subscription, DET_EVENT_SUBSCRIBER_OVERFLOWED, "queue full", lost);
+    report(bus, subscription, DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED, "queue full", lost);
 }
 
 static void report_all(struct det_bus *bus, bool is_the_end)
@@ -252,7 +252,7 @@ static void end_turn_of(struct det_bus *bus, struct det_subscription *subscripti
 
     r = det_subscription_turn(subscription);
     if (r < 0 && !subscription->turn_failed)
-        report(bus, subscription, DET_EVENT_RUNTIME_FAILURE, det_error_text(r), 0);
+        report(bus, subscription, DET_TASK_EVENT_RUNTIME_FAILURE, det_error_text(r), 0);
     subscription->turn_failed = r < 0;
 }
 
@@ -543,7 +543,7 @@ static void finish_end(struct bus_end *end, bool is_lossless)
             continue;
         report_failures(bus, one);
         if (one->last_turn < 0 && !one->turn_failed)
-            report(bus, one, DET_EVENT_RUNTIME_FAILURE, det_error_text(one->last_turn), 0);
+            report(bus, one, DET_TASK_EVENT_RUNTIME_FAILURE, det_error_text(one->last_turn), 0);
         retire(bus, one);
     }
 }

@@ -26,8 +26,8 @@ static int watch(void *user, const struct det_task_event *event)
     while (!watcher->is_open)
         (void)det_condition_wait(watcher->world, watcher->changed, watcher->mutex, DET_NEVER);
     watcher->events++;
-    watcher->ends += event->kind == DET_EVENT_TASK_FINISHED;
-    if (event->kind == DET_EVENT_SUBSCRIBER_OVERFLOWED)
+    watcher->ends += event->kind == DET_TASK_EVENT_TASK_FINISHED;
+    if (event->kind == DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED)
         watcher->lost += event->count;
     else if (watcher->last_sequence && event->sequence != watcher->last_sequence + 1)
         watcher->has_gap = true;
@@ -273,7 +273,7 @@ static void one_that_is_being_ended_holds_nobody_though_its_callback_blocks(void
     assert_int_equal(det_subscription_stop(subscription, 0), DET_ERR_TIMEOUT);
     assert_int_equal(add_instant(lab, 1000), 0);
     lab_settle(lab);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_FINISHED, "t1000"), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_FINISHED, "t1000"), 1);
     watcher_let_go(&watcher, true);
     assert_int_equal(det_subscription_stop(subscription, DET_NEVER), 0);
     close_all(lab, &watcher);
@@ -306,7 +306,7 @@ static void a_queue_of_events_gives_back_what_was_put(void **unused)
 {
     struct det_test_memory memory;
     struct det_event_queue queue;
-    struct det_task_event event = { .kind = DET_EVENT_TASK_ADDED, .name = "n" }, back;
+    struct det_task_event event = { .kind = DET_TASK_EVENT_TASK_ADDED, .name = "n" }, back;
 
     (void)unused;
     det_test_memory_init(&memory);

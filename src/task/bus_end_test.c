@@ -119,14 +119,14 @@ static void one_that_has_ended_makes_room_for_another(void **state)
     fixture_open(&fixture, 1, 0);
     for (unsigned i = 0; i < 3 * DET_SUBSCRIBERS_MAX; i++) {
         subscription = subscribe(&fixture, &watcher, "one", (enum det_delivery)(i % 3), 0);
-        (void)publish(&fixture, DET_EVENT_TASK_ADDED);
+        (void)publish(&fixture, DET_TASK_EVENT_TASK_ADDED);
         assert_int_equal(0, det_subscription_stop(subscription, DET_NEVER));
         assert_int_equal(i + 1, atomic_load(&watcher.closed));
         assert_int_equal(i + 1, atomic_load(&watcher.count));
         settle(&fixture);
     }
     subscribe(&fixture, &last, NULL, DET_DELIVER_LOOP, 0);
-    (void)publish(&fixture, DET_EVENT_TASK_ADDED);
+    (void)publish(&fixture, DET_TASK_EVENT_TASK_ADDED);
     settle(&fixture);
     assert_int_equal(1, atomic_load(&last.count));
     fixture_close(&fixture);
@@ -367,7 +367,7 @@ static int use_all(struct det_test_memory *memory, void *argument)
     }
     if (r == 0) {
         uint64_t calls = memory->calls;
-        struct det_task_event event = { .kind = DET_EVENT_TASK_ADDED };
+        struct det_task_event event = { .kind = DET_TASK_EVENT_TASK_ADDED };
 
         for (int i = 0; i < 5; i++)
             det_bus_publish(bus, &event);

@@ -22,7 +22,7 @@ static void every_subscriber_sees_every_event_in_order(void **state)
 
         memset(watchers, 0, sizeof watchers);
         fixture_open(&fixture, seed, 64);
-        assert_int_equal(1, publish(&fixture, DET_EVENT_TASK_ADD_REQUESTED));
+        assert_int_equal(1, publish(&fixture, DET_TASK_EVENT_TASK_ADD_REQUESTED));
         for (int i = 0; i < 3; i++)
             subscriptions[i] = subscribe(&fixture, &watchers[i], "all", deliveries[i], 0);
         for (int turn = 0; turn < 20; turn++) {
@@ -54,7 +54,7 @@ static void an_event_arrives_as_it_was_published(void **state)
     event = (struct det_task_event){
         .at = 11,
         .id = 12,
-        .kind = DET_EVENT_BACKOFF_SCHEDULED,
+        .kind = DET_TASK_EVENT_BACKOFF_SCHEDULED,
         .attempt = UINT32_MAX,
         .delay = -1,
         .timeout = INT64_MAX,
@@ -62,7 +62,7 @@ static void an_event_arrives_as_it_was_published(void **state)
         .count = UINT64_MAX,
         .exit_code = -3,
         .signal = 255,
-        .outcome = DET_OUTCOME_REJECTED,
+        .outcome = DET_TASK_OUTCOME_REJECTED,
         .rejection = DET_REJECTION_FAILED,
         .source = DET_BACKOFF_AFTER_SUCCESS,
         .has_exit_code = true,
@@ -144,7 +144,7 @@ static void a_full_queue_loses_the_new_events_and_one_event_says_how_many(void *
         subscription = subscribe(&fixture, &small, "small", deliveries[i], 1);
         subscribe(&fixture, &other, "other", DET_DELIVER_LOOP, 0);
         if (deliveries[i] == DET_DELIVER_THREAD) {
-            (void)publish(&fixture, DET_EVENT_TASK_ADDED);
+            (void)publish(&fixture, DET_TASK_EVENT_TASK_ADDED);
             settle(&fixture);
             watcher_await(&small);
         }
@@ -152,21 +152,21 @@ static void a_full_queue_loses_the_new_events_and_one_event_says_how_many(void *
         settle(&fixture);
         if (deliveries[i] == DET_DELIVER_THREAD) {
             /* There is no room as long as it is blocked, so there is no news either. */
-            assert_int_equal(0, count_kind(&other, DET_EVENT_SUBSCRIBER_OVERFLOWED));
+            assert_int_equal(0, count_kind(&other, DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED));
             watcher_unblock(&small);
         }
         settle(&fixture);
-        assert_int_equal(1, count_kind(&other, DET_EVENT_SUBSCRIBER_OVERFLOWED));
+        assert_int_equal(1, count_kind(&other, DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED));
         assert_string_equal("small", other.seen[atomic_load(&other.count) - 1].name);
         assert_string_equal("queue full", other.seen[atomic_load(&other.count) - 1].reason);
         assert_int_equal(5, other.seen[atomic_load(&other.count) - 1].count);
         assert_int_equal(5, det_subscription_counts(subscription).dropped);
-        assert_int_equal(1, count_kind(&small, DET_EVENT_SUBSCRIBER_OVERFLOWED));
+        assert_int_equal(1, count_kind(&small, DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED));
         assert_in_order(&small);
         /* A second episode is a second event. */
         publish_many(&fixture, 3);
         settle(&fixture);
-        assert_int_equal(2, count_kind(&other, DET_EVENT_SUBSCRIBER_OVERFLOWED));
+        assert_int_equal(2, count_kind(&other, DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED));
         assert_int_equal(0, det_bus_end(fixture.bus, DET_NEVER));
         if (small.mutex)
             watcher_forget(&small);
@@ -177,9 +177,9 @@ static void a_full_queue_loses_the_new_events_and_one_event_says_how_many(void *
 static void a_lost_diagnostic_causes_no_further_one(void **state)
 {
     static const enum det_task_event_kind kinds[] = {
-        DET_EVENT_SUBSCRIBER_OVERFLOWED,
-        DET_EVENT_SUBSCRIBER_FAILED,
-        DET_EVENT_RUNTIME_FAILURE,
+        DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED,
+        DET_TASK_EVENT_SUBSCRIBER_FAILED,
+        DET_TASK_EVENT_RUNTIME_FAILURE,
     };
     static struct watcher small;
     struct det_subscription *subscription;
@@ -215,7 +215,7 @@ static void a_loss_is_told_at_the_end_at_the_latest(void **state)
     publish_many(&fixture, 5);
     assert_int_equal(0, det_bus_end(fixture.bus, DET_NEVER));
     assert_int_equal(2, atomic_load(&small.count));
-    assert_int_equal(1, count_kind(&other, DET_EVENT_SUBSCRIBER_OVERFLOWED));
+    assert_int_equal(1, count_kind(&other, DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED));
     assert_int_equal(3, other.seen[5].count);
     fixture_close(&fixture);
 }
@@ -240,7 +240,7 @@ static void a_failing_subscriber_is_told_to_the_others_and_goes_on(void **state)
         assert_int_equal(6, atomic_load(&bad.count));
         assert_int_equal(6, atomic_load(&good.count));
         assert_int_equal(6, atomic_load(&audit.count));
-        assert_int_equal(3, count_kind(&good, DET_EVENT_SUBSCRIBER_FAILED));
+        assert_int_equal(3, count_kind(&good, DET_TASK_EVENT_SUBSCRIBER_FAILED));
         assert_in_order(&bad);
         assert_in_order(&good);
         assert_in_order(&audit);
@@ -265,7 +265,7 @@ static void very_many_failures_of_one_turn_become_fewer_events(void **state)
     subscribe(&fixture, &good, "good", DET_DELIVER_LOOP, 0);
     publish_many(&fixture, 100);
     settle(&fixture);
-    assert_int_equal(16, count_kind(&good, DET_EVENT_SUBSCRIBER_FAILED));
+    assert_int_equal(16, count_kind(&good, DET_TASK_EVENT_SUBSCRIBER_FAILED));
     for (unsigned i = 100; i < 116; i++)
         sum += good.seen[i].count;
     assert_int_equal(100, sum);
@@ -285,14 +285,14 @@ static void who_lags_behind_the_ring_is_told_alone_and_goes_on_at_what_is_left(v
         watcher_block(&slow, fixture.world);
         subscribe(&fixture, &slow, "slow", DET_DELIVER_THREAD, 64);
         subscribe(&fixture, &other, "other", DET_DELIVER_LOSSLESS, 0);
-        (void)publish(&fixture, DET_EVENT_TASK_ADDED);
+        (void)publish(&fixture, DET_TASK_EVENT_TASK_ADDED);
         settle(&fixture);
         watcher_await(&slow);
         publish_many(&fixture, 10);
         watcher_unblock(&slow);
         assert_int_equal(0, det_bus_end(fixture.bus, DET_NEVER));
         assert_int_equal(6, atomic_load(&slow.count));
-        assert_int_equal(DET_EVENT_SUBSCRIBER_OVERFLOWED, slow.seen[1].kind);
+        assert_int_equal(DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED, slow.seen[1].kind);
         assert_string_equal("lagged", slow.seen[1].reason);
         assert_string_equal("slow", slow.seen[1].name);
         assert_int_equal(6, slow.seen[1].count);
@@ -344,8 +344,8 @@ static void a_turn_that_fails_is_told_once_until_it_succeeds_again(void **state)
         publish_many(&fixture, 2);
         settle(&fixture);
     }
-    assert_int_equal(2, count_kind(&audit, DET_EVENT_RUNTIME_FAILURE));
-    assert_int_equal(2, count_kind(&other, DET_EVENT_RUNTIME_FAILURE));
+    assert_int_equal(2, count_kind(&audit, DET_TASK_EVENT_RUNTIME_FAILURE));
+    assert_int_equal(2, count_kind(&other, DET_TASK_EVENT_RUNTIME_FAILURE));
     assert_string_equal("audit", other.seen[4].name);
     assert_string_equal("input or output failed", other.seen[4].reason);
     fixture_close(&fixture);
@@ -355,7 +355,7 @@ static void publish_again(void *argument)
 {
     struct bus_fixture *fixture = argument;
 
-    (void)publish(fixture, DET_EVENT_TASK_ADDED);
+    (void)publish(fixture, DET_TASK_EVENT_TASK_ADDED);
 }
 
 static int publish_inside(void *user, const struct det_task_event *event)

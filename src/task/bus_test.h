@@ -171,7 +171,7 @@ static inline uint64_t publish(struct bus_fixture *fixture, enum det_task_event_
 static inline void publish_many(struct bus_fixture *fixture, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        (void)publish(fixture, DET_EVENT_TASK_ADDED);
+        (void)publish(fixture, DET_TASK_EVENT_TASK_ADDED);
 }
 
 /* Everything that the loop and the threads have to do now. */

@@ -18,7 +18,7 @@ static int check_event(void *user, const struct det_task_event *event)
 {
     struct checker *checker = user;
 
-    if (event->kind == DET_EVENT_SUBSCRIBER_OVERFLOWED) {
+    if (event->kind == DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED) {
         if (strcmp(event->reason, "lagged") == 0)
             atomic_fetch_add(&checker->lagged, event->count);
         return 0;
@@ -35,7 +35,7 @@ static int check_event(void *user, const struct det_task_event *event)
 static void publish_checked(struct bus_fixture *fixture, uint64_t number)
 {
     struct det_task_event event = {
-        .kind = DET_EVENT_ATTEMPT_STARTING,
+        .kind = DET_TASK_EVENT_ATTEMPT_STARTING,
         .id = number,
         .count = number,
     };

@@ -122,7 +122,7 @@ static void become_ready(struct checks *checks)
     task->is_ready = true;
     det_loop_timer_cancel(task->tasks->loop, &checks->limit);
     if (readiness_of(checks)->by != DET_READY_WHEN_STARTED)
-        det_task_tell(task, DET_EVENT_TASK_READY);
+        det_task_tell(task, DET_TASK_EVENT_TASK_READY);
     det_tree_changed(task);
 }
 
@@ -141,7 +141,7 @@ static void pass(struct checks *checks)
         become_ready(checks);
     } else if (!task->is_healthy) {
         task->is_healthy = true;
-        det_task_tell(task, DET_EVENT_TASK_READY);
+        det_task_tell(task, DET_TASK_EVENT_TASK_READY);
         det_tree_changed(task);
     }
 }
@@ -167,7 +167,7 @@ static void miss(struct checks *checks)
     checks->fails++;
     if (task->is_healthy) {
         task->is_healthy = false;
-        tell_why(checks, DET_EVENT_TASK_UNHEALTHY);
+        tell_why(checks, DET_TASK_EVENT_TASK_UNHEALTHY);
         det_tree_changed(task);
     }
     if (checks->fails < fails_max)
@@ -182,7 +182,7 @@ static void miss(struct checks *checks)
 static void postpone(struct checks *checks)
 {
     if (!checks->is_postponed)
-        tell_why(checks, DET_EVENT_CHECK_POSTPONED);
+        tell_why(checks, DET_TASK_EVENT_CHECK_POSTPONED);
     checks->is_postponed = true;
 }
 

@@ -337,7 +337,7 @@ static void the_end_of_an_attempt_waits_for_a_function_that_checks_it(void **sta
     stage_expect(&stage, "+a");
     stage_pass(&stage, DET_SECOND);
     stage_expect(&stage, "=a #a");
-    assert_int_equal(stage.ends[0].outcome, DET_OUTCOME_COMPLETED);
+    assert_int_equal(stage.ends[0].outcome, DET_TASK_OUTCOME_COMPLETED);
     stage_close(&stage);
 }
 
@@ -360,7 +360,7 @@ static void a_function_that_never_returns_makes_its_task_stuck(void **state)
     assert_string_equal(stage_state(&stage, "a"), "stuck");
     stage_pass(&stage, 10 * DET_MINUTE);
     stage_expect(&stage, "-a #a");
-    assert_int_equal(stage.ends[0].outcome, DET_OUTCOME_FORCE_ABORTED);
+    assert_int_equal(stage.ends[0].outcome, DET_TASK_OUTCOME_FORCE_ABORTED);
     stage_close(&stage);
 }
 

@@ -41,7 +41,9 @@ static struct det_tasks *open_tasks(void)
     assert_int_equal(det_tasks_open(NULL, &tasks, NULL), 0);
     assert_int_equal(
         det_tasks_add_group(
-            tasks, &(struct det_group_spec){ .name = "g", .strategy = DET_ALL_FOR_ONE }, NULL),
+            tasks,
+            &(struct det_task_group_spec){ .name = "g", .strategy = DET_STRATEGY_ALL_FOR_ONE },
+            NULL),
         0);
     return tasks;
 }
@@ -57,7 +59,7 @@ static void wait_for_healthy(struct det_tasks *tasks, const char *name)
 
     assert_int_equal(det_tasks_add(tasks, &spec, &waiter, NULL, NULL), 0);
     assert_int_equal(det_waiter_wait(waiter, DET_NEVER, &end), 0);
-    assert_int_equal(end.outcome, DET_OUTCOME_COMPLETED);
+    assert_int_equal(end.outcome, DET_TASK_OUTCOME_COMPLETED);
     det_waiter_close(waiter);
 }
 
@@ -156,7 +158,7 @@ static void a_process_goes_on_when_the_thread_that_added_it_has_ended(void **sta
     det_test_write_file(path, "", 0);
     for (int i = 0; i < ADDERS; i++) {
         assert_int_equal(det_waiter_wait(adders[i].waiter, DET_NEVER, &end), 0);
-        assert_int_equal(end.outcome, DET_OUTCOME_COMPLETED);
+        assert_int_equal(end.outcome, DET_TASK_OUTCOME_COMPLETED);
         assert_int_equal(end.attempts, 1);
         det_waiter_close(adders[i].waiter);
     }

@@ -120,7 +120,7 @@ static void a_name_that_somebody_depends_on_may_become_a_group(void **state)
     stage_expect(&stage, "+a");
     assert_int_equal(det_tasks_remove(stage.tasks, stage_player(&stage, "a")->id), 1);
     stage_expect(&stage, "-a #a");
-    stage_group(&stage, "a", NULL, DET_ONE_FOR_ONE);
+    stage_group(&stage, "a", NULL, DET_STRATEGY_ONE_FOR_ONE);
     assert_string_equal(stage_state(&stage, "b"), "held a: has no tasks yet");
     stage_add(&stage, "x", "a");
     stage_play(&stage, "x", PART_SUCCEED);
@@ -136,8 +136,8 @@ static void a_group_is_running_when_all_below_it_are(void **state)
     assert_int_equal(
         stage_try_open(&stage, 1, (struct det_tasks_options){ .concurrent_max = 2 }), 0);
     stage_add(&stage, "other", NULL);
-    stage_group(&stage, "g", NULL, DET_ONE_FOR_ONE);
-    stage_group(&stage, "in", "g", DET_ONE_FOR_ONE);
+    stage_group(&stage, "g", NULL, DET_STRATEGY_ONE_FOR_ONE);
+    stage_group(&stage, "in", "g", DET_STRATEGY_ONE_FOR_ONE);
     stage_add(&stage, "x", "g");
     stage_add(&stage, "y", "in");
     assert_int_equal(stage_add_needing(&stage, "z", NULL, "g", DET_WHEN_RUNNING), 0);
@@ -153,7 +153,7 @@ static void a_group_has_completed_when_all_have_and_none_was_lost(void **state)
 {
     (void)state;
     stage_open(&stage);
-    stage_group(&stage, "g", NULL, DET_ONE_FOR_ONE);
+    stage_group(&stage, "g", NULL, DET_STRATEGY_ONE_FOR_ONE);
     stage_add(&stage, "x", "g");
     stage_add(&stage, "y", "g");
     assert_int_equal(stage_add_needing(&stage, "z", NULL, "g", DET_WHEN_COMPLETED), 0);
@@ -241,8 +241,8 @@ static void a_cycle_through_groups_is_found(void **state)
 
     (void)state;
     stage_open(&stage);
-    stage_group(&stage, "g", NULL, DET_ONE_FOR_ONE);
-    stage_group(&stage, "in", "g", DET_ONE_FOR_ONE);
+    stage_group(&stage, "g", NULL, DET_STRATEGY_ONE_FOR_ONE);
+    stage_group(&stage, "in", "g", DET_STRATEGY_ONE_FOR_ONE);
     stage_add(&stage, "w", "g");
     assert_int_equal(try_batch(inside, 1), DET_ERR_INVALID);
     assert_string_equal(stage.text, "task x waits for itself: x -> g -> in -> x");
@@ -322,7 +322,7 @@ static void one_in_line_for_a_permit_is_held_when_its_dependency_is_lost(void **
 static void what_is_on_hold_keeps_its_place_and_those_who_wait(void **state)
 {
     (void)state;
-    stage_open_three(&stage, DET_REST_FOR_ONE);
+    stage_open_three(&stage, DET_STRATEGY_REST_FOR_ONE);
     assert_int_equal(det_tasks_hold(stage.tasks, stage_player(&stage, "b")->id), 1);
     assert_int_equal(det_tasks_hold(stage.tasks, stage_player(&stage, "b")->id), 0);
     assert_int_equal(det_tasks_hold(stage.tasks, 4711), 0);
@@ -344,7 +344,7 @@ static void what_is_on_hold_keeps_its_place_and_those_who_wait(void **state)
 static void a_stop_that_goes_on_can_be_taken_back(void **state)
 {
     (void)state;
-    stage_open_three(&stage, DET_ONE_FOR_ONE);
+    stage_open_three(&stage, DET_STRATEGY_ONE_FOR_ONE);
     stage_player(&stage, "a")->stops_in = DET_SECOND;
     assert_int_equal(det_tasks_hold(stage.tasks, stage_player(&stage, "a")->id), 1);
     assert_int_equal(det_tasks_restart(stage.tasks, stage_player(&stage, "a")->id), 1);
@@ -361,7 +361,7 @@ static void a_dependency_can_be_asked_for(void **state)
     struct det_dependency on = { .name = "a", .when = DET_WHEN_COMPLETED };
 
     (void)state;
-    stage_open_three(&stage, DET_ONE_FOR_ONE);
+    stage_open_three(&stage, DET_STRATEGY_ONE_FOR_ONE);
     assert_int_equal(det_tasks_is_met(stage.tasks, &on), 0);
     on.when = DET_WHEN_HEALTHY;
     assert_int_equal(det_tasks_is_met(stage.tasks, &on), 1);

@@ -135,18 +135,18 @@ static void end_cancelled(struct durable_attempt *attempt, const char *reason)
 static void end_as(struct durable_attempt *attempt, const struct det_task_end *end)
 {
     switch (end->outcome) {
-    case DET_OUTCOME_COMPLETED:
+    case DET_TASK_OUTCOME_COMPLETED:
         det_durable_attempt_end(attempt, DET_JOB_DONE, 0, NULL);
         return;
-    case DET_OUTCOME_CANCELLED:
-    case DET_OUTCOME_FORCE_ABORTED:
-    case DET_OUTCOME_REJECTED:
+    case DET_TASK_OUTCOME_CANCELLED:
+    case DET_TASK_OUTCOME_FORCE_ABORTED:
+    case DET_TASK_OUTCOME_REJECTED:
         end_cancelled(attempt, end->reason);
         return;
-    case DET_OUTCOME_NONE:
-    case DET_OUTCOME_FAILED:
-    case DET_OUTCOME_FATAL:
-    case DET_OUTCOME_COUNT:
+    case DET_TASK_OUTCOME_NONE:
+    case DET_TASK_OUTCOME_FAILED:
+    case DET_TASK_OUTCOME_FATAL:
+    case DET_TASK_OUTCOME_COUNT:
         break;
     }
     det_durable_attempt_end(attempt, DET_JOB_FAILED, 0, end->reason);
@@ -161,7 +161,7 @@ void det_durable_attempt_told(void *context, const struct det_task_end *end)
     det_mutex_lock(durable->world, durable->mutex);
     attempt->task = 0;
     end_as(attempt, end);
-    if (attempt->is_lost && end->outcome != DET_OUTCOME_COMPLETED)
+    if (attempt->is_lost && end->outcome != DET_TASK_OUTCOME_COMPLETED)
         attempt->end.token = 0;
     det_mutex_unlock(durable->world, durable->mutex);
 }

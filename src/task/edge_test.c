@@ -69,7 +69,7 @@ static void a_drained_task_does_not_come_back_with_its_group(void **state)
     (void)state;
     open_with(&f, (struct det_tasks_options){ 0 });
     assert_int_equal(
-        det_tasks_add_group(f.tasks, &(struct det_group_spec){ .name = "group" }, NULL), 0);
+        det_tasks_add_group(f.tasks, &(struct det_task_group_spec){ .name = "group" }, NULL), 0);
     id = add(&f, (struct det_task_spec){ .name = "task", .step = hold_out, .group = "group" });
     f.may_end = true;
     turn_for(&f, DET_MILLISECOND);
@@ -211,7 +211,7 @@ static void who_stops_waiting_leaves_nothing_behind(void **state)
     assert_int_equal(det_tasks_remove(f.tasks, id), 1);
     turn_for(&f, DET_MILLISECOND);
     assert_int_equal(det_waiter_wait(waiters[0], 0, &end), 0);
-    assert_int_equal(end.outcome, DET_OUTCOME_CANCELLED);
+    assert_int_equal(end.outcome, DET_TASK_OUTCOME_CANCELLED);
     det_waiter_close(waiters[0]);
     close_all(&f);
 }

@@ -13,15 +13,15 @@
 #include "record/text_sink.h"
 
 static const char *const kind_labels[] = {
-#define DET_TASK_EVENT(name, label, about) [DET_EVENT_##name] = (label),
+#define DET_TASK_EVENT(name, label, about) [DET_TASK_EVENT_##name] = (label),
 #include <detent/task_events.def>
 };
 
 static const char *const outcome_labels[] = {
-    [DET_OUTCOME_NONE] = "none",           [DET_OUTCOME_COMPLETED] = "completed",
-    [DET_OUTCOME_FAILED] = "failed",       [DET_OUTCOME_FATAL] = "fatal",
-    [DET_OUTCOME_CANCELLED] = "cancelled", [DET_OUTCOME_FORCE_ABORTED] = "force_aborted",
-    [DET_OUTCOME_REJECTED] = "rejected",
+    [DET_TASK_OUTCOME_NONE] = "none",           [DET_TASK_OUTCOME_COMPLETED] = "completed",
+    [DET_TASK_OUTCOME_FAILED] = "failed",       [DET_TASK_OUTCOME_FATAL] = "fatal",
+    [DET_TASK_OUTCOME_CANCELLED] = "cancelled", [DET_TASK_OUTCOME_FORCE_ABORTED] = "force_aborted",
+    [DET_TASK_OUTCOME_REJECTED] = "rejected",
 };
 
 static const char *const rejection_labels[] = {
@@ -37,7 +37,8 @@ static const char *const rejection_labels[] = {
     [DET_REJECTION_FAILED] = "failed",
 };
 
-_Static_assert(sizeof outcome_labels / sizeof outcome_labels[0] == DET_OUTCOME_COUNT, "each once");
+_Static_assert(
+    sizeof outcome_labels / sizeof outcome_labels[0] == DET_TASK_OUTCOME_COUNT, "each once");
 _Static_assert(
     sizeof rejection_labels / sizeof rejection_labels[0] == DET_REJECTION_COUNT, "each once");
 
@@ -48,7 +49,7 @@ const char *det_task_event_label(enum det_task_event_kind kind)
 
 const char *det_task_outcome_label(enum det_task_outcome outcome)
 {
-    return (unsigned)outcome < DET_OUTCOME_COUNT ? outcome_labels[outcome] : "unknown";
+    return (unsigned)outcome < DET_TASK_OUTCOME_COUNT ? outcome_labels[outcome] : "unknown";
 }
 
 const char *det_rejection_label(enum det_rejection rejection)
@@ -157,7 +158,7 @@ static void put_fields(struct writer *writer, const struct det_task_event *event
         put_word(writer, "outcome", det_task_outcome_label((enum det_task_outcome)event->outcome));
     if (event->rejection)
         put_word(writer, "rejection", det_rejection_label((enum det_rejection)event->rejection));
-    if (event->kind == DET_EVENT_BACKOFF_SCHEDULED)
+    if (event->kind == DET_TASK_EVENT_BACKOFF_SCHEDULED)
         put_word(
             writer, "source", event->source == DET_BACKOFF_AFTER_SUCCESS ? "success" : "failure");
 }

@@ -10,7 +10,7 @@ static const struct det_task_event full = {
     .sequence = 42,
     .at = 1500 * DET_MILLISECOND,
     .id = 7,
-    .kind = DET_EVENT_BACKOFF_SCHEDULED,
+    .kind = DET_TASK_EVENT_BACKOFF_SCHEDULED,
     .attempt = 3,
     .delay = 1500 * DET_MILLISECOND,
     .timeout = 2 * DET_SECOND,
@@ -19,7 +19,7 @@ static const struct det_task_event full = {
     .exit_code = -1,
     .has_exit_code = true,
     .signal = 15,
-    .outcome = DET_OUTCOME_FORCE_ABORTED,
+    .outcome = DET_TASK_OUTCOME_FORCE_ABORTED,
     .rejection = DET_REJECTION_QUEUE_FULL,
     .source = DET_BACKOFF_AFTER_SUCCESS,
     .name = "web",
@@ -31,7 +31,7 @@ static void a_line_for_people_has_what_belongs_to_the_event(void **state)
     struct det_task_event event = {
         .sequence = 42,
         .id = 7,
-        .kind = DET_EVENT_ATTEMPT_FAILED,
+        .kind = DET_TASK_EVENT_ATTEMPT_FAILED,
         .attempt = 3,
         .has_exit_code = true,
         .exit_code = 1,
@@ -49,14 +49,14 @@ static void a_line_for_people_has_what_belongs_to_the_event(void **state)
         "exit_code=-1 signal=15 outcome=force_aborted rejection=queue_full source=success: "
         "it \"broke\"",
         line);
-    event = (struct det_task_event){ .sequence = 1, .kind = DET_EVENT_ALL_STOPPED };
+    event = (struct det_task_event){ .sequence = 1, .kind = DET_TASK_EVENT_ALL_STOPPED };
     det_task_event_text(&event, line, sizeof line);
     assert_string_equal("[1] all_stopped", line);
 }
 
 static void a_line_of_json_has_what_belongs_to_the_event(void **state)
 {
-    struct det_task_event event = { .sequence = UINT64_MAX, .kind = DET_EVENT_ALL_STOPPED };
+    struct det_task_event event = { .sequence = UINT64_MAX, .kind = DET_TASK_EVENT_ALL_STOPPED };
     char line[DET_TASK_EVENT_LINE_MAX];
 
     (void)state;
@@ -83,7 +83,7 @@ static void an_exit_code_of_0_is_an_exit_code(void **state)
     (void)state;
     det_task_event_text(&event, line, sizeof line);
     assert_string_equal("[1] attempt_starting exit_code=0", line);
-    event.kind = DET_EVENT_BACKOFF_SCHEDULED;
+    event.kind = DET_TASK_EVENT_BACKOFF_SCHEDULED;
     event.has_exit_code = false;
     det_task_event_text(&event, line, sizeof line);
     assert_string_equal("[1] backoff_scheduled source=failure", line);
@@ -91,7 +91,7 @@ static void an_exit_code_of_0_is_an_exit_code(void **state)
 
 static void what_could_steer_a_terminal_is_escaped(void **state)
 {
-    struct det_task_event event = { .sequence = 1, .kind = DET_EVENT_TASK_ADDED };
+    struct det_task_event event = { .sequence = 1, .kind = DET_TASK_EVENT_TASK_ADDED };
     char line[DET_TASK_EVENT_LINE_MAX];
 
     (void)state;
@@ -107,12 +107,12 @@ static void what_could_steer_a_terminal_is_escaped(void **state)
 static void fill_with_the_worst(struct det_task_event *event)
 {
     memset(event, 0xff, sizeof *event);
-    event->kind = DET_EVENT_BACKOFF_SCHEDULED;
+    event->kind = DET_TASK_EVENT_BACKOFF_SCHEDULED;
     event->at = INT64_MAX;
     event->delay = event->timeout = event->duration = INT64_MIN;
     event->exit_code = INT32_MIN;
     event->has_exit_code = true;
-    event->outcome = DET_OUTCOME_FORCE_ABORTED;
+    event->outcome = DET_TASK_OUTCOME_FORCE_ABORTED;
     event->rejection = DET_REJECTION_ALREADY_EXISTS;
     memset(event->name, 1, sizeof event->name);
     memset(event->reason, 1, sizeof event->reason);
@@ -156,12 +156,13 @@ static void labels_are_stable_and_different(void **state)
                 det_task_event_label((enum det_task_event_kind)k));
     for (int i = 0; i < DET_REJECTION_COUNT; i++)
         assert_non_null(det_rejection_label((enum det_rejection)i));
-    assert_string_equal("attempt_timed_out", det_task_event_label(DET_EVENT_ATTEMPT_TIMED_OUT));
-    assert_string_equal("runtime_failure", det_task_event_label(DET_EVENT_RUNTIME_FAILURE));
-    assert_string_equal("force_aborted", det_task_outcome_label(DET_OUTCOME_FORCE_ABORTED));
+    assert_string_equal(
+        "attempt_timed_out", det_task_event_label(DET_TASK_EVENT_ATTEMPT_TIMED_OUT));
+    assert_string_equal("runtime_failure", det_task_event_label(DET_TASK_EVENT_RUNTIME_FAILURE));
+    assert_string_equal("force_aborted", det_task_outcome_label(DET_TASK_OUTCOME_FORCE_ABORTED));
     assert_string_equal("superseded", det_rejection_label(DET_REJECTION_SUPERSEDED));
     assert_string_equal("unknown", det_task_event_label(DET_TASK_EVENT_COUNT));
-    assert_string_equal("unknown", det_task_outcome_label(DET_OUTCOME_COUNT));
+    assert_string_equal("unknown", det_task_outcome_label(DET_TASK_OUTCOME_COUNT));
     assert_string_equal("unknown", det_rejection_label(DET_REJECTION_COUNT));
 }
 
@@ -184,9 +185,9 @@ static int keep(void *user, const char *line, size_t size)
 static void the_log_writes_a_line_for_each_event(void **state)
 {
     struct log log = { { 0 }, 0, 0 };
-    struct det_log_writer writer = { .write = keep, .user = &log };
-    struct det_subscriber subscriber = det_log_subscriber(&writer);
-    struct det_task_event event = { .sequence = 1, .kind = DET_EVENT_ALL_STOPPED };
+    struct det_task_log_writer writer = { .write = keep, .user = &log };
+    struct det_subscriber subscriber = det_task_log_subscriber(&writer);
+    struct det_task_event event = { .sequence = 1, .kind = DET_TASK_EVENT_ALL_STOPPED };
 
     (void)state;
     assert_string_equal("log", subscriber.name);

@@ -54,7 +54,7 @@ static void publish(struct group *group, enum det_task_event_kind kind)
     struct det_task_event event = { .kind = kind };
 
     det_event_set_text(event.name, sizeof event.name, group->name);
-    if (kind == DET_EVENT_GROUP_FAILED || kind == DET_EVENT_GROUP_RESTARTING)
+    if (kind == DET_TASK_EVENT_GROUP_FAILED || kind == DET_TASK_EVENT_GROUP_RESTARTING)
         det_event_set_text(event.reason, sizeof event.reason, group->reason);
     det_tasks_publish(group->tasks, &event);
 }
@@ -79,7 +79,7 @@ static bool is_wanted(const struct group *group, const struct group_event *event
 static bool is_joint(const struct group *group, const struct group_event *event)
 {
     (void)event;
-    return group->strategy != DET_ONE_FOR_ONE;
+    return group->strategy != DET_STRATEGY_ONE_FOR_ONE;
 }
 
 static bool is_nested(const struct group *group, const struct group_event *event)
@@ -99,8 +99,8 @@ static int begin(struct group *group, const struct group_event *event, struct gr
     group->joined_count = group->task_count;
     group->has_lost = false;
     group->since = det_loop_now(group->tasks->loop);
-    publish(group, DET_EVENT_GROUP_STARTED);
-    return DET_DONE;
+    publish(group, DET_TASK_EVENT_GROUP_STARTED);
+    return DET_EFFECT_DONE;
 }
 
 static int release_members(
@@ -109,7 +109,7 @@ static int release_members(
     (void)event;
     (void)ret;
     det_tree_release_members(group, 0);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static int resume_members(
@@ -118,9 +118,9 @@ static int resume_members(
     (void)event;
     (void)ret;
     group->culprit = NULL;
-    publish(group, DET_EVENT_GROUP_STARTED);
+    publish(group, DET_TASK_EVENT_GROUP_STARTED);
     det_tree_release_members(group, group->scope_from);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 /* To the end. */
@@ -140,16 +140,16 @@ static int blame(struct group *group, const struct group_event *event, struct gr
     (void)ret;
     det_assert(blamed && blamed->order > 0 && blamed->order <= group->next_order);
     group->culprit = blamed;
-    set_scope(group, group->strategy == DET_REST_FOR_ONE ? blamed->order : 0);
-    publish(group, DET_EVENT_GROUP_RESTARTING);
-    return DET_DONE;
+    set_scope(group, group->strategy == DET_STRATEGY_REST_FOR_ONE ? blamed->order : 0);
+    publish(group, DET_TASK_EVENT_GROUP_RESTARTING);
+    return DET_EFFECT_DONE;
 }
 
 /* One that is concerned already is held in its turn, and starts again with the others. */
 static int widen(struct group *group, const struct group_event *event, struct group_event *ret)
 {
     if (group->blamed->order >= group->scope_from)
-        return DET_DONE;
+        return DET_EFFECT_DONE;
     return blame(group, event, ret);
 }
 
@@ -159,7 +159,7 @@ static int rewind_all(struct group *group, const struct group_event *event, stru
     (void)ret;
     group->culprit = NULL;
     set_scope(group, 0);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 /* When it begins anew, by the policy that tasks have by default. */
@@ -182,9 +182,9 @@ static int fail(struct group *group, const struct group_event *event, struct gro
     (void)event;
     (void)ret;
     plan_backoff(group);
-    publish(group, DET_EVENT_GROUP_FAILED);
+    publish(group, DET_TASK_EVENT_GROUP_FAILED);
     det_group_member_failed(group->parent, &group->member, group->reason);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static int give_up_task(struct det_task *task, void *argument)
@@ -202,7 +202,7 @@ static int give_up(struct group *group, const struct group_event *event, struct 
     (void)event;
     (void)ret;
     (void)det_tree_each_below(group, give_up_task, group);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static int tell_stopped(
@@ -210,8 +210,8 @@ static int tell_stopped(
 {
     (void)event;
     (void)ret;
-    publish(group, DET_EVENT_GROUP_STOPPED);
-    return DET_DONE;
+    publish(group, DET_TASK_EVENT_GROUP_STOPPED);
+    return DET_EFFECT_DONE;
 }
 
 static int tell_above(struct group *group, const struct group_event *event, struct group_event *ret)
@@ -219,7 +219,7 @@ static int tell_above(struct group *group, const struct group_event *event, stru
     (void)event;
     (void)ret;
     det_group_member_held(group->parent);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 /* Dispatch. */
@@ -239,7 +239,7 @@ static bool hold(struct member *member)
     task = task_of_member(member);
     if (!det_actor_is_held(task))
         det_actor_hold(task);
-    return det_actor_is_held(task) || task->attempts.outcome != DET_OUTCOME_NONE;
+    return det_actor_is_held(task) || task->attempts.outcome != DET_TASK_OUTCOME_NONE;
 }
 
 static int sweep(struct group *group, struct group_event *ret)
@@ -250,11 +250,11 @@ static int sweep(struct group *group, struct group_event *ret)
         if (member->order < group->scope_from)
             break;
         if (member != group->culprit && !hold(member))
-            return DET_CONTINUE;
+            return DET_DIRECTIVE_CONTINUE;
     }
     group->cursor = &group->members;
     *ret = group_swept();
-    return DET_TRANSITION;
+    return DET_DIRECTIVE_TRANSITION;
 }
 
 static bool is_at_rest(struct member *member)
@@ -267,9 +267,9 @@ static bool is_at_rest(struct member *member)
 static int watch_culprit(struct group *group, struct group_event *ret)
 {
     if (group->culprit && !is_at_rest(group->culprit))
-        return DET_CONTINUE;
+        return DET_DIRECTIVE_CONTINUE;
     *ret = group_resume();
-    return DET_TRANSITION;
+    return DET_DIRECTIVE_TRANSITION;
 }
 
 static int watch_pause(struct group *group, struct group_event *ret)
@@ -278,10 +278,10 @@ static int watch_pause(struct group *group, struct group_event *ret)
 
     if (group->due > det_loop_now(group->tasks->loop)) {
         r = det_component_wake_at(&group->component, group->due);
-        return r < 0 ? r : DET_CONTINUE;
+        return r < 0 ? r : DET_DIRECTIVE_CONTINUE;
     }
     *ret = group_due();
-    return DET_TRANSITION;
+    return DET_DIRECTIVE_TRANSITION;
 }
 
 static bool group_is_sound(const struct group *group)

@@ -9,7 +9,7 @@
 #include "task/tree.h"
 
 struct add_group {
-    const struct det_group_spec *spec;
+    const struct det_task_group_spec *spec;
     struct det_error *reterr;
 };
 
@@ -29,7 +29,7 @@ void det_group_free(struct group *group)
 }
 
 static int check_name(
-    struct det_tasks *tasks, const struct det_group_spec *spec, struct det_error *reterr)
+    struct det_tasks *tasks, const struct det_task_group_spec *spec, struct det_error *reterr)
 {
     int r;
 
@@ -43,14 +43,14 @@ static int check_name(
         return det_error_set(reterr, DET_ERR_EXISTS, "group %s: a task has this name", spec->name);
     if (det_group_find(tasks, spec->name))
         return det_error_set(reterr, DET_ERR_EXISTS, "group %s: there is one already", spec->name);
-    if ((unsigned)spec->strategy > DET_REST_FOR_ONE)
+    if ((unsigned)spec->strategy > DET_STRATEGY_REST_FOR_ONE)
         return det_error_set(
             reterr, DET_ERR_INVALID, "group %s: there is no strategy %u", spec->name,
             (unsigned)spec->strategy);
     return 0;
 }
 
-static struct group *new_group(struct group *parent, const struct det_group_spec *spec)
+static struct group *new_group(struct group *parent, const struct det_task_group_spec *spec)
 {
     struct det_tasks *tasks = parent->tasks;
     struct group *group = det_alloc_zero(tasks->allocator, size_of_group(spec->name));
@@ -115,7 +115,7 @@ static int add_below(struct group *parent, const struct add_group *add)
 static int add_group(struct det_tasks *tasks, void *argument)
 {
     const struct add_group *add = argument;
-    const struct det_group_spec *spec = add->spec;
+    const struct det_task_group_spec *spec = add->spec;
     struct group *parent;
     int r;
 
@@ -127,15 +127,15 @@ static int add_group(struct det_tasks *tasks, void *argument)
         return det_error_set(
             add->reterr, DET_ERR_NOT_FOUND, "group %s: there is no group %s; add that first",
             spec->name, spec->parent);
-    if (parent->depth >= DET_GROUP_DEPTH_MAX)
+    if (parent->depth >= DET_TASK_GROUP_DEPTH_MAX)
         return det_error_set(
             add->reterr, DET_ERR_LIMIT, "group %s: groups are at most %d deep", spec->name,
-            DET_GROUP_DEPTH_MAX);
+            DET_TASK_GROUP_DEPTH_MAX);
     return add_below(parent, add);
 }
 
 int det_tasks_add_group(
-    struct det_tasks *tasks, const struct det_group_spec *spec, struct det_error *reterr)
+    struct det_tasks *tasks, const struct det_task_group_spec *spec, struct det_error *reterr)
 {
     struct add_group add = { .spec = spec, .reterr = reterr };
 
@@ -173,13 +173,13 @@ int det_tasks_group_start(struct det_tasks *tasks, const char *group)
 }
 
 struct look {
-    int (*each)(void *user, const struct det_group_info *info);
+    int (*each)(void *user, const struct det_task_group_info *info);
     void *user;
 };
 
 static int show(const struct group *group, const struct look *look)
 {
-    struct det_group_info info = {
+    struct det_task_group_info info = {
         .name = group->name,
         .parent = group->parent->name,
         .strategy = group->strategy,
@@ -205,7 +205,8 @@ static int look_at_groups(struct det_tasks *tasks, void *argument)
 }
 
 int det_tasks_each_group(
-    struct det_tasks *tasks, int (*each)(void *user, const struct det_group_info *info), void *user)
+    struct det_tasks *tasks, int (*each)(void *user, const struct det_task_group_info *info),
+    void *user)
 {
     struct look look = { .each = each, .user = user };
 

@@ -11,7 +11,7 @@ static void open_nested(enum det_strategy outer)
     stage_open(&stage);
     stage_group(&stage, "top", NULL, outer);
     stage_add(&stage, "a", "top");
-    stage_group(&stage, "in", "top", DET_ONE_FOR_ONE);
+    stage_group(&stage, "in", "top", DET_STRATEGY_ONE_FOR_ONE);
     stage_add(&stage, "x", "in");
     stage_add(&stage, "y", "in");
     stage_add(&stage, "z", "top");
@@ -21,7 +21,7 @@ static void open_nested(enum det_strategy outer)
 static void a_group_that_fails_within_one_for_one_begins_anew_by_itself(void **state)
 {
     (void)state;
-    open_nested(DET_ONE_FOR_ONE);
+    open_nested(DET_STRATEGY_ONE_FOR_ONE);
     stage_play(&stage, "x", PART_FATAL);
     stage_expect(&stage, "!x F:in #x -y");
     stage_expect_group(&stage, "in", "backoff in top, 1 members, 0 of 5 restarts");
@@ -34,7 +34,7 @@ static void a_group_that_fails_within_one_for_one_begins_anew_by_itself(void **s
 static void the_window_of_a_group_that_began_anew_is_empty(void **state)
 {
     (void)state;
-    open_nested(DET_ONE_FOR_ONE);
+    open_nested(DET_STRATEGY_ONE_FOR_ONE);
     stage_fail_times(&stage, "x", 5);
     stage_play(&stage, "x", PART_FAIL);
     stage_expect(&stage, "!x +x !x +x !x +x !x +x !x +x !x F:in -y");
@@ -47,7 +47,7 @@ static void the_window_of_a_group_that_began_anew_is_empty(void **state)
 static void a_group_that_fails_within_all_for_one_takes_all_with_it(void **state)
 {
     (void)state;
-    open_nested(DET_ALL_FOR_ONE);
+    open_nested(DET_STRATEGY_ALL_FOR_ONE);
     stage_play(&stage, "y", PART_FATAL);
     stage_expect(&stage, "!y F:in R:top #y -z -x -a");
     stage_expect_group(&stage, "top", "paused in top, 3 members, 1 of 5 restarts");
@@ -59,7 +59,7 @@ static void a_group_that_fails_within_all_for_one_takes_all_with_it(void **state
 static void a_task_of_the_outer_group_takes_the_inner_one_with_it(void **state)
 {
     (void)state;
-    open_nested(DET_ALL_FOR_ONE);
+    open_nested(DET_STRATEGY_ALL_FOR_ONE);
     stage_player(&stage, "y")->stops_in = DET_SECOND / 2;
     stage_play(&stage, "a", PART_FAIL);
     stage_expect(&stage, "!a R:top -z");
@@ -74,8 +74,8 @@ static void a_restart_within_is_given_up_for_one_above(void **state)
 {
     (void)state;
     stage_open(&stage);
-    stage_group(&stage, "top", NULL, DET_ALL_FOR_ONE);
-    stage_group(&stage, "in", "top", DET_ALL_FOR_ONE);
+    stage_group(&stage, "top", NULL, DET_STRATEGY_ALL_FOR_ONE);
+    stage_group(&stage, "in", "top", DET_STRATEGY_ALL_FOR_ONE);
     stage_add(&stage, "x", "in");
     stage_add(&stage, "y", "in");
     stage_add(&stage, "a", "top");
@@ -95,13 +95,14 @@ static void failures_go_up_until_the_top_has_failed(void **state)
     stage_open(&stage);
     assert_int_equal(
         det_tasks_add_group(
-            stage.tasks, &(struct det_group_spec){ .name = "top", .intensity = { .count = 1 } },
-            NULL),
+            stage.tasks,
+            &(struct det_task_group_spec){ .name = "top", .intensity = { .count = 1 } }, NULL),
         0);
     assert_int_equal(
         det_tasks_add_group(
             stage.tasks,
-            &(struct det_group_spec){ .name = "in", .parent = "top", .intensity = { .count = 1 } },
+            &(struct det_task_group_spec){
+                .name = "in", .parent = "top", .intensity = { .count = 1 } },
             NULL),
         0);
     stage_add(&stage, "x", "in");
@@ -120,7 +121,7 @@ static void failures_go_up_until_the_top_has_failed(void **state)
 static void a_group_is_stopped_in_reverse_order_and_started_again(void **state)
 {
     (void)state;
-    open_nested(DET_ONE_FOR_ONE);
+    open_nested(DET_STRATEGY_ONE_FOR_ONE);
     assert_int_equal(det_tasks_group_cancel(stage.tasks, "top"), 1);
     stage_expect(&stage, "-z -y -x S:in -a S:top");
     assert_string_equal(stage_state(&stage, "x"), "held group in: stopped");
@@ -133,7 +134,7 @@ static void a_group_is_stopped_in_reverse_order_and_started_again(void **state)
 static void what_was_stopped_by_hand_stays_so_when_the_group_above_begins_anew(void **state)
 {
     (void)state;
-    open_nested(DET_ALL_FOR_ONE);
+    open_nested(DET_STRATEGY_ALL_FOR_ONE);
     assert_int_equal(det_tasks_group_cancel(stage.tasks, "in"), 1);
     stage_expect(&stage, "-y -x S:in");
     stage_play(&stage, "z", PART_FAIL);
@@ -147,7 +148,7 @@ static void what_was_stopped_by_hand_stays_so_when_the_group_above_begins_anew(v
 static void a_start_in_the_middle_of_a_stop_comes_after_it(void **state)
 {
     (void)state;
-    stage_open_three(&stage, DET_ONE_FOR_ONE);
+    stage_open_three(&stage, DET_STRATEGY_ONE_FOR_ONE);
     stage_player(&stage, "b")->stops_in = DET_SECOND;
     assert_int_equal(det_tasks_group_cancel(stage.tasks, "g"), 1);
     stage_expect(&stage, "-c");
@@ -161,7 +162,7 @@ static void a_start_in_the_middle_of_a_stop_comes_after_it(void **state)
 static void a_group_that_waits_for_its_next_try_can_be_stopped_and_started(void **state)
 {
     (void)state;
-    open_nested(DET_ONE_FOR_ONE);
+    open_nested(DET_STRATEGY_ONE_FOR_ONE);
     stage_play(&stage, "x", PART_FATAL);
     stage_expect(&stage, "!x F:in #x -y");
     assert_int_equal(det_tasks_group_cancel(stage.tasks, "in"), 1);
@@ -179,11 +180,11 @@ static void a_group_that_waits_for_its_next_try_can_be_stopped_and_started(void 
 static void tasks_and_groups_that_come_while_it_is_stopped_wait_for_its_start(void **state)
 {
     (void)state;
-    stage_open_three(&stage, DET_ONE_FOR_ONE);
+    stage_open_three(&stage, DET_STRATEGY_ONE_FOR_ONE);
     assert_int_equal(det_tasks_group_cancel(stage.tasks, "g"), 1);
     stage_expect(&stage, "-c -b -a S:g");
     stage_add(&stage, "d", "g");
-    stage_group(&stage, "sub", "g", DET_ONE_FOR_ONE);
+    stage_group(&stage, "sub", "g", DET_STRATEGY_ONE_FOR_ONE);
     stage_add(&stage, "e", "sub");
     stage_expect(&stage, "");
     assert_string_equal(stage_state(&stage, "e"), "held group sub: stopped");
@@ -199,7 +200,7 @@ static void nobody_of_a_closed_group_gets_a_permit(void **state)
     (void)state;
     assert_int_equal(
         stage_try_open(&stage, 1, (struct det_tasks_options){ .concurrent_max = 1 }), 0);
-    stage_group(&stage, "g", NULL, DET_ALL_FOR_ONE);
+    stage_group(&stage, "g", NULL, DET_STRATEGY_ALL_FOR_ONE);
     stage_add(&stage, "a", "g");
     stage_add(&stage, "b", "g");
     stage_expect(&stage, "G:g +a");

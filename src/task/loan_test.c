@@ -29,9 +29,9 @@ static void a_function_may_say_that_it_is_ready_and_return(void **unused)
 
         lab_settle(lab);
         assert_int_equal(det_tasks_add(lab->tasks, &spec, &waiter, NULL, NULL), 0);
-        assert_int_equal(lab_end(waiter).outcome, DET_OUTCOME_COMPLETED);
+        assert_int_equal(lab_end(waiter).outcome, DET_TASK_OUTCOME_COMPLETED);
         lab_settle(lab);
-        assert_int_equal(lab_count(lab, DET_EVENT_TASK_READY, "one"), 1);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_READY, "one"), 1);
         lab_close(lab);
     }
 }

@@ -6,7 +6,7 @@
 
 static int write_event(void *user, const struct det_task_event *event)
 {
-    const struct det_log_writer *writer = user;
+    const struct det_task_log_writer *writer = user;
     char line[DET_TASK_EVENT_LINE_MAX + 1];
     size_t size;
 
@@ -18,7 +18,7 @@ static int write_event(void *user, const struct det_task_event *event)
     return writer->write(writer->user, line, size);
 }
 
-struct det_subscriber det_log_subscriber(const struct det_log_writer *writer)
+struct det_subscriber det_task_log_subscriber(const struct det_task_log_writer *writer)
 {
     /* A subscriber's `user` may be written to, and this one is not. */
     union {

@@ -23,7 +23,7 @@ static struct det_task_end last_end(const struct det_task *task)
 
     return (struct det_task_end){
         .id = task->node.id,
-        .outcome = task->attempts.has_last ? det_attempt_outcome(last) : DET_OUTCOME_NONE,
+        .outcome = task->attempts.has_last ? det_attempt_outcome(last) : DET_TASK_OUTCOME_NONE,
         .attempts = task->attempts.number,
         .restarts = task->attempts.restarts,
         .exit_code = last->exit_code,

@@ -142,7 +142,7 @@ static void tell_exhausted(struct det_task *task)
     if (tasks->permits.is_pool_exhausted || task->kind != TASK_FUNCTION || has_thread_left(tasks))
         return;
     tasks->permits.is_pool_exhausted = true;
-    det_task_event_init(&event, task, DET_EVENT_POOL_EXHAUSTED);
+    det_task_event_init(&event, task, DET_TASK_EVENT_POOL_EXHAUSTED);
     det_permit_obstacle(task, event.reason, sizeof event.reason);
     det_tasks_publish(tasks, &event);
 }

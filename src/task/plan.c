@@ -69,7 +69,7 @@ static void tell(struct det_task *task, enum det_backoff_source source, det_time
 {
     DET_UNSET struct det_task_event event;
 
-    det_task_event_init(&event, task, DET_EVENT_BACKOFF_SCHEDULED);
+    det_task_event_init(&event, task, DET_TASK_EVENT_BACKOFF_SCHEDULED);
     event.source = (uint8_t)source;
     event.delay = delay;
     if (source == DET_BACKOFF_AFTER_FAILURE && task->reason)
@@ -125,7 +125,7 @@ static void tell_missed(struct det_task *task, uint32_t missed)
 {
     DET_UNSET struct det_task_event event;
 
-    det_task_event_init(&event, task, DET_EVENT_RUNS_MISSED);
+    det_task_event_init(&event, task, DET_TASK_EVENT_RUNS_MISSED);
     event.count = missed;
     det_tasks_publish(task->tasks, &event);
 }

@@ -31,7 +31,7 @@ static void a_group_that_begins_anew_loses_no_time_of_a_schedule(void **state)
     (void)state;
     open_with(&f, (struct det_tasks_options){ 0 });
     assert_int_equal(
-        det_tasks_add_group(f.tasks, &(struct det_group_spec){ .name = "group" }, NULL), 0);
+        det_tasks_add_group(f.tasks, &(struct det_task_group_spec){ .name = "group" }, NULL), 0);
     add(&f, (struct det_task_spec){
                 .name = "hourly", .step = count, .schedule = hourly, .group = "group" });
     turn_for(&f, 30 * DET_MINUTE);
@@ -47,7 +47,7 @@ static int keep_missed(void *user, const struct det_task_event *event)
 {
     uint64_t *missed = user;
 
-    *missed += event->kind == DET_EVENT_RUNS_MISSED ? event->count : 0;
+    *missed += event->kind == DET_TASK_EVENT_RUNS_MISSED ? event->count : 0;
     return 0;
 }
 

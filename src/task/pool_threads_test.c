@@ -38,7 +38,7 @@ static void functions_that_block_all_run_by_default(void **unused)
     }
     lab_settle(lab);
     assert_int_equal(atomic_load(&lab->active), MANY);
-    assert_int_equal(lab_count(lab, DET_EVENT_POOL_EXHAUSTED, NULL), 0);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_POOL_EXHAUSTED, NULL), 0);
     for (int i = 0; i < MANY; i++)
         det_waiter_close(waiters[i]);
     lab_close(lab);
@@ -63,9 +63,9 @@ static void one_that_waits_for_a_thread_says_who_has_them(void **unused)
     assert_waits(lab, &d, "waiting|a pool thread: 2 of 2 are taken by a, b");
     assert_waits(lab, &step, "running|nothing");
     /* Once for all who wait. */
-    assert_int_equal(lab_count(lab, DET_EVENT_POOL_EXHAUSTED, NULL), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_POOL_EXHAUSTED, NULL), 1);
     assert_string_equal(
-        lab_event(lab, DET_EVENT_POOL_EXHAUSTED, "c", 0).reason,
+        lab_event(lab, DET_TASK_EVENT_POOL_EXHAUSTED, "c", 0).reason,
         "a pool thread: 2 of 2 are taken by a, b");
     assert_int_equal(det_tasks_stop(lab->tasks, a.id, DET_NEVER), 1);
     assert_int_equal(det_tasks_stop(lab->tasks, b.id, DET_NEVER), 1);
@@ -87,7 +87,7 @@ static void one_that_waits_for_a_permit_says_who_has_them(void **unused)
     second = lab_add(lab, &b, "b", NULL);
     lab_settle(lab);
     assert_waits(lab, &b, "waiting|a permit: 1 of 1 is taken by a");
-    assert_int_equal(lab_count(lab, DET_EVENT_POOL_EXHAUSTED, NULL), 0);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_POOL_EXHAUSTED, NULL), 0);
     det_waiter_close(first);
     det_waiter_close(second);
     lab_close(lab);

@@ -43,8 +43,8 @@ static void what_is_posted_runs_though_the_caller_has_forgotten_its_spec(void **
         lab_await_ends(lab, 1);
         assert_int_equal(atomic_load(&told.count), 1);
         assert_int_equal(told.result, 0);
-        assert_int_equal(lab_end_of(lab, told.id).outcome, DET_OUTCOME_COMPLETED);
-        assert_int_equal(lab_count(lab, DET_EVENT_TASK_FINISHED, "one"), 1);
+        assert_int_equal(lab_end_of(lab, told.id).outcome, DET_TASK_OUTCOME_COMPLETED);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_FINISHED, "one"), 1);
         assert_int_equal(script.released, 1);
         lab_close(lab);
     }
@@ -90,7 +90,7 @@ static void a_failure_is_the_answer_or_an_event(void **unused)
     assert_int_equal(det_tasks_post_add(lab->tasks, &wrong, NULL), 0);
     lab_settle(lab);
     assert_non_null(
-        strstr(lab_event(lab, DET_EVENT_TASK_ADD_FAILED, "one", 1).reason, "exactly one of"));
+        strstr(lab_event(lab, DET_TASK_EVENT_TASK_ADD_FAILED, "one", 1).reason, "exactly one of"));
     assert_int_equal(script.released, 2);
     lab_close(lab);
 }
@@ -118,9 +118,9 @@ static void submissions_are_posted_too(void **unused)
     submission.task = &wrong;
     assert_int_equal(det_slot_post_submit(lab->tasks, &submission, NULL), 0);
     lab_settle(lab);
-    assert_int_equal(lab_count(lab, DET_EVENT_SLOT_REJECTED, "s"), 3);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_SLOT_REJECTED, "s"), 3);
     assert_int_equal(
-        lab_event(lab, DET_EVENT_SLOT_REJECTED, "s", 2).rejection, DET_REJECTION_FAILED);
+        lab_event(lab, DET_TASK_EVENT_SLOT_REJECTED, "s", 2).rejection, DET_REJECTION_FAILED);
     assert_int_equal(script.released, 3);
     lab_close(lab);
 }
@@ -134,7 +134,7 @@ static void a_full_intake_refuses_at_once_and_releases(void **unused)
     struct det_waiter *waiter = lab_add(lab, &keeper, "keeper", &lab_once);
 
     (void)unused;
-    lab_await(lab, DET_EVENT_ATTEMPT_STARTING, "keeper", 1);
+    lab_await(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "keeper", 1);
     lab_settle(lab);
     assert_int_equal(det_tasks_post_add(lab->tasks, &spec, NULL), 0);
     assert_int_equal(det_tasks_post_remove(lab->tasks, 4711), 0);
@@ -182,7 +182,7 @@ static void want_of_memory_is_told_and_releases(void **unused)
     assert_int_equal(r, 0);
     assert_true(failures > 2);
     lab_settle(lab);
-    assert_int_equal(lab_count(lab, DET_EVENT_SLOT_REJECTED, "s"), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_SLOT_REJECTED, "s"), 1);
     assert_int_equal(script.released, failures);
     lab_close(lab);
 }
@@ -232,7 +232,7 @@ static void posts_of_many_threads_are_all_taken(void **unused)
     }
     for (unsigned i = 0; i < 3; i++)
         det_thread_join(lab->world, threads[i]);
-    lab_await(lab, DET_EVENT_TASK_REMOVED, NULL, 3 * POSTS);
+    lab_await(lab, DET_TASK_EVENT_TASK_REMOVED, NULL, 3 * POSTS);
     assert_int_equal(atomic_load(&runs), 3 * POSTS);
     lab_close(lab);
 }

@@ -17,9 +17,9 @@ static struct det_task_end run_and_remove(const struct det_task_spec *spec, bool
     assert_int_equal(det_tasks_add(tasks, spec, &waiter, &id, NULL), 0);
     if (shall_remove) {
         uint64_t cursor = 0, lost;
-        struct det_task_event event = { .kind = DET_EVENT_TASK_ADDED };
+        struct det_task_event event = { .kind = DET_TASK_EVENT_TASK_ADDED };
 
-        while (event.kind != DET_EVENT_TASK_READY)
+        while (event.kind != DET_TASK_EVENT_TASK_READY)
             (void)det_bus_read(det_tasks_bus(tasks), &cursor, &event, &lost);
         assert_int_equal(det_tasks_remove(tasks, id), 1);
     }
@@ -43,7 +43,7 @@ static void one_that_is_not_ready_in_time_ends_for_that_reason(void **state)
     struct det_task_end end = run_and_remove(&spec, false);
 
     (void)state;
-    assert_int_equal(end.outcome, DET_OUTCOME_FAILED);
+    assert_int_equal(end.outcome, DET_TASK_OUTCOME_FAILED);
     assert_non_null(strstr(end.reason, "not ready within 50ms"));
 }
 
@@ -72,7 +72,7 @@ static void one_that_ignores_its_stop_signal_ends_for_that_reason(void **state)
     (void)state;
     snprintf(mark, sizeof mark, "%s/mark", folder);
     end = run_and_remove(&spec, true);
-    assert_int_equal(end.outcome, DET_OUTCOME_FORCE_ABORTED);
+    assert_int_equal(end.outcome, DET_TASK_OUTCOME_FORCE_ABORTED);
     assert_string_equal(end.reason, "did not stop within 50ms");
     assert_int_equal(end.signal, 9);
     det_test_folder_remove(folder);

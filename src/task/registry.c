@@ -255,7 +255,7 @@ void det_task_announce(struct det_task *task)
     /* Not before: what is taken back again was never there, and nobody would notice its end. */
     if (tasks->status.is_empty)
         det_tasks_look_empty(tasks);
-    det_task_tell(task, DET_EVENT_TASK_ADDED);
+    det_task_tell(task, DET_TASK_EVENT_TASK_ADDED);
     det_tasks_settle_soon(tasks);
 }
 
@@ -288,7 +288,7 @@ void det_task_tell_refused(struct det_task *task, enum det_rejection rejection, 
 {
     DET_UNSET struct det_task_event event;
 
-    det_task_event_init(&event, task, DET_EVENT_TASK_ADD_FAILED);
+    det_task_event_init(&event, task, DET_TASK_EVENT_TASK_ADD_FAILED);
     event.rejection = (uint8_t)rejection;
     det_event_set_text(event.reason, sizeof event.reason, reason);
     det_tasks_publish(task->tasks, &event);
@@ -298,10 +298,10 @@ void det_task_tell_refused(struct det_task *task, enum det_rejection rejection, 
 
 bool det_task_remove(struct det_task *task)
 {
-    if (task->is_removing || task->attempts.outcome != DET_OUTCOME_NONE)
+    if (task->is_removing || task->attempts.outcome != DET_TASK_OUTCOME_NONE)
         return false;
     task->is_removing = true;
-    det_task_tell(task, DET_EVENT_TASK_REMOVE_REQUESTED);
+    det_task_tell(task, DET_TASK_EVENT_TASK_REMOVE_REQUESTED);
     if (!task->is_registered) {
         det_assert(task->slot);
         det_slot_take_out(task);
@@ -326,7 +326,7 @@ static struct det_task_end end_of(const struct det_task *task)
         .signal = task->attempts.ended.signal,
     };
 
-    if (end.outcome != DET_OUTCOME_COMPLETED && end.outcome != DET_OUTCOME_CANCELLED &&
+    if (end.outcome != DET_TASK_OUTCOME_COMPLETED && end.outcome != DET_TASK_OUTCOME_CANCELLED &&
         task->reason)
         det_event_set_text(end.reason, sizeof end.reason, task->reason);
     return end;
@@ -336,7 +336,7 @@ static void tell_finished(struct det_task *task, const struct det_task_end *end)
 {
     DET_UNSET struct det_task_event event;
 
-    det_task_event_init(&event, task, DET_EVENT_TASK_FINISHED);
+    det_task_event_init(&event, task, DET_TASK_EVENT_TASK_FINISHED);
     event.outcome = (uint8_t)end->outcome;
     event.rejection = (uint8_t)end->rejection;
     event.exit_code = end->exit_code;
@@ -365,11 +365,11 @@ static void reap(struct det_task *task)
 {
     struct det_task_end end = end_of(task);
 
-    det_assert(end.outcome != DET_OUTCOME_NONE && !task->has_permit && !task->attempt);
+    det_assert(end.outcome != DET_TASK_OUTCOME_NONE && !task->has_permit && !task->attempt);
     det_task_unindex(task);
     det_tree_leave(task);
     tell_finished(task, &end);
-    det_task_tell(task, DET_EVENT_TASK_REMOVED);
+    det_task_tell(task, DET_TASK_EVENT_TASK_REMOVED);
     if (task->slot)
         det_slot_owner_removed(task);
     tell_end(task, &end);
@@ -381,9 +381,9 @@ static void tell_rejection(struct det_task *task)
     struct det_task_end end;
 
     det_assert(!task->is_registered && task->attempts.number == 0);
-    det_assert(task->attempts.outcome == DET_OUTCOME_NONE);
+    det_assert(task->attempts.outcome == DET_TASK_OUTCOME_NONE);
     det_assert(task->attempts.rejection != DET_REJECTION_NONE);
-    task->attempts.outcome = DET_OUTCOME_REJECTED;
+    task->attempts.outcome = DET_TASK_OUTCOME_REJECTED;
     task->tasks->counts.rejected++;
     end = end_of(task);
     tell_end(task, &end);

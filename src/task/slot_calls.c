@@ -129,7 +129,7 @@ static void publish_rejection(
     const struct det_error *error)
 {
     const char *name = what->slot ? what->slot : what->task->name;
-    struct det_task_event event = { .kind = DET_EVENT_SLOT_REJECTED,
+    struct det_task_event event = { .kind = DET_TASK_EVENT_SLOT_REJECTED,
                                     .rejection = (uint8_t)det_rejection_of(code) };
 
     det_event_set_text(event.name, sizeof event.name, name ? name : "");

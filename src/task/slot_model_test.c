@@ -255,7 +255,7 @@ static void complete_both(struct board *board, unsigned task)
     trace(board, "complete task", task, was_stopped);
     board->jobs[task].told = true;
     assert_int_equal(det_tasks_wake(board->tasks, board->jobs[task].id), 1);
-    model_end(model, task, was_stopped ? DET_OUTCOME_CANCELLED : DET_OUTCOME_COMPLETED);
+    model_end(model, task, was_stopped ? DET_TASK_OUTCOME_CANCELLED : DET_TASK_OUTCOME_COMPLETED);
 }
 
 static void remove_both(struct board *board, unsigned task)

@@ -98,7 +98,7 @@ static inline void model_reject(
     drop_at(at->queue, &at->depth, index);
     at->rejected++;
     model->tasks[task].fate = FATE_ENDED;
-    model->tasks[task].outcome = DET_OUTCOME_REJECTED;
+    model->tasks[task].outcome = DET_TASK_OUTCOME_REJECTED;
     model->tasks[task].rejection = why;
 }
 
@@ -125,7 +125,7 @@ static inline void model_settle(struct model *model)
     for (unsigned i = 0; i < model->count; i++)
         if (model->tasks[i].fate == FATE_OWNER && model->tasks[i].is_stopping &&
             model->tasks[i].is_prompt)
-            model_end(model, i, DET_OUTCOME_CANCELLED);
+            model_end(model, i, DET_TASK_OUTCOME_CANCELLED);
 }
 
 static inline bool model_is_terminating(const struct model *model, const struct model_slot *slot)

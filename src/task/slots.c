@@ -165,7 +165,7 @@ static void dismiss(
     task->slot = NULL;
     task->attempts.rejection = (uint8_t)rejection;
     det_task_set_reason(task, reason);
-    tell(slot, task, DET_EVENT_SLOT_REJECTED, rejection, reason);
+    tell(slot, task, DET_TASK_EVENT_SLOT_REJECTED, rejection, reason);
     det_list_append(&slot->tasks->settling.rejected, &task->line);
     det_tasks_settle_soon(slot->tasks);
 }
@@ -182,8 +182,8 @@ static int refuse(struct det_slot *slot, enum det_rejection rejection)
     det_assert(rejection != DET_REJECTION_NONE && !slot->answer.is_started);
     slot->rejected++;
     slot->answer.rejection = rejection;
-    tell(slot, slot->subject, DET_EVENT_SLOT_REJECTED, rejection, det_slot_reason(rejection));
-    return DET_DONE;
+    tell(slot, slot->subject, DET_TASK_EVENT_SLOT_REJECTED, rejection, det_slot_reason(rejection));
+    return DET_EFFECT_DONE;
 }
 
 static int enqueue(struct det_slot *slot, const struct slot_event *event, struct slot_event *ret)
@@ -191,8 +191,8 @@ static int enqueue(struct det_slot *slot, const struct slot_event *event, struct
     (void)event;
     (void)ret;
     enter_queue(slot, slot->subject, false);
-    tell(slot, slot->subject, DET_EVENT_SLOT_SUBMITTED, DET_REJECTION_NONE, "queued");
-    return DET_DONE;
+    tell(slot, slot->subject, DET_TASK_EVENT_SLOT_SUBMITTED, DET_REJECTION_NONE, "queued");
+    return DET_EFFECT_DONE;
 }
 
 static int put_head(struct det_slot *slot, const struct slot_event *event, struct slot_event *ret)
@@ -203,8 +203,8 @@ static int put_head(struct det_slot *slot, const struct slot_event *event, struc
         reject_queued(task_at(slot->queue.next), DET_REJECTION_SUPERSEDED);
     enter_queue(slot, slot->subject, true);
     slot->replaced++;
-    tell(slot, slot->subject, DET_EVENT_SLOT_SUBMITTED, DET_REJECTION_NONE, "next");
-    return DET_DONE;
+    tell(slot, slot->subject, DET_TASK_EVENT_SLOT_SUBMITTED, DET_REJECTION_NONE, "next");
+    return DET_EFFECT_DONE;
 }
 
 static int reject_full(
@@ -236,7 +236,7 @@ static int take_out(struct det_slot *slot, const struct slot_event *event, struc
     (void)event;
     (void)ret;
     reject_queued(slot->subject, DET_REJECTION_REMOVED);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static void purge_as(struct det_slot *slot, enum det_rejection rejection)
@@ -251,7 +251,7 @@ static int purge(struct det_slot *slot, const struct slot_event *event, struct s
     (void)event;
     (void)ret;
     purge_as(slot, DET_REJECTION_PURGED);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static int purge_closing(
@@ -260,7 +260,7 @@ static int purge_closing(
     (void)event;
     (void)ret;
     purge_as(slot, DET_REJECTION_SHUTTING_DOWN);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 /* Owners. */
@@ -290,15 +290,17 @@ static int start(struct det_slot *slot, const struct slot_event *event, struct s
     r = own(slot, slot->subject, &slot->error);
     if (r == 0) {
         slot->answer.is_started = true;
-        tell(slot, slot->subject, DET_EVENT_SLOT_SUBMITTED, DET_REJECTION_NONE, "started");
-        return DET_DONE;
+        tell(slot, slot->subject, DET_TASK_EVENT_SLOT_SUBMITTED, DET_REJECTION_NONE, "started");
+        return DET_EFFECT_DONE;
     }
     slot->rejected++;
     slot->answer.rejection = det_rejection_of(r);
     slot->failure = r;
-    tell(slot, slot->subject, DET_EVENT_SLOT_REJECTED, slot->answer.rejection, slot->error.text);
+    tell(
+        slot, slot->subject, DET_TASK_EVENT_SLOT_REJECTED, slot->answer.rejection,
+        slot->error.text);
     *ret = slot_unstarted();
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 /* When it cannot start it is rejected. */
@@ -313,7 +315,9 @@ static void start_head(struct det_slot *slot)
     if (r < 0)
         dismiss(slot, task, det_rejection_of(r), error.text);
     else
-        tell(slot, task, DET_EVENT_SLOT_SUBMITTED, DET_REJECTION_NONE, "started from the queue");
+        tell(
+            slot, task, DET_TASK_EVENT_SLOT_SUBMITTED, DET_REJECTION_NONE,
+            "started from the queue");
 }
 
 /* As many of the queue as there are places: none, if the slot was made narrower. They may be more
@@ -323,9 +327,9 @@ static int start_next(struct det_slot *slot, const struct slot_event *event, str
     while (place_for_next(slot, event))
         start_head(slot);
     if (slot->owner_count > 0)
-        return DET_DONE;
+        return DET_EFFECT_DONE;
     *ret = slot_unstarted();
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static int drop_owner(struct det_slot *slot, const struct slot_event *event, struct slot_event *ret)
@@ -342,7 +346,7 @@ static int drop_owner(struct det_slot *slot, const struct slot_event *event, str
     task->is_stopping = false;
     task->slot = NULL;
     slot->since = det_loop_now(slot->tasks->loop);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static void mark(struct det_slot *slot, struct det_task *task)
@@ -353,7 +357,7 @@ static void mark(struct det_slot *slot, struct det_task *task)
     slot->stopping_count++;
     det_assert(slot->stopping_count <= slot->owner_count);
     slot->since = det_loop_now(slot->tasks->loop);
-    tell(slot, task, DET_EVENT_SLOT_CHANGED, DET_REJECTION_NONE, "running to terminating");
+    tell(slot, task, DET_TASK_EVENT_SLOT_CHANGED, DET_REJECTION_NONE, "running to terminating");
 }
 
 /* One removal for each owner, and never a second one. One that has ended a moment ago, and whose
@@ -379,7 +383,7 @@ static int stop_oldest(
         stop_one(slot, task_at(node));
         break;
     }
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static int stop_owners(
@@ -389,7 +393,7 @@ static int stop_owners(
     (void)ret;
     DET_LIST_EACH(node, &slot->owners)
     stop_one(slot, task_at(node));
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static int mark_stopping(
@@ -398,7 +402,7 @@ static int mark_stopping(
     (void)event;
     (void)ret;
     mark(slot, slot->subject);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 /* The end of a slot. */
@@ -408,9 +412,9 @@ static int settle(struct det_slot *slot, const struct slot_event *event, struct 
     (void)event;
     slot->since = det_loop_now(slot->tasks->loop);
     if (slot->is_kept || slot->is_in_use)
-        return DET_DONE;
+        return DET_EFFECT_DONE;
     *ret = slot_retire();
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static int report(struct det_slot *slot, const struct slot_event *event, struct slot_event *ret)
@@ -418,9 +422,9 @@ static int report(struct det_slot *slot, const struct slot_event *event, struct 
     (void)event;
     (void)ret;
     tell(
-        slot, NULL, DET_EVENT_RUNTIME_FAILURE, DET_REJECTION_NONE,
+        slot, NULL, DET_TASK_EVENT_RUNTIME_FAILURE, DET_REJECTION_NONE,
         det_component_failure(&slot->component)->text);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static int slot_completed(struct det_slot *slot, const struct det_component_end *end)
@@ -459,7 +463,7 @@ void det_slot_owner_removed(struct det_task *task)
 {
     struct det_slot *slot = task->slot;
 
-    det_assert(task->attempts.outcome != DET_OUTCOME_NONE);
+    det_assert(task->attempts.outcome != DET_TASK_OUTCOME_NONE);
     slot->subject = task;
     (void)offer(slot, slot_removed());
     det_assert(!task->slot);

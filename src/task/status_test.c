@@ -48,12 +48,13 @@ static void an_attempt_that_succeeds_after_the_cancel_has_succeeded_and_the_end_
 
         lab_settle(lab);
         assert_int_equal(det_tasks_remove(lab->tasks, script.id), 1);
-        assert_int_equal(lab_end(waiter).outcome, DET_OUTCOME_CANCELLED);
+        assert_int_equal(lab_end(waiter).outcome, DET_TASK_OUTCOME_CANCELLED);
         lab_settle(lab);
-        assert_int_equal(lab_count(lab, DET_EVENT_ATTEMPT_SUCCEEDED, "late"), 1);
-        assert_int_equal(lab_count(lab, DET_EVENT_ATTEMPT_CANCELLED, "late"), 0);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_ATTEMPT_SUCCEEDED, "late"), 1);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_ATTEMPT_CANCELLED, "late"), 0);
         assert_int_equal(
-            lab_event(lab, DET_EVENT_TASK_FINISHED, "late", 0).outcome, DET_OUTCOME_CANCELLED);
+            lab_event(lab, DET_TASK_EVENT_TASK_FINISHED, "late", 0).outcome,
+            DET_TASK_OUTCOME_CANCELLED);
         lab_close(lab);
     }
 }
@@ -70,7 +71,7 @@ static void one_that_is_restarted_by_hand_and_succeeds_meets_no_condition_of_com
     lab_settle(lab);
     assert_int_equal(det_tasks_restart(lab->tasks, script.id), 1);
     lab_settle(lab);
-    assert_int_equal(lab_count(lab, DET_EVENT_ATTEMPT_SUCCEEDED, "late"), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_ATTEMPT_SUCCEEDED, "late"), 1);
     assert_int_equal(script.runs, 2);
     assert_int_equal(det_tasks_is_met(lab->tasks, &completed), 0);
     det_waiter_close(waiter);
@@ -91,15 +92,15 @@ static void the_last_attempt_is_shown_while_the_next_one_runs(void **unused)
         };
         struct det_waiter *waiter = lab_add(lab, &script, "one", &policy);
 
-        lab_await(lab, DET_EVENT_ATTEMPT_STARTING, "one", 1);
+        lab_await(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "one", 1);
         lab_settle(lab);
-        assert_int_equal(status_of(lab, &script).last.outcome, DET_OUTCOME_FAILED);
+        assert_int_equal(status_of(lab, &script).last.outcome, DET_TASK_OUTCOME_FAILED);
         lab_advance(lab, DET_MINUTE);
         assert_string_equal(status_of(lab, &script).state, "resting");
-        assert_int_equal(status_of(lab, &script).last.outcome, DET_OUTCOME_COMPLETED);
+        assert_int_equal(status_of(lab, &script).last.outcome, DET_TASK_OUTCOME_COMPLETED);
         lab_advance(lab, DET_MINUTE);
         assert_string_equal(status_of(lab, &script).state, "running");
-        assert_int_equal(status_of(lab, &script).last.outcome, DET_OUTCOME_COMPLETED);
+        assert_int_equal(status_of(lab, &script).last.outcome, DET_TASK_OUTCOME_COMPLETED);
         det_waiter_close(waiter);
         lab_close(lab);
     }
@@ -114,7 +115,7 @@ static void before_the_end_of_the_first_attempt_there_is_no_last_one(void **unus
     (void)unused;
     lab_settle(lab);
     assert_string_equal(status_of(lab, &script).state, "running");
-    assert_int_equal(status_of(lab, &script).last.outcome, DET_OUTCOME_NONE);
+    assert_int_equal(status_of(lab, &script).last.outcome, DET_TASK_OUTCOME_NONE);
     det_waiter_close(waiter);
     lab_close(lab);
 }
@@ -182,7 +183,8 @@ static void since_is_the_beginning_of_the_state_that_is_shown(void **unused)
     assert_string_equal(status_of(lab, &script).state, "held");
     assert_int_equal(status_of(lab, &script).since, stopped + DET_HOUR);
     /* The span of the attempt is from its start, not from the stop. */
-    assert_int_equal(lab_event(lab, DET_EVENT_ATTEMPT_SUCCEEDED, "one", 0).duration, 2 * DET_HOUR);
+    assert_int_equal(
+        lab_event(lab, DET_TASK_EVENT_ATTEMPT_SUCCEEDED, "one", 0).duration, 2 * DET_HOUR);
     det_waiter_close(waiter);
     det_waiter_close(other);
     lab_close(lab);

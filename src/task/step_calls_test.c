@@ -25,7 +25,7 @@ static void a_step_may_remove_its_own_task(void **state)
     add(&f, (struct det_task_spec){ .name = "self", .step = remove_self });
     assert_int_equal(det_tasks_run(f.tasks, NULL), 0);
     assert_int_equal(f.calls, 2);
-    assert_int_equal(f.ends[0].outcome, DET_OUTCOME_CANCELLED);
+    assert_int_equal(f.ends[0].outcome, DET_TASK_OUTCOME_CANCELLED);
     close_all(&f);
 }
 
@@ -47,7 +47,7 @@ static void a_step_that_removes_its_task_and_ends_is_not_called_again(void **sta
     add(&f, (struct det_task_spec){ .name = "self", .step = remove_self_and_end });
     assert_int_equal(det_tasks_run(f.tasks, NULL), 0);
     assert_int_equal(f.calls, 1);
-    assert_int_equal(f.ends[0].outcome, DET_OUTCOME_CANCELLED);
+    assert_int_equal(f.ends[0].outcome, DET_TASK_OUTCOME_CANCELLED);
     close_all(&f);
 }
 
@@ -74,7 +74,7 @@ static void a_step_may_restart_its_own_task(void **state)
     add(&f, (struct det_task_spec){ .name = "self", .step = restart_self });
     assert_int_equal(det_tasks_run(f.tasks, NULL), 0);
     assert_int_equal(f.calls, 3);
-    assert_int_equal(f.ends[0].outcome, DET_OUTCOME_COMPLETED);
+    assert_int_equal(f.ends[0].outcome, DET_TASK_OUTCOME_COMPLETED);
     assert_int_equal(f.ends[0].attempts, 3);
     close_all(&f);
 }
@@ -113,8 +113,8 @@ static void a_step_may_replace_itself_in_its_slot(void **state)
         0);
     assert_int_equal(det_tasks_run(f.tasks, NULL), 0);
     assert_int_equal(f.calls, 1);
-    assert_int_equal(f.ends[0].outcome, DET_OUTCOME_CANCELLED);
-    assert_int_equal(f.ends[1].outcome, DET_OUTCOME_COMPLETED);
+    assert_int_equal(f.ends[0].outcome, DET_TASK_OUTCOME_CANCELLED);
+    assert_int_equal(f.ends[1].outcome, DET_TASK_OUTCOME_COMPLETED);
     close_all(&f);
 }
 
@@ -161,7 +161,7 @@ static void a_step_may_force_the_end_of_all(void **state)
     add(&f, (struct det_task_spec){ .name = "hasty", .step = force_all });
     assert_int_equal(det_tasks_run(f.tasks, NULL), DET_ERR_TIMEOUT);
     assert_int_equal(f.calls, 1);
-    assert_int_equal(f.ends[0].outcome, DET_OUTCOME_FORCE_ABORTED);
+    assert_int_equal(f.ends[0].outcome, DET_TASK_OUTCOME_FORCE_ABORTED);
     close_all(&f);
 }
 

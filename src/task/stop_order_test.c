@@ -30,9 +30,9 @@ static void members_stop_one_after_the_other_from_the_last_to_the_first(void **s
 {
     (void)state;
     stage_open(&stage);
-    stage_group(&stage, "g", NULL, DET_ONE_FOR_ONE);
+    stage_group(&stage, "g", NULL, DET_STRATEGY_ONE_FOR_ONE);
     stage_add(&stage, "a", "g");
-    stage_group(&stage, "in", "g", DET_ONE_FOR_ONE);
+    stage_group(&stage, "in", "g", DET_STRATEGY_ONE_FOR_ONE);
     stage_add(&stage, "x", "in");
     stage_add(&stage, "y", "in");
     stage_add(&stage, "b", "g");
@@ -61,7 +61,7 @@ static void those_who_depend_on_a_group_stop_before_its_members(void **state)
 {
     (void)state;
     stage_open(&stage);
-    stage_group(&stage, "g", NULL, DET_ONE_FOR_ONE);
+    stage_group(&stage, "g", NULL, DET_STRATEGY_ONE_FOR_ONE);
     stage_add(&stage, "a", "g");
     stage_add(&stage, "b", "g");
     assert_int_equal(stage_add_needing(&stage, "web", NULL, "g", DET_WHEN_RUNNING), 0);
@@ -75,8 +75,8 @@ static void dependencies_against_the_order_of_the_tree_win(void **state)
 {
     (void)state;
     stage_open(&stage);
-    stage_group(&stage, "g", NULL, DET_ONE_FOR_ONE);
-    stage_group(&stage, "in", "g", DET_ONE_FOR_ONE);
+    stage_group(&stage, "g", NULL, DET_STRATEGY_ONE_FOR_ONE);
+    stage_group(&stage, "in", "g", DET_STRATEGY_ONE_FOR_ONE);
     stage_add(&stage, "w", "in");
     assert_int_equal(stage_add_needing(&stage, "t", "g", "w", DET_WHEN_RUNNING), 0);
     assert_int_equal(stage_add_needing(&stage, "u", "in", "t", DET_WHEN_RUNNING), 0);
@@ -91,7 +91,7 @@ static void a_batch_against_its_own_order_stops_dependents_first(void **state)
 
     (void)state;
     stage_open(&stage);
-    stage_group(&stage, "g", NULL, DET_ONE_FOR_ONE);
+    stage_group(&stage, "g", NULL, DET_STRATEGY_ONE_FOR_ONE);
     specs[0] = stage_spec(&stage, "b", "g");
     specs[0].depends_on = &need;
     specs[0].depends_on_count = 1;
@@ -105,7 +105,7 @@ static void a_shutdown_in_the_middle_of_a_restart_ends_all(void **state)
 {
     (void)state;
     stage_open(&stage);
-    stage_group(&stage, "g", NULL, DET_ALL_FOR_ONE);
+    stage_group(&stage, "g", NULL, DET_STRATEGY_ALL_FOR_ONE);
     stage_add(&stage, "a", "g");
     stage_add(&stage, "b", "g");
     stage_add(&stage, "c", "g");
@@ -122,7 +122,7 @@ static void force_does_not_wait_for_the_order(void **state)
     (void)state;
     assert_int_equal(
         stage_try_open(&stage, 1, (struct det_tasks_options){ .grace = 3 * DET_SECOND }), 0);
-    stage_group(&stage, "g", NULL, DET_ONE_FOR_ONE);
+    stage_group(&stage, "g", NULL, DET_STRATEGY_ONE_FOR_ONE);
     stage_add(&stage, "a", "g");
     stage_add(&stage, "b", "g");
     stage_player(&stage, "b")->stops_in = DET_HOUR;
@@ -143,7 +143,7 @@ static void many_start_and_stop_in_linear_time(void **state)
 
     (void)state;
     stage_open(&stage);
-    stage_group(&stage, "g", NULL, DET_ALL_FOR_ONE);
+    stage_group(&stage, "g", NULL, DET_STRATEGY_ALL_FOR_ONE);
     for (int i = 0; i < MANY; i++) {
         snprintf(names[i], sizeof names[i], "t%d", i);
         players[i] = (struct player){ .part = PART_RUN };

@@ -24,8 +24,8 @@
 
 bool det_task_event_is_diagnostic(enum det_task_event_kind kind)
 {
-    return kind == DET_EVENT_SUBSCRIBER_OVERFLOWED || kind == DET_EVENT_SUBSCRIBER_FAILED ||
-           kind == DET_EVENT_RUNTIME_FAILURE;
+    return kind == DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED ||
+           kind == DET_TASK_EVENT_SUBSCRIBER_FAILED || kind == DET_TASK_EVENT_RUNTIME_FAILURE;
 }
 
 /* Under the mutex. Never backwards. */

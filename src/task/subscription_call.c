@@ -88,7 +88,7 @@ static void call_lagged(struct det_subscription *subscription, uint64_t sequence
     struct det_task_event event = {
         .sequence = sequence,
         .at = det_world_now(subscription->world, DET_CLOCK_WALL),
-        .kind = DET_EVENT_SUBSCRIBER_OVERFLOWED,
+        .kind = DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED,
         .count = count,
         .reason = "lagged",
     };

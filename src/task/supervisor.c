@@ -70,8 +70,8 @@ static int announce(
 {
     (void)event;
     (void)ret;
-    publish(tasks, DET_EVENT_SHUTDOWN_REQUESTED, "");
-    return DET_DONE;
+    publish(tasks, DET_TASK_EVENT_SHUTDOWN_REQUESTED, "");
+    return DET_EFFECT_DONE;
 }
 
 static int arm(struct det_tasks *tasks, det_time span)
@@ -96,9 +96,9 @@ static int stop_all(
     det_slots_close(tasks);
     det_tree_stop_all(tasks);
     if (!has_nobody(tasks))
-        return DET_DONE;
+        return DET_EFFECT_DONE;
     *ret = supervisor_empty();
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 /* Their names as one text, as far as it has room. */
@@ -146,7 +146,7 @@ static int force_all(
     (void)det_tree_each_task(tasks, force_one, NULL);
     (void)det_tree_each_task(tasks, count_forced, &dying);
     r = arm(tasks, dying ? KILL_SPAN : 0);
-    return r < 0 ? r : DET_DONE;
+    return r < 0 ? r : DET_EFFECT_DONE;
 }
 
 static void set_verdict(struct det_tasks *tasks, int verdict)
@@ -164,9 +164,9 @@ static int tell_stopped(
 {
     (void)event;
     (void)ret;
-    publish(tasks, DET_EVENT_ALL_STOPPED, "");
+    publish(tasks, DET_TASK_EVENT_ALL_STOPPED, "");
     set_verdict(tasks, 0);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static int tell_exceeded(
@@ -174,9 +174,9 @@ static int tell_exceeded(
 {
     (void)event;
     (void)ret;
-    publish(tasks, DET_EVENT_GRACE_EXCEEDED, tasks->shutdown.stubborn);
+    publish(tasks, DET_TASK_EVENT_GRACE_EXCEEDED, tasks->shutdown.stubborn);
     set_verdict(tasks, DET_ERR_TIMEOUT);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static void on_deadline(void *argument)

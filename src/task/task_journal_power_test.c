@@ -150,8 +150,8 @@ static void on_a_bus_every_event_is_written_and_a_failed_sync_is_told_once(void 
         publish_many(&fixture, 1);
         settle(&fixture);
     }
-    assert_int_equal(1, count_kind(&watcher, DET_EVENT_RUNTIME_FAILURE));
-    assert_int_equal(0, count_kind(&watcher, DET_EVENT_SUBSCRIBER_FAILED));
+    assert_int_equal(1, count_kind(&watcher, DET_TASK_EVENT_RUNTIME_FAILURE));
+    assert_int_equal(0, count_kind(&watcher, DET_TASK_EVENT_SUBSCRIBER_FAILED));
     assert_string_equal("journal", watcher.seen[atomic_load(&watcher.count) - 5].name);
     assert_int_equal(DET_ERR_IO, det_subscription_stop(subscription, DET_NEVER));
     det_task_journal_close(journal);
@@ -177,7 +177,7 @@ static void a_sync_that_fails_at_the_end_is_told_too(void **state)
     det_sim_set_disk_faults(fixture.sim, &faults);
     assert_int_equal(0, det_bus_end(fixture.bus, DET_NEVER));
     assert_int_equal(1, det_bus_read(fixture.bus, &cursor, &event, &lost));
-    assert_int_equal(DET_EVENT_RUNTIME_FAILURE, event.kind);
+    assert_int_equal(DET_TASK_EVENT_RUNTIME_FAILURE, event.kind);
     det_task_journal_close(journal);
     fixture_close(&fixture);
 }

@@ -53,7 +53,7 @@ static inline int append(struct det_task_journal *journal, uint64_t id, uint64_t
     struct det_subscriber subscriber = det_task_journal_subscriber(journal);
     struct det_task_event event = {
         .sequence = sequence,
-        .kind = DET_EVENT_TASK_ADDED,
+        .kind = DET_TASK_EVENT_TASK_ADDED,
         .id = id,
         .name = "web",
     };

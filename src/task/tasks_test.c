@@ -117,11 +117,11 @@ static void a_step_that_is_done_completes(void **state)
     run_out(&f);
     assert_int_equal(f.calls, 1);
     assert_int_equal(f.end_count, 1);
-    assert_int_equal(f.ends[0].outcome, DET_OUTCOME_COMPLETED);
-    assert_int_equal(count_of(&f, DET_EVENT_ATTEMPT_STARTING), 1);
-    assert_int_equal(count_of(&f, DET_EVENT_ATTEMPT_SUCCEEDED), 1);
-    assert_int_equal(count_of(&f, DET_EVENT_TASK_REMOVED), 1);
-    assert_int_equal(count_of(&f, DET_EVENT_ALL_STOPPED), 1);
+    assert_int_equal(f.ends[0].outcome, DET_TASK_OUTCOME_COMPLETED);
+    assert_int_equal(count_of(&f, DET_TASK_EVENT_ATTEMPT_STARTING), 1);
+    assert_int_equal(count_of(&f, DET_TASK_EVENT_ATTEMPT_SUCCEEDED), 1);
+    assert_int_equal(count_of(&f, DET_TASK_EVENT_TASK_REMOVED), 1);
+    assert_int_equal(count_of(&f, DET_TASK_EVENT_ALL_STOPPED), 1);
     close_all(&f);
 }
 
@@ -135,8 +135,8 @@ static void a_step_that_fails_is_tried_again(void **state)
     add(&f, "flaky", (struct det_policy){ .restart = DET_RESTART_ON_FAILURE });
     run_out(&f);
     assert_int_equal(f.calls, 3);
-    assert_int_equal(count_of(&f, DET_EVENT_BACKOFF_SCHEDULED), 2);
-    assert_int_equal(f.ends[0].outcome, DET_OUTCOME_COMPLETED);
+    assert_int_equal(count_of(&f, DET_TASK_EVENT_BACKOFF_SCHEDULED), 2);
+    assert_int_equal(f.ends[0].outcome, DET_TASK_OUTCOME_COMPLETED);
     close_all(&f);
 }
 
@@ -155,7 +155,7 @@ static void a_cancel_ends_a_waiting_step(void **state)
     assert_int_equal(det_tasks_remove(f.tasks, id), 1);
     assert_int_equal(det_tasks_remove(f.tasks, id), 0);
     run_out(&f);
-    assert_int_equal(f.ends[0].outcome, DET_OUTCOME_CANCELLED);
+    assert_int_equal(f.ends[0].outcome, DET_TASK_OUTCOME_CANCELLED);
     close_all(&f);
 }
 

@@ -90,7 +90,7 @@ static void the_first_check_starts_one_thread(void **unused)
     count_threads(lab, 1);
     add_checked(lab, &checked, "one");
     lab_settle(lab);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_READY, "one"), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_READY, "one"), 1);
     assert_int_equal(started, 1);
     lab_advance(lab, DET_HOUR);
     assert_true(atomic_load(&checked.checks) > 1);
@@ -115,7 +115,7 @@ static void checks_that_block_each_have_a_thread(void **unused)
     assert_int_equal(atomic_load(&blocked), MANY);
     add_checked(lab, &quick, "quick");
     lab_settle(lab);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_READY, "quick"), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_READY, "quick"), 1);
     assert_int_equal(started, MANY + 1);
     lab_close(lab);
 }
@@ -152,7 +152,7 @@ static void checks_share_what_threads_the_system_gives(void **unused)
         add_checked(lab, &checked[i], name);
     }
     lab_settle(lab);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_READY, NULL), MANY);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_READY, NULL), MANY);
     lab_close(lab);
 }
 
@@ -165,11 +165,11 @@ static void without_any_thread_an_attempt_with_a_check_fails_and_is_tried_again(
     count_threads(lab, 0);
     add_checked(lab, &checked, "one");
     lab_advance(lab, DET_MINUTE);
-    assert_true(lab_count(lab, DET_EVENT_ATTEMPT_FAILED, "one") > 0);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_READY, "one"), 0);
+    assert_true(lab_count(lab, DET_TASK_EVENT_ATTEMPT_FAILED, "one") > 0);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_READY, "one"), 0);
     started_most = 1;
     lab_advance(lab, DET_HOUR);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_READY, "one"), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_READY, "one"), 1);
     lab_close(lab);
 }
 

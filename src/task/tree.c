@@ -81,7 +81,7 @@ static void assert_group(const struct group *group)
 {
     for (unsigned i = 0; i < STANDINGS; i++)
         det_assert(group->standing[i] <= group->task_count);
-    det_assert(group->depth > 0 && group->depth <= DET_GROUP_DEPTH_MAX);
+    det_assert(group->depth > 0 && group->depth <= DET_TASK_GROUP_DEPTH_MAX);
 }
 
 static void count_standing(struct group *group, unsigned before, unsigned now)
@@ -158,7 +158,7 @@ static void enter_groups(struct det_task *task)
 static void leave_groups(struct det_task *task)
 {
     struct group *group = task->group;
-    bool was_there = task->attempts.outcome != DET_OUTCOME_NONE;
+    bool was_there = task->attempts.outcome != DET_TASK_OUTCOME_NONE;
 
     set_standing(task, 0);
     det_group_member_leaves(group, &task->member);
@@ -169,7 +169,7 @@ static void leave_groups(struct det_task *task)
         det_assert(group->task_count > 0 && (was_there || group->joined_count > 0));
         group->task_count--;
         group->joined_count -= !was_there;
-        group->has_lost |= was_there && task->attempts.outcome != DET_OUTCOME_COMPLETED;
+        group->has_lost |= was_there && task->attempts.outcome != DET_TASK_OUTCOME_COMPLETED;
     }
 }
 
@@ -210,9 +210,9 @@ void det_tree_leave(struct det_task *task)
     leave_groups(task);
     det_list_remove(&task->turn);
     if (task->anchor)
-        det_anchor_detach(task->anchor, outcome == DET_OUTCOME_COMPLETED);
+        det_anchor_detach(task->anchor, outcome == DET_TASK_OUTCOME_COMPLETED);
     tell_groups_above(task);
-    if (outcome == DET_OUTCOME_FAILED || outcome == DET_OUTCOME_FATAL)
+    if (outcome == DET_TASK_OUTCOME_FAILED || outcome == DET_TASK_OUTCOME_FATAL)
         det_group_member_lost(task->group, &task->member, task->reason ? task->reason : "failed");
     det_stop_left(task);
 }

@@ -23,7 +23,7 @@
 #include "task/registry.h"
 
 /* An end of a task may be the end of all groups above it, each told by the one below. So groups are
- * far less deep (DET_GROUP_DEPTH_MAX) than components may be. */
+ * far less deep (DET_TASK_GROUP_DEPTH_MAX) than components may be. */
 
 /* What can be said of a task, and of a group as a whole: one for each enum det_condition_kind. */
 #define STANDINGS 3

@@ -110,11 +110,11 @@ static void see_group(int number, const struct det_task_event *event)
 {
     struct watched_group *group = &wild.groups[number];
 
-    group->is_repairing = event->kind == DET_EVENT_GROUP_RESTARTING;
-    group->is_closed = event->kind != DET_EVENT_GROUP_STARTED;
+    group->is_repairing = event->kind == DET_TASK_EVENT_GROUP_RESTARTING;
+    group->is_closed = event->kind != DET_TASK_EVENT_GROUP_STARTED;
     group->closed_from = 0;
     group->last_stopped = 1000000;
-    if (group->is_repairing && group->strategy == DET_REST_FOR_ONE)
+    if (group->is_repairing && group->strategy == DET_STRATEGY_REST_FOR_ONE)
         group->closed_from = culprit_order(event->reason);
 }
 
@@ -122,13 +122,14 @@ static int watch(void *user, const struct det_task_event *event)
 {
     (void)user;
     wild.hash = wild.hash * 1099511628211u ^ (uint64_t)event->kind ^ event->id << 8;
-    if (event->kind == DET_EVENT_ATTEMPT_STARTING)
+    if (event->kind == DET_TASK_EVENT_ATTEMPT_STARTING)
         see_start(number_of(event->name));
-    else if (event->kind == DET_EVENT_ATTEMPT_CANCELLED)
+    else if (event->kind == DET_TASK_EVENT_ATTEMPT_CANCELLED)
         see_stop(number_of(event->name));
-    else if (event->kind >= DET_EVENT_GROUP_STARTED && event->kind <= DET_EVENT_GROUP_STOPPED)
+    else if (
+        event->kind >= DET_TASK_EVENT_GROUP_STARTED && event->kind <= DET_TASK_EVENT_GROUP_STOPPED)
         see_group(number_of(event->name), event);
-    else if (event->kind == DET_EVENT_TASK_REMOVED)
+    else if (event->kind == DET_TASK_EVENT_TASK_REMOVED)
         wild.tasks[number_of(event->name)].is_alive = false;
     return 0;
 }
@@ -137,7 +138,7 @@ static void add_group(void)
 {
     int number = wild.group_count;
     struct watched_group *group = &wild.groups[number];
-    struct det_group_spec spec = { .name = group->name };
+    struct det_task_group_spec spec = { .name = group->name };
 
     *group = (struct watched_group){ .parent = -1, .last_stopped = 1000000 };
     snprintf(group->name, sizeof group->name, "g%d", number);
@@ -154,7 +155,7 @@ static void add_group(void)
     assert_int_equal(det_tasks_add_group(wild.stage.tasks, &spec, NULL), 0);
 }
 
-static int see_failed(void *user, const struct det_group_info *info)
+static int see_failed(void *user, const struct det_task_group_info *info)
 {
     int *failed = user;
 
@@ -338,10 +339,11 @@ static int build(struct stage *stage)
     int r;
 
     r = det_tasks_add_group(
-        stage->tasks, &(struct det_group_spec){ .name = "g", .strategy = DET_ALL_FOR_ONE }, NULL);
+        stage->tasks,
+        &(struct det_task_group_spec){ .name = "g", .strategy = DET_STRATEGY_ALL_FOR_ONE }, NULL);
     if (r == 0)
         r = det_tasks_add_group(
-            stage->tasks, &(struct det_group_spec){ .name = "in", .parent = "g" }, NULL);
+            stage->tasks, &(struct det_task_group_spec){ .name = "in", .parent = "g" }, NULL);
     if (r < 0)
         return r;
     specs[0] = stage_spec(stage, "web", "in");

@@ -9,7 +9,7 @@ static struct stage stage;
 static void one_for_one_restarts_only_the_one_that_failed(void **state)
 {
     (void)state;
-    stage_open_three(&stage, DET_ONE_FOR_ONE);
+    stage_open_three(&stage, DET_STRATEGY_ONE_FOR_ONE);
     stage_play(&stage, "b", PART_FAIL);
     stage_expect(&stage, "!b");
     stage_pass(&stage, DET_SECOND);
@@ -21,7 +21,7 @@ static void one_for_one_restarts_only_the_one_that_failed(void **state)
 static void all_for_one_stops_the_others_in_reverse_order_and_starts_all_in_order(void **state)
 {
     (void)state;
-    stage_open_three(&stage, DET_ALL_FOR_ONE);
+    stage_open_three(&stage, DET_STRATEGY_ALL_FOR_ONE);
     stage_play(&stage, "b", PART_FAIL);
     stage_expect(&stage, "!b R:g -c -a");
     assert_string_equal(stage.reason, "b: broken");
@@ -37,7 +37,7 @@ static void all_for_one_stops_the_others_in_reverse_order_and_starts_all_in_orde
 static void rest_for_one_leaves_those_before_it_alone(void **state)
 {
     (void)state;
-    stage_open_three(&stage, DET_REST_FOR_ONE);
+    stage_open_three(&stage, DET_STRATEGY_REST_FOR_ONE);
     stage_play(&stage, "b", PART_FAIL);
     stage_expect(&stage, "!b R:g -c");
     stage_pass(&stage, DET_SECOND);
@@ -52,7 +52,7 @@ static void rest_for_one_leaves_those_before_it_alone(void **state)
 static void each_is_waited_for_before_the_next_is_stopped(void **state)
 {
     (void)state;
-    stage_open_three(&stage, DET_ALL_FOR_ONE);
+    stage_open_three(&stage, DET_STRATEGY_ALL_FOR_ONE);
     stage_player(&stage, "c")->stops_in = 3 * DET_SECOND;
     stage_player(&stage, "b")->stops_in = 2 * DET_SECOND;
     stage_play(&stage, "a", PART_FAIL);
@@ -69,7 +69,7 @@ static void each_is_waited_for_before_the_next_is_stopped(void **state)
 static void a_failure_of_an_earlier_one_in_the_middle_of_it_concerns_more(void **state)
 {
     (void)state;
-    stage_open_three(&stage, DET_REST_FOR_ONE);
+    stage_open_three(&stage, DET_STRATEGY_REST_FOR_ONE);
     stage_player(&stage, "c")->stops_in = DET_SECOND / 2;
     stage_play(&stage, "b", PART_FAIL);
     stage_expect(&stage, "!b R:g");
@@ -92,7 +92,7 @@ static void a_failure_of_an_earlier_one_in_the_middle_of_it_concerns_more(void *
 static void a_second_failure_in_the_middle_of_it_counts_and_starts_with_the_others(void **state)
 {
     (void)state;
-    stage_open_three(&stage, DET_ALL_FOR_ONE);
+    stage_open_three(&stage, DET_STRATEGY_ALL_FOR_ONE);
     stage_player(&stage, "c")->stops_in = DET_SECOND / 2;
     stage_play(&stage, "a", PART_FAIL);
     stage_expect(&stage, "!a R:g");
@@ -107,7 +107,7 @@ static void a_second_failure_in_the_middle_of_it_counts_and_starts_with_the_othe
 static void a_culprit_that_is_removed_is_not_waited_for(void **state)
 {
     (void)state;
-    stage_open_three(&stage, DET_ALL_FOR_ONE);
+    stage_open_three(&stage, DET_STRATEGY_ALL_FOR_ONE);
     stage_play(&stage, "b", PART_FAIL);
     stage_expect(&stage, "!b R:g -c -a");
     assert_int_equal(det_tasks_remove(stage.tasks, stage_player(&stage, "b")->id), 1);
@@ -118,7 +118,7 @@ static void a_culprit_that_is_removed_is_not_waited_for(void **state)
 static void one_that_is_removed_while_it_is_held_back_is_not_waited_for(void **state)
 {
     (void)state;
-    stage_open_three(&stage, DET_ALL_FOR_ONE);
+    stage_open_three(&stage, DET_STRATEGY_ALL_FOR_ONE);
     stage_player(&stage, "c")->stops_in = 2 * DET_SECOND;
     stage_play(&stage, "a", PART_FAIL);
     stage_pass(&stage, DET_SECOND);
@@ -132,7 +132,7 @@ static void one_that_is_removed_while_it_is_held_back_is_not_waited_for(void **s
 static void a_restart_by_hand_does_not_run_ahead_of_the_group(void **state)
 {
     (void)state;
-    stage_open_three(&stage, DET_ALL_FOR_ONE);
+    stage_open_three(&stage, DET_STRATEGY_ALL_FOR_ONE);
     stage_player(&stage, "a")->stops_in = DET_SECOND / 4;
     stage_play(&stage, "b", PART_FAIL);
     stage_expect(&stage, "!b R:g -c");
@@ -146,7 +146,7 @@ static void a_restart_by_hand_does_not_run_ahead_of_the_group(void **state)
 static void as_many_restarts_as_the_limit_are_allowed_and_one_more_fails_the_group(void **state)
 {
     (void)state;
-    stage_open_three(&stage, DET_ONE_FOR_ONE);
+    stage_open_three(&stage, DET_STRATEGY_ONE_FOR_ONE);
     stage_fail_times(&stage, "b", 5);
     stage_expect(&stage, "!b +b !b +b !b +b !b +b !b +b");
     stage_play(&stage, "b", PART_FAIL);
@@ -154,7 +154,7 @@ static void as_many_restarts_as_the_limit_are_allowed_and_one_more_fails_the_gro
     assert_string_equal(stage.reason, "5 restarts in 10s; the last: b: broken");
     assert_int_equal(stage.end_count, 3);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(stage.ends[i].outcome, DET_OUTCOME_FAILED);
+        assert_int_equal(stage.ends[i].outcome, DET_TASK_OUTCOME_FAILED);
         assert_string_equal(
             stage.ends[i].reason, "group g: 5 restarts in 10s; the last: b: broken");
     }
@@ -165,7 +165,7 @@ static void as_many_restarts_as_the_limit_are_allowed_and_one_more_fails_the_gro
 static void restarts_that_are_long_ago_do_not_count(void **state)
 {
     (void)state;
-    stage_open_three(&stage, DET_ONE_FOR_ONE);
+    stage_open_three(&stage, DET_STRATEGY_ONE_FOR_ONE);
     stage_fail_times(&stage, "b", 5);
     stage_pass(&stage, 10 * DET_SECOND - 1);
     stage_expect_group(&stage, "g", "running in top, 3 members, 5 of 5 restarts");
@@ -185,8 +185,8 @@ static void run_ends_when_a_group_at_the_top_has_failed(void **state)
     assert_int_equal(
         det_tasks_add_group(
             stage.tasks,
-            &(struct det_group_spec){ .name = "g",
-                                      .intensity = { .count = 9, .window = DET_HOUR } },
+            &(struct det_task_group_spec){ .name = "g",
+                                           .intensity = { .count = 9, .window = DET_HOUR } },
             NULL),
         0);
     stage_add(&stage, "a", "g");
@@ -197,8 +197,8 @@ static void run_ends_when_a_group_at_the_top_has_failed(void **state)
         fail_msg("%s", error.text);
     assert_int_equal(stage_player(&stage, "a")->starts, 10);
     assert_int_equal(stage.end_count, 2);
-    assert_int_equal(stage.ends[0].outcome, DET_OUTCOME_FAILED);
-    assert_int_equal(stage.ends[1].outcome, DET_OUTCOME_FAILED);
+    assert_int_equal(stage.ends[0].outcome, DET_TASK_OUTCOME_FAILED);
+    assert_int_equal(stage.ends[1].outcome, DET_TASK_OUTCOME_FAILED);
     stage_close(&stage);
 }
 
@@ -207,7 +207,7 @@ static void a_failed_group_takes_no_task_until_it_is_started(void **state)
     struct det_task_spec spec;
 
     (void)state;
-    stage_open_three(&stage, DET_ONE_FOR_ONE);
+    stage_open_three(&stage, DET_STRATEGY_ONE_FOR_ONE);
     stage_play(&stage, "b", PART_FATAL);
     stage_expect(&stage, "!b F:g #b -c -a #a #c");
     assert_string_equal(stage.reason, "b is lost: hopeless");
@@ -224,7 +224,7 @@ static void a_failed_group_takes_no_task_until_it_is_started(void **state)
 static void success_and_cancel_do_not_trouble_the_group(void **state)
 {
     (void)state;
-    stage_open_three(&stage, DET_ALL_FOR_ONE);
+    stage_open_three(&stage, DET_STRATEGY_ALL_FOR_ONE);
     stage_play(&stage, "a", PART_SUCCEED);
     stage_expect(&stage, "=a #a");
     assert_int_equal(det_tasks_remove(stage.tasks, stage_player(&stage, "c")->id), 1);
@@ -241,13 +241,13 @@ static void a_task_that_fails_at_the_top_troubles_nobody(void **state)
     stage_add(&stage, "b", NULL);
     stage_play(&stage, "a", PART_FATAL);
     stage_expect(&stage, "+a +b !a #a");
-    assert_int_equal(stage.ends[0].outcome, DET_OUTCOME_FATAL);
+    assert_int_equal(stage.ends[0].outcome, DET_TASK_OUTCOME_FATAL);
     stage_close(&stage);
 }
 
 /* Mistakes. */
 
-static int try_group(struct det_group_spec spec)
+static int try_group(struct det_task_group_spec spec)
 {
     struct det_error error = { .code = 0 };
     int r = det_tasks_add_group(stage.tasks, &spec, &error);
@@ -262,27 +262,27 @@ static void groups_that_cannot_be_are_refused_with_a_reason(void **state)
     int r = 0;
 
     (void)state;
-    stage_open_three(&stage, DET_ONE_FOR_ONE);
-    assert_int_equal(try_group((struct det_group_spec){ .name = "" }), DET_ERR_INVALID);
-    assert_int_equal(try_group((struct det_group_spec){ .name = "a" }), DET_ERR_EXISTS);
+    stage_open_three(&stage, DET_STRATEGY_ONE_FOR_ONE);
+    assert_int_equal(try_group((struct det_task_group_spec){ .name = "" }), DET_ERR_INVALID);
+    assert_int_equal(try_group((struct det_task_group_spec){ .name = "a" }), DET_ERR_EXISTS);
     assert_string_equal(stage.text, "group a: a task has this name");
-    assert_int_equal(try_group((struct det_group_spec){ .name = "g" }), DET_ERR_EXISTS);
+    assert_int_equal(try_group((struct det_task_group_spec){ .name = "g" }), DET_ERR_EXISTS);
     assert_int_equal(
-        try_group((struct det_group_spec){ .name = "h", .parent = "no" }), DET_ERR_NOT_FOUND);
+        try_group((struct det_task_group_spec){ .name = "h", .parent = "no" }), DET_ERR_NOT_FOUND);
     assert_string_equal(stage.text, "group h: there is no group no; add that first");
     assert_int_equal(
-        try_group((struct det_group_spec){ .name = "h", .strategy = (enum det_strategy)9 }),
+        try_group((struct det_task_group_spec){ .name = "h", .strategy = (enum det_strategy)9 }),
         DET_ERR_INVALID);
     assert_int_equal(
-        try_group((struct det_group_spec){ .name = "h",
-                                           .intensity = { .count = DET_INTENSITY_MAX + 1 } }),
+        try_group((struct det_task_group_spec){ .name = "h",
+                                                .intensity = { .count = DET_INTENSITY_MAX + 1 } }),
         DET_ERR_INVALID);
     assert_int_equal(det_tasks_group_cancel(stage.tasks, "no"), 0);
     assert_int_equal(det_tasks_group_start(stage.tasks, NULL), 0);
     for (int i = 0; i < 17 && r == 0; i++) {
         snprintf(name, sizeof name, "deep%d", i);
         snprintf(parent, sizeof parent, "deep%d", i - 1);
-        r = try_group((struct det_group_spec){ .name = name, .parent = i ? parent : NULL });
+        r = try_group((struct det_task_group_spec){ .name = name, .parent = i ? parent : NULL });
     }
     assert_int_equal(r, DET_ERR_LIMIT);
     assert_string_equal(name, "deep16");
@@ -292,9 +292,9 @@ static void groups_that_cannot_be_are_refused_with_a_reason(void **state)
 static void no_group_is_added_after_a_shutdown(void **state)
 {
     (void)state;
-    stage_open_three(&stage, DET_ONE_FOR_ONE);
+    stage_open_three(&stage, DET_STRATEGY_ONE_FOR_ONE);
     assert_int_equal(det_tasks_shutdown(stage.tasks, NULL), 0);
-    assert_int_equal(try_group((struct det_group_spec){ .name = "h" }), DET_ERR_CLOSED);
+    assert_int_equal(try_group((struct det_task_group_spec){ .name = "h" }), DET_ERR_CLOSED);
     assert_int_equal(det_tasks_group_start(stage.tasks, "g"), 1);
     stage_close(&stage);
 }

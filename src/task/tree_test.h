@@ -54,13 +54,13 @@ struct stage {
 static inline const char *stage_mark(const struct det_task_event *event)
 {
     static const char *const marks[DET_TASK_EVENT_COUNT] = {
-        [DET_EVENT_ATTEMPT_STARTING] = "+",  [DET_EVENT_ATTEMPT_FAILED] = "!",
-        [DET_EVENT_ATTEMPT_TIMED_OUT] = "!", [DET_EVENT_ATTEMPT_CANCELLED] = "-",
-        [DET_EVENT_ATTEMPT_SUCCEEDED] = "=", [DET_EVENT_TASK_REMOVED] = "#",
-        [DET_EVENT_TASK_READY] = "r:",       [DET_EVENT_TASK_UNHEALTHY] = "u:",
-        [DET_EVENT_GROUP_STARTED] = "G:",    [DET_EVENT_GROUP_RESTARTING] = "R:",
-        [DET_EVENT_GROUP_FAILED] = "F:",     [DET_EVENT_GROUP_STOPPED] = "S:",
-        [DET_EVENT_CHECK_POSTPONED] = "p:",
+        [DET_TASK_EVENT_ATTEMPT_STARTING] = "+",  [DET_TASK_EVENT_ATTEMPT_FAILED] = "!",
+        [DET_TASK_EVENT_ATTEMPT_TIMED_OUT] = "!", [DET_TASK_EVENT_ATTEMPT_CANCELLED] = "-",
+        [DET_TASK_EVENT_ATTEMPT_SUCCEEDED] = "=", [DET_TASK_EVENT_TASK_REMOVED] = "#",
+        [DET_TASK_EVENT_TASK_READY] = "r:",       [DET_TASK_EVENT_TASK_UNHEALTHY] = "u:",
+        [DET_TASK_EVENT_GROUP_STARTED] = "G:",    [DET_TASK_EVENT_GROUP_RESTARTING] = "R:",
+        [DET_TASK_EVENT_GROUP_FAILED] = "F:",     [DET_TASK_EVENT_GROUP_STOPPED] = "S:",
+        [DET_TASK_EVENT_CHECK_POSTPONED] = "p:",
     };
 
     return marks[event->kind];
@@ -73,9 +73,11 @@ static inline int stage_keep(void *user, const struct det_task_event *event)
 
     if (!mark)
         return 0;
-    if (event->kind == DET_EVENT_GROUP_FAILED || event->kind == DET_EVENT_GROUP_RESTARTING ||
-        event->kind == DET_EVENT_TASK_UNHEALTHY || event->kind == DET_EVENT_ATTEMPT_FAILED ||
-        event->kind == DET_EVENT_CHECK_POSTPONED)
+    if (event->kind == DET_TASK_EVENT_GROUP_FAILED ||
+        event->kind == DET_TASK_EVENT_GROUP_RESTARTING ||
+        event->kind == DET_TASK_EVENT_TASK_UNHEALTHY ||
+        event->kind == DET_TASK_EVENT_ATTEMPT_FAILED ||
+        event->kind == DET_TASK_EVENT_CHECK_POSTPONED)
         memcpy(stage->reason, event->reason, sizeof stage->reason);
     if (stage->used < sizeof stage->trace)
         stage->used += (size_t)snprintf(
@@ -263,7 +265,7 @@ static inline int stage_add_needing(
 static inline void stage_group(
     struct stage *stage, const char *name, const char *parent, enum det_strategy strategy)
 {
-    struct det_group_spec spec = { .name = name, .parent = parent, .strategy = strategy };
+    struct det_task_group_spec spec = { .name = name, .parent = parent, .strategy = strategy };
 
     assert_int_equal(det_tasks_add_group(stage->tasks, &spec, NULL), 0);
 }
@@ -302,7 +304,7 @@ struct stage_group_look {
     char text[DET_ERROR_TEXT_MAX];
 };
 
-static inline int stage_see_group(void *user, const struct det_group_info *info)
+static inline int stage_see_group(void *user, const struct det_task_group_info *info)
 {
     struct stage_group_look *look = user;
 

@@ -24,7 +24,7 @@ static void shut_gate(struct det_worker *worker)
         return;
     }
     worker->observing.gate = worker->observing.collect_sequence + 1;
-    det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_GATE_PENDING });
+    det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_GATE_PENDING });
 }
 
 static det_time timeout_of(const struct det_worker *worker, uint16_t action)
@@ -50,7 +50,7 @@ void det_act_start(struct det_worker *worker, uint16_t action)
     if (det_crew_queued(workers->actors) >= workers->limits.action_queue) {
         it->again_at = workers->now + DET_SECOND;
         det_tell(
-            worker, (struct det_worker_event){ .kind = DET_WORKER_ACTION_QUEUE_FULL,
+            worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_ACTION_QUEUE_FULL,
                                                .action = name_of(worker, action) });
         return;
     }
@@ -64,7 +64,7 @@ void det_act_start(struct det_worker *worker, uint16_t action)
     /* Whatever runs, no observation counts that begins before its end: see done. */
     worker->observing.gate = UINT64_MAX;
     det_tell(
-        worker, (struct det_worker_event){ .kind = DET_WORKER_ACTION_ENQUEUED,
+        worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_ACTION_ENQUEUED,
                                            .action = name_of(worker, action),
                                            .reason = worker->reason });
     det_run_start(it->run, timeout_of(worker, action));
@@ -161,16 +161,17 @@ void det_act_done(struct det_worker *worker, struct det_run *run)
     }
     end(worker, action, run->code, took, text);
     if (run->has_panicked)
-        det_panic_note(worker, DET_WORKER_ACTION_PANIC, text, name_of(worker, action));
+        det_panic_note(worker, DET_WORKER_EVENT_ACTION_PANIC, text, name_of(worker, action));
     else
         det_tell(
-            worker, (struct det_worker_event){ .kind = run->code < 0 ? DET_WORKER_ACTION_FAILED
-                                                                     : DET_WORKER_ACTION_COMPLETED,
-                                               .action = name_of(worker, action),
-                                               .code = run->code,
-                                               .reason = text,
-                                               .number = worker->acting.actions[action].failures,
-                                               .took = took });
+            worker,
+            (struct det_worker_event){ .kind = run->code < 0 ? DET_WORKER_EVENT_ACTION_FAILED
+                                                             : DET_WORKER_EVENT_ACTION_COMPLETED,
+                                       .action = name_of(worker, action),
+                                       .code = run->code,
+                                       .reason = text,
+                                       .number = worker->acting.actions[action].failures,
+                                       .took = took });
     det_run_free(run);
     det_worker_visit(worker);
 }

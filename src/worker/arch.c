@@ -190,7 +190,7 @@ static void summarize(struct det_arch *arch)
     report->ways = arch->ways;
     report->way_count = arch->way_count;
     for (size_t i = 0; i < arch->finding_count; i++) {
-        bool is_error = det_arch_rule_text(arch->findings[i].rule)->severity == DET_BROKEN;
+        bool is_error = det_arch_rule_text(arch->findings[i].rule)->severity == DET_SEVERITY_BROKEN;
 
         report->error_count += is_error;
         report->warning_count += !is_error;

@@ -27,7 +27,7 @@ static void refuse(struct det_worker *worker, int code, const char *text)
 {
     det_tell(
         worker, (struct det_worker_event){
-                    .kind = DET_WORKER_CHILD_REFUSED, .code = code, .reason = text });
+                    .kind = DET_WORKER_EVENT_CHILD_REFUSED, .code = code, .reason = text });
 }
 
 static int add(struct det_children *children, const struct det_child_spec *spec)
@@ -127,7 +127,8 @@ static void go(struct det_worker *child, const char *reason)
     child->leaving.is_unwanted = true;
     child->leaving.is_restart_wanted = false;
     det_tell(
-        child, (struct det_worker_event){ .kind = DET_WORKER_CHILD_REMOVING, .reason = reason });
+        child,
+        (struct det_worker_event){ .kind = DET_WORKER_EVENT_CHILD_REMOVING, .reason = reason });
     det_stop_shutdown(child, child->workers->limits.stop_grace, reason);
 }
 
@@ -190,7 +191,7 @@ static struct det_worker *make(struct det_worker *worker, struct det_wish *wish)
     }
     if (!worker->wishes.first_new)
         worker->wishes.first_new = child;
-    det_tell(child, (struct det_worker_event){ .kind = DET_WORKER_CHILD_ADDING });
+    det_tell(child, (struct det_worker_event){ .kind = DET_WORKER_EVENT_CHILD_ADDING });
     return child;
 }
 
@@ -206,7 +207,7 @@ static void keep_one(struct det_worker *child, struct det_wish *wish)
 {
     child->leaving.is_unwanted = child->leaving.is_forgotten = false;
     det_stop_revoke(child);
-    det_tell(child, (struct det_worker_event){ .kind = DET_WORKER_CHILD_KEPT });
+    det_tell(child, (struct det_worker_event){ .kind = DET_WORKER_EVENT_CHILD_KEPT });
     give(child, wish);
 }
 

@@ -33,7 +33,7 @@ static void step(struct det_worker *worker, enum circuit_event_kind event)
     const struct det_transition *transition =
         det_machine_step(&circuit_machine, strain->circuit, event);
 
-    det_assert(transition->outcome == DET_GOTO);
+    det_assert(transition->outcome == DET_OUTCOME_GOTO);
     strain->circuit = (uint8_t)transition->to;
     strain->circuit_at = worker->workers->now;
     show_open(worker, strain->circuit == CIRCUIT_OPEN);
@@ -66,11 +66,11 @@ static void open_it(struct det_worker *worker, const char *reason)
         &workers->limits.circuit_backoff, strain->circuit_attempts, strain->circuit_delay, chance);
     step(worker, CIRCUIT_TRIP);
     tell(
-        worker, DET_WORKER_CIRCUIT_OPENED, reason,
+        worker, DET_WORKER_EVENT_CIRCUIT_OPENED, reason,
         det_intensity_count(strain->failures, workers->now));
     if (strain->circuit_attempts == ATTEMPTS_ESCALATED)
         tell(
-            worker, DET_WORKER_CIRCUIT_ESCALATED,
+            worker, DET_WORKER_EVENT_CIRCUIT_ESCALATED,
             "its children go on failing: look at their reasons, mend what they need, then restart "
             "the worker",
             strain->circuit_attempts);
@@ -104,7 +104,7 @@ static void heal(struct det_worker *worker)
     worker->workers->circuits_open--;
     strain->circuit_delay = 0;
     det_intensity_clear(strain->failures);
-    tell(worker, DET_WORKER_CIRCUIT_CLOSED, NULL, (uint64_t)(paused / DET_MILLISECOND));
+    tell(worker, DET_WORKER_EVENT_CIRCUIT_CLOSED, NULL, (uint64_t)(paused / DET_MILLISECOND));
 }
 
 void det_circuit_forget(struct det_worker *worker)
@@ -161,7 +161,7 @@ void det_circuit_visit(struct det_worker *worker)
     }
     strain->circuit_attempts++;
     step(worker, CIRCUIT_PROBE);
-    tell(worker, DET_WORKER_CIRCUIT_PROBING, NULL, strain->circuit_attempts);
+    tell(worker, DET_WORKER_EVENT_CIRCUIT_PROBING, NULL, strain->circuit_attempts);
     det_worker_due(worker, worker->workers->now + strain->circuit_delay);
 }
 
@@ -195,7 +195,7 @@ void det_panic_note(
     strain->panic_until = workers->now + workers->limits.panics.window;
     show_open(worker, true);
     workers->circuits_open++;
-    tell(worker, DET_WORKER_PANIC_CIRCUIT_OPENED, text, count);
+    tell(worker, DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, text, count);
     det_circuit_failure(worker, text);
 }
 
@@ -212,6 +212,6 @@ bool det_panic_is_open(struct det_worker *worker)
     strain->panic_until = 0;
     show_open(worker, det_circuit_is_open(worker));
     worker->workers->circuits_open--;
-    tell(worker, DET_WORKER_PANIC_CIRCUIT_CLOSED, NULL, 0);
+    tell(worker, DET_WORKER_EVENT_PANIC_CIRCUIT_CLOSED, NULL, 0);
     return false;
 }

@@ -136,10 +136,10 @@ static void failed(struct det_worker *worker, const struct det_run *run)
     worker->observing.is_short = run->code == DET_ERR_LIMIT || run->code == DET_ERR_NO_MEMORY;
     worker->workers->observations.failed += is_trouble;
     if (run->has_panicked)
-        det_panic_note(worker, DET_WORKER_OBSERVE_PANIC, text, NULL);
+        det_panic_note(worker, DET_WORKER_EVENT_OBSERVE_PANIC, text, NULL);
     else if (is_trouble && is_worth_telling(worker->observing.failures))
         det_tell(
-            worker, (struct det_worker_event){ .kind = DET_WORKER_OBSERVE_FAILED,
+            worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_OBSERVE_FAILED,
                                                .code = run->code,
                                                .reason = text,
                                                .number = worker->observing.failures });
@@ -149,7 +149,7 @@ static void recovered(struct det_worker *worker)
 {
     if (worker->counts.collector_restarts)
         det_tell(
-            worker, (struct det_worker_event){ .kind = DET_WORKER_COLLECTOR_RECOVERED,
+            worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_COLLECTOR_RECOVERED,
                                                .number = worker->counts.collector_restarts });
     worker->counts.collector_restarts = 0;
     worker->observing.is_stale = false;
@@ -165,7 +165,7 @@ static void accept(struct det_worker *worker, const struct det_run *run)
         atomic_load_explicit(&run->job.started_at, memory_order_acquire);
     if (worker->observing.gate > worker->observing.sequence &&
         worker->observing.gate <= run->sequence)
-        det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_GATE_CLEARED });
+        det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_GATE_CLEARED });
     det_assert(run->sequence > worker->observing.sequence);
     det_assert(run->sequence <= worker->observing.collect_sequence);
     worker->observing.sequence = run->sequence;
@@ -177,7 +177,7 @@ static void accept(struct det_worker *worker, const struct det_run *run)
         return;
     memcpy(worker->observing.value, run->observed, record->size);
     worker->attention |= DET_LOOK_OBSERVED | DET_LOOK_CHILDREN;
-    det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_OBSERVED_CHANGED });
+    det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_OBSERVED_CHANGED });
 }
 
 /* One that is no valid record would be no document. */
@@ -238,8 +238,9 @@ static void give_up(struct det_worker *worker)
         "changes or it is restarted",
         attempts, det_plural(attempts), det_was_or_were(attempts));
     det_tell(
-        worker, (struct det_worker_event){
-                    .kind = DET_WORKER_COLLECTOR_GIVEN_UP, .reason = text, .number = attempts });
+        worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_COLLECTOR_GIVEN_UP,
+                                           .reason = text,
+                                           .number = attempts });
     det_worker_set_reason(worker, text);
     det_stop_rest(worker, text);
     det_circuit_failure(worker, text);
@@ -251,7 +252,7 @@ static void restart(struct det_worker *worker)
     worker->counts.collector_restarts++;
     worker->observing.collector_restarted_at = worker->workers->now;
     det_tell(
-        worker, (struct det_worker_event){ .kind = DET_WORKER_COLLECTOR_RESTARTING,
+        worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_COLLECTOR_RESTARTING,
                                            .number = worker->counts.collector_restarts });
     if (worker->observing.collect) {
         det_run_cancel(worker->observing.collect);
@@ -285,7 +286,7 @@ static void tell_busy(struct det_worker *worker)
         return;
     workers->busy_until = workers->now + 10 * DET_SECOND;
     det_tell(
-        worker, (struct det_worker_event){ .kind = DET_WORKER_COLLECTORS_BUSY,
+        worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_COLLECTORS_BUSY,
                                            .number = det_crew_queued(workers->collectors) });
 }
 
@@ -299,7 +300,7 @@ static void too_old(struct det_worker *worker, det_time age)
         (restarts && workers->now - worker->observing.collector_restarted_at < pause))
         return;
     det_tell(
-        worker, (struct det_worker_event){ .kind = DET_WORKER_DATA_TIMEOUT,
+        worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_DATA_TIMEOUT,
                                            .number = (uint64_t)(age / DET_MILLISECOND) });
     if (restarts >= workers->limits.collector_restarts_max)
         give_up(worker);
@@ -323,7 +324,7 @@ static void pause_it(struct det_worker *worker, det_time age)
         tell_busy(worker);
     det_worker_set_ailment(worker, DET_AILMENT_STALE, true);
     det_tell(
-        worker, (struct det_worker_event){ .kind = DET_WORKER_STALE,
+        worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_STALE,
                                            .reason = text,
                                            .number = (uint64_t)(age / DET_MILLISECOND) });
 }

@@ -76,7 +76,7 @@ bool det_user_spec_is_plain(const struct det_user_spec *spec);
 
 /* Where a derivation ended. */
 enum det_derive_step {
-    DET_DERIVE_TEMPLATE, /* the config cannot be rendered: DET_WORKER_TEMPLATE_FAILED */
+    DET_DERIVE_TEMPLATE, /* the config cannot be rendered: DET_WORKER_EVENT_TEMPLATE_FAILED */
     DET_DERIVE_CONFIG,   /* it is no YAML, or not what the config record wants */
     DET_DERIVE_REFUSED,  /* the kind's derive() said no */
     DET_DERIVE_INVALID,  /* what derive() has made is no valid record */

@@ -74,11 +74,11 @@ static void refused(
 {
     degrade(worker, error->text);
     det_tell(
-        worker,
-        (struct det_worker_event){ .kind = step == DET_DERIVE_TEMPLATE ? DET_WORKER_TEMPLATE_FAILED
-                                                                       : DET_WORKER_DERIVE_FAILED,
-                                   .code = code,
-                                   .reason = error->text });
+        worker, (struct det_worker_event){ .kind = step == DET_DERIVE_TEMPLATE
+                                                       ? DET_WORKER_EVENT_TEMPLATE_FAILED
+                                                       : DET_WORKER_EVENT_DERIVE_FAILED,
+                                           .code = code,
+                                           .reason = error->text });
 }
 
 static void accepted(struct det_worker *worker)
@@ -186,7 +186,7 @@ void det_desire_recorded(struct det_worker *worker, int code, const struct det_e
     } else
         det_collect_soon(worker);
     worker->attention |= DET_LOOK_CHILDREN;
-    det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_DERIVED });
+    det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_DERIVED });
     if (det_life_is_live(worker))
         det_worker_visit(worker);
 }

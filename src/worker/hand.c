@@ -369,7 +369,7 @@ void det_hand_wait(struct det_workers *workers, const char *parent, struct det_w
     if (keep(workers, parent, wish_take) < 0 && workers->root)
         det_tell(
             workers->root,
-            (struct det_worker_event){ .kind = DET_WORKER_CHILD_REFUSED,
+            (struct det_worker_event){ .kind = DET_WORKER_EVENT_CHILD_REFUSED,
                                        .code = DET_ERR_NO_MEMORY,
                                        .reason = det_error_text(DET_ERR_NO_MEMORY) });
 }

@@ -64,7 +64,7 @@ static void step(struct det_worker *worker, enum life_event_kind event)
 {
     const struct det_transition *transition = det_machine_step(&life_machine, worker->life, event);
 
-    det_assert(transition->outcome == DET_GOTO);
+    det_assert(transition->outcome == DET_OUTCOME_GOTO);
     if (worker->parent) {
         worker->parent->children.active += is_active(transition->to);
         worker->parent->children.active -= is_active(worker->life);
@@ -165,7 +165,7 @@ static void end(struct det_worker *worker)
     det_assert(workers->count > 0 && !worker->children.first);
     workers->count--;
     det_circuit_forget(worker);
-    det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_REMOVED });
+    det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_REMOVED });
     if (worker->leaving.is_forgotten) {
         det_unclaimed_drop(worker);
         det_record_drop(worker);
@@ -209,9 +209,10 @@ static void refuse(struct det_worker *worker, int code, const char *text)
     worker->leaving.open_at = worker->workers->now + delay_of(worker, failures);
     det_worker_set_reason(worker, text);
     det_tell(
-        worker,
-        (struct det_worker_event){
-            .kind = DET_WORKER_ADD_FAILED, .code = code, .reason = text, .number = failures });
+        worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_ADD_FAILED,
+                                           .code = code,
+                                           .reason = text,
+                                           .number = failures });
     det_circuit_failure(worker, text);
 }
 
@@ -295,13 +296,13 @@ void det_life_opened(struct det_worker *worker, int code, const char *text)
     if (worker->leaving.is_restart_wanted) {
         worker->leaving.is_restart_wanted = false;
         det_tell(
-            worker, (struct det_worker_event){ .kind = DET_WORKER_RESTART_DONE,
+            worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_RESTART_DONE,
                                                .number = worker->counts.restarts });
     }
     det_worker_set_reason(worker, "initial");
     det_tell(
-        worker,
-        (struct det_worker_event){ .kind = DET_WORKER_ADDED, .number = worker->counts.startups });
+        worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_ADDED,
+                                           .number = worker->counts.startups });
     det_worker_visit(worker);
 }
 

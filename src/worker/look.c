@@ -13,12 +13,12 @@
 static enum det_freshness freshness_of(const struct det_worker *worker)
 {
     if (!worker->kind->collect)
-        return DET_FRESH;
+        return DET_FRESHNESS_FRESH;
     if (!worker->observing.observed_at)
-        return DET_FRESH_NEVER;
+        return DET_FRESHNESS_NEVER;
     return worker->workers->now - worker->observing.observed_at >= worker->observing.stale_after
-               ? DET_FRESH_STALE
-               : DET_FRESH;
+               ? DET_FRESHNESS_STALE
+               : DET_FRESHNESS_FRESH;
 }
 
 static void describe(const struct det_worker *worker, struct det_worker_status *ret)

@@ -97,7 +97,7 @@ static uint16_t event_for(struct drawing *drawing, const char *name, uint16_t st
 
     for (uint16_t i = 0; i < machine->event_count; i++) {
         if (strcmp(drawing->events[i].name, name) == 0 &&
-            cell(drawing, state, i)->outcome == DET_UNHANDLED)
+            cell(drawing, state, i)->outcome == DET_OUTCOME_UNHANDLED)
             return i;
     }
     drawing->events[machine->event_count].name = name;
@@ -108,7 +108,7 @@ static void add_way(struct drawing *drawing, const char *name, uint16_t from, ui
 {
     uint16_t event = event_for(drawing, name, from);
 
-    *cell(drawing, from, event) = (struct det_transition){ .outcome = DET_GOTO, .to = to };
+    *cell(drawing, from, event) = (struct det_transition){ .outcome = DET_OUTCOME_GOTO, .to = to };
 }
 
 static void add_stops(struct drawing *drawing)
@@ -129,7 +129,7 @@ static bool is_known(const struct drawing *drawing, const struct det_worker_way 
     for (uint16_t i = 0; i < drawing->machine->event_count; i++) {
         const struct det_transition *at = cell(drawing, way->from, i);
 
-        if (at->outcome == DET_GOTO && at->to == way->to &&
+        if (at->outcome == DET_OUTCOME_GOTO && at->to == way->to &&
             strcmp(drawing->events[i].name, way->reason) == 0)
             return true;
     }

@@ -48,7 +48,7 @@ static void tell_failure(struct det_worker *worker, int code, const struct det_e
 
     if ((failures & (failures - 1)) == 0)
         det_tell(
-            worker, (struct det_worker_event){ .kind = DET_WORKER_STORE_FAILED,
+            worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_STORE_FAILED,
                                                .code = code,
                                                .reason = error ? error->text : det_error_text(code),
                                                .number = failures });

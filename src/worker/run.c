@@ -175,7 +175,7 @@ static int read_other(
     if (!status)
         return DET_ERR_NO_MEMORY;
     r = det_workers_get(run_of(context)->workers, id, status, record, ret);
-    if (r == 0 && status->freshness == DET_FRESH_NEVER)
+    if (r == 0 && status->freshness == DET_FRESHNESS_NEVER)
         r = DET_ERR_NOT_FOUND;
     DET_DELETE(context->allocator, status);
     return r;
@@ -258,7 +258,7 @@ static void come_late(struct det_run *run)
 {
     struct det_workers *workers = run->workers;
     struct det_worker_event event = {
-        .kind = DET_WORKER_ACTION_LATE,
+        .kind = DET_WORKER_EVENT_ACTION_LATE,
         .at = workers->now,
         .wall = workers->now + workers->wall_ahead,
         .identity = &run->body->identity,
@@ -459,10 +459,11 @@ static bool quarantine(struct det_run *run)
     if (!det_run_give_up(run))
         return false;
     det_tell(
-        worker, (struct det_worker_event){ .kind = is_action ? DET_WORKER_ACTION_QUARANTINED
-                                                             : DET_WORKER_COLLECTOR_QUARANTINED,
-                                           .action = action,
-                                           .number = det_crew_hung(crew) });
+        worker,
+        (struct det_worker_event){ .kind = is_action ? DET_WORKER_EVENT_ACTION_QUARANTINED
+                                                     : DET_WORKER_EVENT_COLLECTOR_QUARANTINED,
+                                   .action = action,
+                                   .number = det_crew_hung(crew) });
     return true;
 }
 
@@ -481,12 +482,12 @@ bool det_run_watch(struct det_run *run)
         run->told = 1;
         det_run_cancel(run);
         if (is_action)
-            tell_late(run, DET_WORKER_ACTION_TIMEOUT, (uint64_t)(took / DET_MILLISECOND));
+            tell_late(run, DET_WORKER_EVENT_ACTION_TIMEOUT, (uint64_t)(took / DET_MILLISECOND));
     }
     if (took >= 2 * run->timeout && run->told < 2) {
         run->told = 2;
         tell_late(
-            run, is_action ? DET_WORKER_ACTION_STUCK : DET_WORKER_COLLECTOR_STUCK,
+            run, is_action ? DET_WORKER_EVENT_ACTION_STUCK : DET_WORKER_EVENT_COLLECTOR_STUCK,
             (uint64_t)(took / DET_MILLISECOND));
     }
     if (took >= 3 * run->timeout && quarantine(run))

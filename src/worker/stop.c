@@ -52,7 +52,7 @@ static void request(struct det_worker *worker, det_time grace, const char *reaso
     worker->attention |= DET_LOOK_DESIRED;
     det_tell(
         worker,
-        (struct det_worker_event){ .kind = DET_WORKER_SHUTDOWN_REQUESTED, .reason = reason });
+        (struct det_worker_event){ .kind = DET_WORKER_EVENT_SHUTDOWN_REQUESTED, .reason = reason });
 }
 
 void det_stop_shutdown(struct det_worker *top, det_time grace, const char *reason)
@@ -97,7 +97,7 @@ static bool is_too_often(struct det_worker *worker)
     if (!is_fine)
         det_tell(
             worker, (struct det_worker_event){
-                        .kind = DET_WORKER_RESTART_INTENSITY,
+                        .kind = DET_WORKER_EVENT_RESTART_INTENSITY,
                         .number = det_intensity_count(strain->restarts, workers->now) });
     return !is_fine;
 }
@@ -128,7 +128,7 @@ static void request_restart(struct det_worker *worker, const char *reason)
 {
     worker->counts.restarts++;
     det_tell(
-        worker, (struct det_worker_event){ .kind = DET_WORKER_RESTART_REQUESTED,
+        worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_RESTART_REQUESTED,
                                            .reason = reason,
                                            .number = worker->counts.restarts });
     worker->leaving.is_restart_wanted = true;
@@ -158,8 +158,8 @@ static void note_forced(struct det_worker *worker)
     worker->leaving.stop_at = DET_NEVER;
     det_tell(
         worker, (struct det_worker_event){ .kind = worker->leaving.is_restart_wanted
-                                                       ? DET_WORKER_RESTART_FORCED
-                                                       : DET_WORKER_STOP_TIMEOUT,
+                                                       ? DET_WORKER_EVENT_RESTART_FORCED
+                                                       : DET_WORKER_EVENT_STOP_TIMEOUT,
                                            .reason = worker->reason });
     if (workers->stopping.is_wanted) {
         det_mutex_lock(workers->world, workers->mutex);
@@ -209,7 +209,7 @@ void det_stop_all(struct det_workers *workers)
         return;
     }
     workers->stopping.is_forcing = true;
-    det_tell(root, (struct det_worker_event){ .kind = DET_WORKER_STOP_FORCED });
+    det_tell(root, (struct det_worker_event){ .kind = DET_WORKER_EVENT_STOP_FORCED });
     for (struct det_worker *worker = root; worker; worker = det_worker_after(worker, root)) {
         worker->due = 0;
         worker->leaving.leave_at = det_stop_now(workers);

@@ -51,7 +51,7 @@ void det_worker_enter(struct det_worker *worker, uint16_t state, const char *rea
     worker->acting.state_counts[state].entered++;
     det_history_state(worker, from, state, worker->reason);
     det_tell(
-        worker, (struct det_worker_event){ .kind = DET_WORKER_TRANSITION,
+        worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_TRANSITION,
                                            .from = states[from].name,
                                            .to = states[state].name,
                                            .reason = worker->reason,
@@ -168,7 +168,7 @@ static void ask(struct det_worker *worker, bool stop)
         return;
     }
     det_worker_set_reason(worker, fault);
-    det_panic_note(worker, DET_WORKER_NEXT_INVALID, fault, NULL);
+    det_panic_note(worker, DET_WORKER_EVENT_NEXT_INVALID, fault, NULL);
 }
 
 static bool is_gated(struct det_worker *worker)

@@ -58,8 +58,8 @@ static void beat(struct det_workers *workers)
     if (++workers->tick.count % workers->limits.heartbeat)
         return;
     det_tell(
-        workers->root,
-        (struct det_worker_event){ .kind = DET_WORKER_HEARTBEAT, .number = workers->tick.count });
+        workers->root, (struct det_worker_event){ .kind = DET_WORKER_EVENT_HEARTBEAT,
+                                                  .number = workers->tick.count });
 }
 
 static void count(struct det_worker *worker)

@@ -144,7 +144,7 @@ struct det_workers {
     struct det_ticking tick;
     struct det_outstanding outstanding;
     struct det_compaction compaction;
-    det_time busy_until; /* DET_WORKER_COLLECTORS_BUSY was told not long ago */
+    det_time busy_until; /* DET_WORKER_EVENT_COLLECTORS_BUSY was told not long ago */
     bool is_paused;
     struct det_observation_counts observations;
     det_time now, wall_ahead; /* of this turn; wall - monotonic */

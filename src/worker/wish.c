@@ -161,8 +161,9 @@ static void tell_unknown_state(
         text, sizeof text, "child %s is to run in %s, which is no state of a %.64s: put it anew",
         wish->name, name, parent->kind->name);
     det_tell(
-        parent, (struct det_worker_event){
-                    .kind = DET_WORKER_CHILD_REFUSED, .code = DET_ERR_NOT_FOUND, .reason = text });
+        parent, (struct det_worker_event){ .kind = DET_WORKER_EVENT_CHILD_REFUSED,
+                                           .code = DET_ERR_NOT_FOUND,
+                                           .reason = text });
 }
 
 static uint64_t find_state(const struct det_worker_kind *kind, const char *name, size_t size)

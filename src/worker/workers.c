@@ -113,7 +113,7 @@ static void compacted(void *argument, int code)
     workers->compaction.is_running = false;
     if (code < 0 && workers->root)
         det_tell(
-            workers->root, (struct det_worker_event){ .kind = DET_WORKER_STORE_FAILED,
+            workers->root, (struct det_worker_event){ .kind = DET_WORKER_EVENT_STORE_FAILED,
                                                       .code = code,
                                                       .reason = det_error_text(code) });
 }

@@ -42,7 +42,8 @@ BODIES = {
             "{{\n    (void)move; (void)data; (void)event;\n}}\n",
     "EFFECT": "static int {f}(struct det_effect_call *call, const struct {data} *data,\n"
               "    const struct {m}_event *event, struct {m}_event *ret)\n"
-              "{{\n    (void)call; (void)data; (void)event; (void)ret;\n    return DET_DONE;\n}}\n",
+              "{{\n    (void)call; (void)data; (void)event; (void)ret;\n"
+              "    return DET_EFFECT_DONE;\n}}\n",
 }
 
 # Those of a component, which get its context.
@@ -53,9 +54,9 @@ COMPONENT_BODIES = {
             "{{\n    (void)context; (void)event;\n    return 0;\n}}\n",
     "EFFECT": "static int {f}(struct {c} *context, const struct {m}_event *event,\n"
               "    struct {m}_event *ret)\n"
-              "{{\n    (void)context; (void)event; (void)ret;\n    return DET_DONE;\n}}\n",
+              "{{\n    (void)context; (void)event; (void)ret;\n    return DET_EFFECT_DONE;\n}}\n",
     "DISPATCH": "static int {f}(struct {c} *context, struct {m}_event *ret)\n"
-                "{{\n    (void)context; (void)ret;\n    return DET_CONTINUE;\n}}\n",
+                "{{\n    (void)context; (void)ret;\n    return DET_DIRECTIVE_CONTINUE;\n}}\n",
     "COMPLETION": "static int {f}(struct {c} *context, const struct det_component_end *end)\n"
                   "{{\n    (void)context; (void)end;\n    return 0;\n}}\n",
     "INVARIANT": "static bool {f}(const struct {c} *context)\n"

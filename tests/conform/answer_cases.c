@@ -14,7 +14,8 @@ static int send_with_id(struct subject *subject, const char *event_id, unsigned 
     struct draft draft;
 
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_HOLD, to == subject->head.state ? DET_STAY : DET_GOTO, to);
+    draft_event(
+        &draft, PARCEL_HOLD, to == subject->head.state ? DET_OUTCOME_STAY : DET_OUTCOME_GOTO, to);
     draft_event_id(&draft, event_id);
     return draft_commit(&draft);
 }
@@ -29,12 +30,12 @@ static void an_event_id_is_answered_as_it_was_the_first_time(void **state)
     assert_int_equal(send_with_id(subject, "e", PARCEL_HELD), 0);
     assert_int_equal(send_with_id(subject, "f", PARCEL_HELD), 0);
     assert_int_equal(ask(subject, "e", &answer), 0);
-    assert_int_equal(answer.outcome, DET_GOTO);
+    assert_int_equal(answer.outcome, DET_OUTCOME_GOTO);
     assert_int_equal(answer.state, PARCEL_HELD);
     assert_int_equal(answer.sequence, 1);
     assert_int_equal(answer.visit, 2);
     assert_int_equal(ask(subject, "f", &answer), 0);
-    assert_int_equal(answer.outcome, DET_STAY);
+    assert_int_equal(answer.outcome, DET_OUTCOME_STAY);
     assert_int_equal(answer.sequence, 2);
     assert_int_equal(ask(subject, "E", &answer), DET_ERR_NOT_FOUND);
 }
@@ -143,7 +144,7 @@ static void an_answer_says_which_request_was_the_first(void **state)
     struct draft draft;
 
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_CREATED);
+    draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED);
     draft_event_id(&draft, "e");
     draft.commit.answer.event = PARCEL_COUNT;
     draft.commit.answer.request = 0xfedcba9876543210;

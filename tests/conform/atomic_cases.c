@@ -26,8 +26,8 @@ static void scene_begin(struct scene *scene, struct box *box)
     subject_set_effect(subject, 0, 6);
     subject_defer(subject);
     draft_init(draft, subject);
-    draft_event(draft, PARCEL_COUNT, DET_STAY, PARCEL_PACKED);
-    draft_event(draft, PARCEL_HOLD, DET_GOTO, PARCEL_HELD);
+    draft_event(draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_PACKED);
+    draft_event(draft, PARCEL_HOLD, DET_OUTCOME_GOTO, PARCEL_HELD);
     draft_stop(draft, "a reason");
     draft_data(draft, 77);
     draft_event_id(draft, "the-event");
@@ -117,7 +117,7 @@ static void nothing_of_a_known_event_id(void **state)
 
     scene_begin(&scene, *state);
     draft_init(&other, scene.subject);
-    draft_event(&other, PARCEL_COUNT, DET_STAY, PARCEL_PACKED);
+    draft_event(&other, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_PACKED);
     draft_event_id(&other, "known");
     assert_int_equal(draft_commit(&other), 0);
     scene.draft.commit.expected = 5;
@@ -251,7 +251,7 @@ static void what_is_refused_does_not_touch_others_of_the_same_call(void **state)
         if (i == 0)
             draft_start(&drafts[i], drafts[i].subject);
         else
-            draft_event(&drafts[i], PARCEL_PACK, DET_GOTO, PARCEL_PACKED);
+            draft_event(&drafts[i], PARCEL_PACK, DET_OUTCOME_GOTO, PARCEL_PACKED);
         draft_timer(&drafts[i], DET_STORE_SET, PARCEL_DEADLINE, 30);
         draft_event_id(&drafts[i], "of-another");
     }

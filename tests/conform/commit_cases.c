@@ -118,7 +118,7 @@ static void events_are_numbered_and_kept_in_order(void **state)
         assert_int_equal(image->events[i].row.sequence, i + 1);
     assert_int_equal(image->events[0].row.from, PARCEL_CREATED);
     assert_int_equal(image->events[0].row.to, PARCEL_PACKED);
-    assert_int_equal(image->events[1].row.outcome, DET_STAY);
+    assert_int_equal(image->events[1].row.outcome, DET_OUTCOME_STAY);
     assert_int_equal(image->events[1].row.visit, 2);
     assert_int_equal(image->events[2].row.event, PARCEL_HOLD);
     free(image);
@@ -136,7 +136,7 @@ static void an_event_is_given_back_with_all_it_carried(void **state)
     memset(cause, 'c', CAUSE_MAX);
     cause[CAUSE_MAX] = 0;
     draft_init(&draft, subject);
-    event = draft_event(&draft, PARCEL_PACK, DET_GOTO, PARCEL_HELD);
+    event = draft_event(&draft, PARCEL_PACK, DET_OUTCOME_GOTO, PARCEL_HELD);
     event->choice = 12345;
     event->is_timeout = true;
     event->at = 1234567890123456789;
@@ -156,8 +156,9 @@ static void an_event_is_given_back_with_all_it_carried(void **state)
 
 static void every_outcome_is_given_back(void **state)
 {
-    static const enum det_outcome outcomes[] = { DET_GOTO, DET_STAY, DET_DEFERRED, DET_DEAD_LETTER,
-                                                 DET_STOP };
+    static const enum det_outcome outcomes[] = { DET_OUTCOME_GOTO, DET_OUTCOME_STAY,
+                                                 DET_OUTCOME_DEFERRED, DET_OUTCOME_DEAD_LETTER,
+                                                 DET_OUTCOME_STOP };
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
     struct image *image;
@@ -188,7 +189,7 @@ static void every_type_of_field_goes_there_and_back(void **state)
         struct draft draft;
 
         draft_init(&draft, subject);
-        draft_event(&draft, PARCEL_PACK, DET_STAY, PARCEL_CREATED);
+        draft_event(&draft, PARCEL_PACK, DET_OUTCOME_STAY, PARCEL_CREATED);
         draft.values[0] = expected;
         draft_data(&draft, number);
         assert_int_equal(draft_commit(&draft), 0);
@@ -258,7 +259,7 @@ static void a_stop_is_durable_with_its_reason(void **state)
     assert_true(image->loaded.head.is_stopped);
     assert_string_equal(image->loaded.reason, reason);
     assert_int_equal(image->events[0].row.event, UINT16_MAX);
-    assert_int_equal(image->events[0].row.outcome, DET_STOP);
+    assert_int_equal(image->events[0].row.outcome, DET_OUTCOME_STOP);
     assert_null(image->events[0].row.value);
     free(image);
 }
@@ -289,9 +290,9 @@ static void several_events_are_one_commit(void **state)
     struct image *image;
 
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_PACK, DET_GOTO, PARCEL_PACKED);
-    draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_PACKED);
-    draft_event(&draft, PARCEL_HOLD, DET_GOTO, PARCEL_HELD);
+    draft_event(&draft, PARCEL_PACK, DET_OUTCOME_GOTO, PARCEL_PACKED);
+    draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_PACKED);
+    draft_event(&draft, PARCEL_HOLD, DET_OUTCOME_GOTO, PARCEL_HELD);
     assert_int_equal(draft_commit(&draft), 0);
     image = image_read(box, "p");
     assert_int_equal(image->event_count, 3);
@@ -314,7 +315,7 @@ static void as_many_events_as_a_batch_has_are_one_commit(void **state)
     draft_init(&draft, subject);
     for (size_t i = 0; i < DET_BATCH_MAX; i++) {
         draft.commit.event_count = 0;
-        draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_CREATED);
+        draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED);
         events[i] = draft.events[0];
         values[i] = draft.values[0];
         events[i].value = &values[i];
@@ -343,7 +344,7 @@ static void a_commit_from_another_sequence_conflicts_and_tells_the_actual_one(vo
         if (expected == 2)
             continue;
         draft_init(&draft, subject);
-        draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_CREATED);
+        draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED);
         draft.commit.expected = expected;
         draft.commit.actual = 77;
         assert_int_equal(draft_commit(&draft), DET_ERR_CONFLICT);
@@ -426,7 +427,7 @@ static void commits_of_one_call_have_a_result_each(void **state)
             continue;
         }
         draft_init(&drafts[i], subjects[i]);
-        draft_event(&drafts[i], PARCEL_PACK, DET_GOTO, PARCEL_PACKED);
+        draft_event(&drafts[i], PARCEL_PACK, DET_OUTCOME_GOTO, PARCEL_PACKED);
     }
     drafts[1].commit.expected = 9;
     draft_timer(&drafts[4], DET_STORE_TAKE, DET_STATE_TIMER, 1);
@@ -460,7 +461,7 @@ static void many_instances_share_a_call(void **state)
                 continue;
             }
             draft_init(&drafts[i], subject);
-            draft_event(&drafts[i], PARCEL_COUNT, DET_STAY, PARCEL_CREATED);
+            draft_event(&drafts[i], PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED);
         }
         draft_commit_all(all, 64);
         for (int i = 0; i < 64; i++)

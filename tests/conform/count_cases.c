@@ -51,7 +51,7 @@ static void move_to(struct subject *subject, unsigned to, bool is_stopped)
     struct draft draft;
 
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_HOLD, DET_GOTO, to);
+    draft_event(&draft, PARCEL_HOLD, DET_OUTCOME_GOTO, to);
     if (is_stopped)
         draft_stop(&draft, "enough");
     assert_int_equal(draft_commit(&draft), 0);

@@ -195,7 +195,7 @@ static void fill_tables(struct box *box)
     subject_set_effect(subject, 0, 10);
     subject_defer(subject);
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_HELD);
+    draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_HELD);
     draft_effect(&draft, DET_STORE_SET, draft.head.sequence, 1)->is_dead = true;
     draft_event_id(&draft, "e");
     draft.commit.answer.request = 7;

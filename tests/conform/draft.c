@@ -80,8 +80,8 @@ struct det_store_event *draft_event(
     assert_true(place < ROWS_MAX);
     head->sequence++;
     head->state = (uint16_t)to;
-    head->is_stopped = outcome == DET_STOP;
-    if (outcome == DET_GOTO) {
+    head->is_stopped = outcome == DET_OUTCOME_STOP;
+    if (outcome == DET_OUTCOME_GOTO) {
         head->visit = head->sequence + 1;
         head->transition_count++;
         head->last_transition_at = now;
@@ -103,7 +103,8 @@ struct det_store_event *draft_event(
 
 void draft_stop(struct draft *draft, const char *reason)
 {
-    struct det_store_event *event = draft_event(draft, PARCEL_HOLD, DET_STOP, draft->head.state);
+    struct det_store_event *event =
+        draft_event(draft, PARCEL_HOLD, DET_OUTCOME_STOP, draft->head.state);
 
     event->event = UINT16_MAX;
     event->value = NULL;
@@ -124,7 +125,7 @@ void draft_event_id(struct draft *draft, const char *event_id)
     if (count)
         draft->events[count - 1].event_id = event_id;
     draft->commit.answer = (struct det_store_answer){
-        .outcome = count ? draft->events[count - 1].outcome : DET_GOTO,
+        .outcome = count ? draft->events[count - 1].outcome : DET_OUTCOME_GOTO,
         .state = draft->head.state,
         .sequence = draft->head.sequence,
         .visit = draft->head.visit,
@@ -239,7 +240,7 @@ void subject_move(struct subject *subject, unsigned kind, unsigned to)
     struct draft draft;
 
     draft_init(&draft, subject);
-    draft_event(&draft, kind, to == subject->head.state ? DET_STAY : DET_GOTO, to);
+    draft_event(&draft, kind, to == subject->head.state ? DET_OUTCOME_STAY : DET_OUTCOME_GOTO, to);
     assert_int_equal(draft_commit(&draft), 0);
 }
 
@@ -257,7 +258,7 @@ void subject_set_effect(struct subject *subject, uint16_t index, det_time next)
     struct draft draft;
 
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_COUNT, DET_STAY, subject->head.state);
+    draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, subject->head.state);
     draft_effect(&draft, DET_STORE_SET, draft.head.sequence, index)->next = next;
     assert_int_equal(draft_commit(&draft), 0);
 }
@@ -267,7 +268,7 @@ void subject_defer(struct subject *subject)
     struct draft draft;
 
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_COUNT, DET_DEFERRED, subject->head.state);
+    draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_DEFERRED, subject->head.state);
     draft_deferred(&draft, DET_STORE_SET, draft.head.sequence);
     assert_int_equal(draft_commit(&draft), 0);
 }

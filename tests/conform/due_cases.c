@@ -204,7 +204,7 @@ static void what_a_refused_commit_would_have_set_is_not_due(void **state)
     struct draft draft;
 
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_CREATED);
+    draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED);
     draft_timer(&draft, DET_STORE_SET, DET_STATE_TIMER, 10);
     draft_effect(&draft, DET_STORE_SET, 1, 0);
     draft.commit.expected = 5;

@@ -40,7 +40,7 @@ static void an_effect_is_given_back_as_it_was_set(void **state)
     struct image *image;
 
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_PACK, DET_GOTO, PARCEL_PACKED);
+    draft_event(&draft, PARCEL_PACK, DET_OUTCOME_GOTO, PARCEL_PACKED);
     row = draft_effect(&draft, DET_STORE_SET, 1, 0);
     row->at = 1234567890123456789;
     row->next = 1234567890123456790;
@@ -79,7 +79,7 @@ static void an_effect_keeps_its_origin_alive_dead_and_alive_again(void **state)
     struct image *image;
 
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_PACK, DET_GOTO, PARCEL_PACKED);
+    draft_event(&draft, PARCEL_PACK, DET_OUTCOME_GOTO, PARCEL_PACKED);
     det_row_origin(draft_effect(&draft, DET_STORE_SET, 1, 0), origin);
     draft_effect(&draft, DET_STORE_SET, 1, 1);
     assert_int_equal(draft_commit(&draft), 0);
@@ -150,7 +150,7 @@ static void an_effect_keeps_the_data_of_its_commit(void **state)
 
     subject_set_effect(subject, 0, 1);
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_CREATED);
+    draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED);
     draft_data(&draft, 500);
     assert_int_equal(draft_commit(&draft), 0);
     image = image_read(box, "p");
@@ -187,7 +187,8 @@ static void the_end_of_an_effect_and_its_product_are_one_commit(void **state)
     subject_set_effect(subject, 0, 1);
     for (int i = 0; i < 2; i++) {
         draft_init(&draft, subject);
-        draft_event(&draft, PARCEL_CHECKED, DET_STAY, PARCEL_CREATED)->cause = "parcel/p/1/0";
+        draft_event(&draft, PARCEL_CHECKED, DET_OUTCOME_STAY, PARCEL_CREATED)->cause =
+            "parcel/p/1/0";
         draft_effect(&draft, DET_STORE_TAKE, 1, 0);
         assert_int_equal(draft_commit(&draft), i == 0 ? 0 : DET_ERR_NOT_FOUND);
     }
@@ -403,7 +404,7 @@ static int take_deferred(struct subject *subject, uint64_t sequence)
     struct draft draft;
 
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_CREATED);
+    draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED);
     draft_deferred(&draft, DET_STORE_TAKE, sequence);
     return draft_commit(&draft);
 }
@@ -436,7 +437,7 @@ static void a_deferred_event_has_its_whole_payload(void **state)
     struct image *image;
 
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_PACK, DET_DEFERRED, PARCEL_CREATED);
+    draft_event(&draft, PARCEL_PACK, DET_OUTCOME_DEFERRED, PARCEL_CREATED);
     draft_deferred(&draft, DET_STORE_SET, 1);
     draft.deferred_values[0] = draft.values[0];
     assert_int_equal(draft_commit(&draft), 0);

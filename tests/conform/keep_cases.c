@@ -41,8 +41,8 @@ static void everything_is_as_it_was(void **state)
     struct image *before, *after;
 
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_PACK, DET_GOTO, PARCEL_PACKED)->choice = 1;
-    draft_event(&draft, PARCEL_COUNT, DET_DEFERRED, PARCEL_PACKED)->cause = "parcel/p/1/0";
+    draft_event(&draft, PARCEL_PACK, DET_OUTCOME_GOTO, PARCEL_PACKED)->choice = 1;
+    draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_DEFERRED, PARCEL_PACKED)->cause = "parcel/p/1/0";
     draft_data(&draft, 31);
     draft_event_id(&draft, "an-id");
     draft_timer(&draft, DET_STORE_SET, DET_STATE_TIMER, 10);
@@ -97,7 +97,7 @@ static void tokens_and_fences_outlive_the_opening(void **state)
     assert_int_equal(lender_ask(&lock, DET_LEASE_LOOK, NULL, 0, 0, &ret), 0);
     assert_string_equal(ret.owner, "me");
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_CREATED);
+    draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED);
     assert_int_equal(draft_commit(&draft), DET_ERR_LOCKED);
     draft.commit.fence = 1;
     assert_int_equal(draft_commit(&draft), 0);
@@ -212,7 +212,7 @@ static void what_is_opened_for_reading_is_not_changed(void **state)
     reader = subject_find(box, store, "p");
     assert_int_equal(reader->head.sequence, 1);
     draft_init(&draft, reader);
-    draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_PACKED);
+    draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_PACKED);
     assert_int_equal(draft_commit(&draft), DET_ERR_READ_ONLY);
     draft_start(&draft, subject_new(box, "q"));
     draft.subject->store = store;

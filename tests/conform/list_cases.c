@@ -52,7 +52,7 @@ static void start_in(
     struct draft draft;
 
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_HOLD, DET_GOTO, state);
+    draft_event(&draft, PARCEL_HOLD, DET_OUTCOME_GOTO, state);
     if (is_stopped)
         draft_stop(&draft, "enough");
     draft.head.last_transition_at = moved_at;

@@ -15,7 +15,7 @@ static int send_under(struct subject *subject, uint64_t fence)
     struct draft draft;
 
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_COUNT, DET_STAY, subject->head.state);
+    draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, subject->head.state);
     draft.commit.fence = fence;
     return draft_commit(&draft);
 }

@@ -150,7 +150,7 @@ static void a_row_says_what_happened(void **state)
         return;
     subject = subject_start(box, "p");
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_COUNT, DET_GOTO, PARCEL_PACKED)->choice = 2;
+    draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_GOTO, PARCEL_PACKED)->choice = 2;
     draft.events[0].is_timeout = true;
     draft_event_id(&draft, "an-id");
     draft_stop(&draft, "enough");
@@ -261,11 +261,11 @@ static void expect_start(struct model_log *model, const struct subject *subject)
 static void expect_events(struct model_log *model, const struct draft *draft)
 {
     static const char *const outcomes[] = {
-        [DET_GOTO] = "goto",
-        [DET_STAY] = "stay",
-        [DET_STOP] = "stop",
-        [DET_DEFERRED] = "deferred",
-        [DET_DEAD_LETTER] = "dead_letter",
+        [DET_OUTCOME_GOTO] = "goto",
+        [DET_OUTCOME_STAY] = "stay",
+        [DET_OUTCOME_STOP] = "stop",
+        [DET_OUTCOME_DEFERRED] = "deferred",
+        [DET_OUTCOME_DEAD_LETTER] = "dead_letter",
     };
 
     for (size_t i = 0; i < draft->commit.event_count; i++) {
@@ -299,7 +299,8 @@ static void step_write(struct model_log *model, struct subject *subject, uint64_
     for (uint64_t n = chance(seed, 3) + 1; n > 0; n--)
         draft_event(
             &draft, chance(seed, 2) ? PARCEL_COUNT : PARCEL_HOLD,
-            chance(seed, 2) ? DET_GOTO : DET_STAY, chance(seed, 2) ? PARCEL_PACKED : PARCEL_HELD);
+            chance(seed, 2) ? DET_OUTCOME_GOTO : DET_OUTCOME_STAY,
+            chance(seed, 2) ? PARCEL_PACKED : PARCEL_HELD);
     if (chance(seed, 4) == 0) {
         snprintf(id, sizeof id, "e%u", (unsigned)chance(seed, 1000));
         draft_event_id(&draft, id);

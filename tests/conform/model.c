@@ -148,7 +148,7 @@ static void apply_event(struct image *image, const struct det_store_event *row)
         snprintf(event->event_id, sizeof event->event_id, "%s", row->event_id);
     if (row->cause)
         snprintf(event->cause, sizeof event->cause, "%s", row->cause);
-    if (row->outcome == DET_GOTO)
+    if (row->outcome == DET_OUTCOME_GOTO)
         push_history(&image->loaded, row->from);
 }
 

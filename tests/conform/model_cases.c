@@ -35,13 +35,14 @@ static det_time some_due(struct play *play)
 
 static void add_events(struct play *play, struct draft *draft)
 {
-    static const enum det_outcome outcomes[] = { DET_GOTO, DET_GOTO,     DET_GOTO,
-                                                 DET_STAY, DET_DEFERRED, DET_DEAD_LETTER };
+    static const enum det_outcome outcomes[] = { DET_OUTCOME_GOTO,     DET_OUTCOME_GOTO,
+                                                 DET_OUTCOME_GOTO,     DET_OUTCOME_STAY,
+                                                 DET_OUTCOME_DEFERRED, DET_OUTCOME_DEAD_LETTER };
     static const char *const causes[] = { NULL, NULL, "parcel/p/1/0" };
 
     for (uint64_t n = below(play, 4); n; n--) {
         enum det_outcome outcome = outcomes[below(play, 6)];
-        unsigned to = outcome == DET_GOTO ? (unsigned)below(play, 5) : draft->head.state;
+        unsigned to = outcome == DET_OUTCOME_GOTO ? (unsigned)below(play, 5) : draft->head.state;
         struct det_store_event *event = draft_event(draft, (unsigned)below(play, 7), outcome, to);
 
         event->choice = (uint16_t)below(play, 3);

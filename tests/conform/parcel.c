@@ -25,7 +25,7 @@ static int print_label(
     (void)data;
     (void)event;
     (void)ret;
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static int tell_owner(

@@ -122,7 +122,7 @@ static void whoever_is_behind_is_told_where_the_instance_stands(void **state)
     subject_move(pair.here, PARCEL_COUNT, PARCEL_CREATED);
     for (int i = 0; i < 2; i++) {
         draft_init(&draft, pair.there);
-        draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_CREATED);
+        draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED);
         assert_int_equal(draft_commit(&draft), DET_ERR_CONFLICT);
         assert_int_equal(draft.commit.actual, 2);
     }
@@ -141,14 +141,14 @@ static void an_event_id_is_known_to_all(void **state)
     if (!pair_begin(&pair, *state))
         return;
     draft_init(&draft, pair.here);
-    draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_CREATED);
+    draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED);
     draft_event_id(&draft, "e");
     assert_int_equal(draft_commit(&draft), 0);
     assert_int_equal(pair.other->ops->answer(pair.other, pair.there->instance, "e", &answer), 0);
     assert_int_equal(answer.sequence, 1);
     subject_load(pair.there);
     draft_init(&draft, pair.there);
-    draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_CREATED);
+    draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED);
     draft_event_id(&draft, "e");
     assert_int_equal(draft_commit(&draft), DET_ERR_EXISTS);
     pair_end(&pair);
@@ -337,7 +337,7 @@ static void a_node_that_comes_back_takes_nothing_that_was_adopted(void **state)
     leave(&pair);
     assert_int_equal(adopt(pair.box, pair.other, 100), 3);
     draft_init(&draft, pair.here);
-    draft_event(&draft, PARCEL_LATE, DET_STAY, PARCEL_CREATED);
+    draft_event(&draft, PARCEL_LATE, DET_OUTCOME_STAY, PARCEL_CREATED);
     draft_timer(&draft, DET_STORE_TAKE, PARCEL_REMINDER, 10);
     assert_int_equal(draft_commit(&draft), DET_ERR_NOT_FOUND);
     assert_int_equal(due_of(pair.box, pair.box->store), 0);
@@ -361,7 +361,7 @@ static void a_lock_is_a_lock_for_all_nodes(void **state)
     assert_int_equal(
         lender_ask(&there, DET_LEASE_ACQUIRE, "b", 0, DET_HOUR, &lease), DET_ERR_LOCKED);
     draft_init(&draft, pair.there);
-    draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_CREATED);
+    draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED);
     assert_int_equal(draft_commit(&draft), DET_ERR_LOCKED);
     draft.commit.fence = fence;
     assert_int_equal(draft_commit(&draft), 0);
@@ -386,7 +386,7 @@ static void send_as_rival(void *argument)
         int r;
 
         draft_init(&draft, rival->subject);
-        draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_CREATED);
+        draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED);
         r = draft_commit(&draft);
         if (r == 0) {
             done++;

@@ -33,7 +33,7 @@ static struct subject *five(struct box *box)
     subject_move(subject, PARCEL_HOLD, PARCEL_HELD);
     subject_move(subject, PARCEL_COUNT, PARCEL_HELD);
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_RESUME, DET_GOTO, PARCEL_SHIPPED);
+    draft_event(&draft, PARCEL_RESUME, DET_OUTCOME_GOTO, PARCEL_SHIPPED);
     draft_data(&draft, 55);
     assert_int_equal(draft_commit(&draft), 0);
     return subject;
@@ -100,7 +100,7 @@ static void a_snapshot_is_taken_in_the_commit_of_an_event(void **state)
     struct image *image;
 
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_ARRIVE, DET_GOTO, PARCEL_DELIVERED);
+    draft_event(&draft, PARCEL_ARRIVE, DET_OUTCOME_GOTO, PARCEL_DELIVERED);
     draft_stop(&draft, "delivered");
     draft_data(&draft, 66);
     draft_snapshot(&draft);
@@ -151,7 +151,7 @@ static void mistake_12_a_snapshot_is_never_torn_nor_older_than_the_last(void **s
     int r;
 
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_ARRIVE, DET_GOTO, PARCEL_DELIVERED);
+    draft_event(&draft, PARCEL_ARRIVE, DET_OUTCOME_GOTO, PARCEL_DELIVERED);
     draft_data(&draft, 66);
     draft_snapshot(&draft);
     assert_int_equal(draft_commit(&draft), 0);
@@ -174,7 +174,7 @@ static void mistake_12_a_stale_snapshot_is_not_the_first_one_either(void **state
     int r;
 
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_ARRIVE, DET_GOTO, PARCEL_DELIVERED);
+    draft_event(&draft, PARCEL_ARRIVE, DET_OUTCOME_GOTO, PARCEL_DELIVERED);
     draft_data(&draft, 66);
     assert_int_equal(draft_commit(&draft), 0);
     draft_init(&draft, &old);
@@ -308,7 +308,7 @@ static void rows_that_have_not_ended_outlive_the_events_that_made_them(void **st
     assert_int_equal(image->timer_count, 1);
     free(image);
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_CREATED);
+    draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED);
     draft_effect(&draft, DET_STORE_TAKE, 1, 0);
     draft_deferred(&draft, DET_STORE_TAKE, 2);
     draft_timer(&draft, DET_STORE_TAKE, PARCEL_REMINDER, 5);

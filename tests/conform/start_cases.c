@@ -27,7 +27,7 @@ static struct subject *three(struct box *box, const char *id)
 
     subject_move(subject, PARCEL_PACK, PARCEL_PACKED);
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_HOLD, DET_GOTO, PARCEL_HELD);
+    draft_event(&draft, PARCEL_HOLD, DET_OUTCOME_GOTO, PARCEL_HELD);
     draft_data(&draft, 55);
     assert_int_equal(draft_commit(&draft), 0);
     subject_move(subject, PARCEL_COUNT, PARCEL_HELD);

@@ -40,7 +40,7 @@ static void write_mine(void *argument)
         struct draft draft;
 
         draft_init(&draft, worker->subject);
-        draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_CREATED);
+        draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED);
         draft_timer(&draft, DET_STORE_SET, (uint16_t)(i % 2), 100 + i);
         draft_effect(&draft, DET_STORE_SET, draft.head.sequence, 0);
         if (draft.head.sequence > 1)

@@ -9,7 +9,7 @@ static int take_timer(struct subject *subject, uint16_t timer, det_time due, uin
     struct draft draft;
 
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_LATE, DET_STAY, subject->head.state)->is_timeout = true;
+    draft_event(&draft, PARCEL_LATE, DET_OUTCOME_STAY, subject->head.state)->is_timeout = true;
     draft_timer(&draft, DET_STORE_TAKE, timer, due)->visit = visit;
     return draft_commit(&draft);
 }
@@ -32,7 +32,7 @@ static void a_timer_is_given_back_as_it_was_set(void **state)
     struct image *image;
 
     draft_init(&draft, subject);
-    draft_event(&draft, PARCEL_PACK, DET_GOTO, PARCEL_PACKED);
+    draft_event(&draft, PARCEL_PACK, DET_OUTCOME_GOTO, PARCEL_PACKED);
     draft_timer(&draft, DET_STORE_SET, DET_STATE_TIMER, 7);
     draft_timer(&draft, DET_STORE_SET, PARCEL_REMINDER, 8)->value = NULL;
     draft_timer(&draft, DET_STORE_SET, PARCEL_DEADLINE, 1234567890123456789)->visit = 1;

@@ -61,7 +61,8 @@ static void events_have_the_traces_of_their_senders(void **state)
         struct draft draft;
 
         draft_init(&draft, subject);
-        draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_CREATED)->trace = i < 10 ? &trace : NULL;
+        draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED)->trace =
+            i < 10 ? &trace : NULL;
         assert_int_equal(draft_commit(&draft), 0);
     }
     if (!box->driver->is_kept || box->driver->is_stand_in)
@@ -102,7 +103,7 @@ static void of_many_in_one_call_each_has_its_own(void **state)
         snprintf(id, sizeof id, "p%u", i);
         traces[i] = trace_of(i);
         draft_init(&drafts[i], subject_start(box, id));
-        draft_event(&drafts[i], PARCEL_COUNT, DET_STAY, PARCEL_CREATED)->trace = &traces[i];
+        draft_event(&drafts[i], PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED)->trace = &traces[i];
         pointers[i] = &drafts[i];
     }
     draft_commit_all(pointers, MANY);
@@ -163,7 +164,7 @@ static void effects_keep_theirs_dead_or_alive(void **state)
 
     for (int dead = 0; dead < 2; dead++) {
         draft_init(&draft, subject);
-        draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_CREATED);
+        draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED);
         for (uint16_t i = 0; i < 3; i++) {
             struct det_store_effect *effect = draft_effect(&draft, DET_STORE_SET, 1, i);
 

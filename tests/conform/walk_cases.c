@@ -194,7 +194,7 @@ static void count_events(struct subject *subject, unsigned count)
         draft_init(&draft, subject);
         for (int i = 0; i < ROWS_MAX; i++) {
             struct det_store_event *event =
-                draft_event(&draft, PARCEL_COUNT, DET_STAY, subject->head.state);
+                draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, subject->head.state);
 
             snprintf(ids[i], sizeof ids[i], "e%u", (unsigned)event->sequence);
             event->event_id = ids[i];

@@ -60,7 +60,7 @@ static int charge(
     if (det_sim_chance(live->bed.sim, 200000) && rest(live, 400) < 0)
         return DET_ERR_NO_MEMORY;
     *ret = parcel_charged((struct label){ event->pay.number });
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static int deliver(
@@ -71,7 +71,7 @@ static int deliver(
     if (fails(call->move.user, call))
         return DET_ERR_IO;
     *ret = parcel_arrived();
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 const struct det_machine *parcel_definition(void)

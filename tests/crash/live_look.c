@@ -141,9 +141,9 @@ static int look_asked(struct found *found, const struct det_store_event *row)
 {
     const struct det_transition *transition =
         det_machine_step(parcel_definition(), row->from, row->event);
-    bool is_taken = row->outcome != DET_DEFERRED && row->outcome != DET_DEAD_LETTER;
+    bool is_taken = row->outcome != DET_OUTCOME_DEFERRED && row->outcome != DET_OUTCOME_DEAD_LETTER;
 
-    if (is_taken != (transition->outcome != DET_UNHANDLED) ||
+    if (is_taken != (transition->outcome != DET_OUTCOME_UNHANDLED) ||
         (is_taken && (transition->to != row->to || transition->outcome != row->outcome)))
         return refuse(found, "an event did what the table does not say", row->sequence);
     if (is_taken && transition->more)
@@ -172,7 +172,7 @@ static int look_event(void *context, const struct det_store_event *row)
         return refuse(found, "too many events", row->sequence);
     found->sequence = row->sequence;
     found->state = row->to;
-    if (row->outcome == DET_GOTO)
+    if (row->outcome == DET_OUTCOME_GOTO)
         found->reminded = false;
     if (row->event == PARCEL_REMIND)
         found->reminded = true;

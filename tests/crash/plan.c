@@ -57,7 +57,7 @@ static struct crash_event *add_event(
     event->event = below(maker, 3);
     event->value = event->event == 2 ? 0 : 1 + below(maker, 4000);
     event->choice = below(maker, 4) == 0;
-    if (outcome == DET_GOTO) {
+    if (outcome == DET_OUTCOME_GOTO) {
         event->to = head->state = below(maker, CRASH_STATES);
         head->visit = head->sequence + 1;
         head->transitions++;
@@ -180,11 +180,12 @@ static void make_first_event(
     struct crash_event *event;
 
     if (chance(maker, 12) && instance->deferred_count < CRASH_DEFERRED) {
-        (void)add_event(maker, change, instance, DET_DEFERRED);
+        (void)add_event(maker, change, instance, DET_OUTCOME_DEFERRED);
         defer(change, instance);
         return;
     }
-    event = add_event(maker, change, instance, chance(maker, 65) ? DET_GOTO : DET_STAY);
+    event =
+        add_event(maker, change, instance, chance(maker, 65) ? DET_OUTCOME_GOTO : DET_OUTCOME_STAY);
     if (instance->timers[timer].armed && chance(maker, 60)) {
         event->timeout = 1;
         end_timer(change, instance, timer, DET_STORE_TAKE);
@@ -213,7 +214,9 @@ static void make_events(
 
     make_first_event(maker, change, instance);
     while (change->event_count < 3 && chance(maker, 15))
-        (void)add_event(maker, change, instance, chance(maker, 80) ? DET_GOTO : DET_DEAD_LETTER);
+        (void)add_event(
+            maker, change, instance,
+            chance(maker, 80) ? DET_OUTCOME_GOTO : DET_OUTCOME_DEAD_LETTER);
     timer = other_timer(maker, change);
     if (chance(maker, 25))
         set_timer(maker, change, instance, timer);
@@ -261,7 +264,7 @@ static void make_snapshot(
 static void make_stop(
     struct maker *maker, struct crash_change *change, struct crash_instance *instance)
 {
-    struct crash_event *event = add_event(maker, change, instance, DET_STOP);
+    struct crash_event *event = add_event(maker, change, instance, DET_OUTCOME_STOP);
 
     event->event = -1;
     event->value = 0;

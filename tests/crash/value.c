@@ -36,7 +36,7 @@ static const struct det_record data_record = {
 static int do_nothing(struct det_effect_call *call, const void *data, const void *event, void *ret)
 {
     (void)call, (void)data, (void)event, (void)ret;
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 /* Names that change with the third version: of a state, an event, an effect and a timer. */
@@ -78,7 +78,7 @@ static void add_rows(struct det_machine_builder *b, const struct names *of)
         det_machine_builder_on(
             b, &(struct det_on_row){ .from = DET_LIST(of->states[i]),
                                      .events = DET_LIST(of->events[i]),
-                                     .outcome = DET_GOTO,
+                                     .outcome = DET_OUTCOME_GOTO,
                                      .to = of->states[(i + 1) % CRASH_STATES],
                                      .effects = i ? NULL : of->effects,
                                      .arms = i ? NULL : of->timers });
@@ -111,7 +111,7 @@ struct det_machine *crash_machine_open(unsigned version)
         det_machine_builder_on(
             b, &(struct det_on_row){ .from = DET_LIST("more"),
                                      .events = DET_LIST("bare"),
-                                     .outcome = DET_GOTO,
+                                     .outcome = DET_OUTCOME_GOTO,
                                      .to = "more" });
     }
     if (det_machine_builder_build(b, &machine, &diagnostics) < 0) {

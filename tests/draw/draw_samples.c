@@ -29,7 +29,7 @@
 /* A machine in the making, and a run of it. */
 struct sample {
     struct det_machine machine;
-    struct det_trace trace;
+    struct det_draw_trace trace;
     struct det_state_def states[STATES_MAX];
     struct det_event_def events[EVENTS_MAX];
     struct det_transition table[STATES_MAX * EVENTS_MAX];
@@ -37,7 +37,7 @@ struct sample {
     struct det_choice choices[CHOICES_MAX];
     struct det_group_def groups[GROUPS_MAX];
     uint16_t members[GROUPS_MAX][STATES_MAX];
-    struct det_trace_step steps[STEPS_MAX];
+    struct det_draw_step steps[STEPS_MAX];
     char names[STATES_MAX + EVENTS_MAX + GROUPS_MAX][NAME_SIZE];
     size_t name_count, more_count;
 };
@@ -73,7 +73,7 @@ static void begin(struct sample *sample, const char *name, size_t states, size_t
         .choices = sample->choices,
     };
     sample->states[0].flags = DET_STATE_INITIAL;
-    sample->trace = (struct det_trace){ .instance = name, .steps = sample->steps };
+    sample->trace = (struct det_draw_trace){ .instance = name, .steps = sample->steps };
 }
 
 static const char *keep_name(struct sample *sample, const char *prefix, unsigned number)
@@ -91,7 +91,8 @@ static struct det_transition *cell(struct sample *sample, unsigned state, unsign
 
 static void add_goto(struct sample *sample, unsigned from, unsigned event, unsigned to)
 {
-    *cell(sample, from, event) = (struct det_transition){ .outcome = DET_GOTO, .to = (uint16_t)to };
+    *cell(sample, from, event) =
+        (struct det_transition){ .outcome = DET_OUTCOME_GOTO, .to = (uint16_t)to };
 }
 
 static void add_stop(struct sample *sample, unsigned from, unsigned event, const char *reason)
@@ -100,7 +101,7 @@ static void add_stop(struct sample *sample, unsigned from, unsigned event, const
 
     more->reason = reason;
     *cell(sample, from, event) =
-        (struct det_transition){ .outcome = DET_STOP, .to = (uint16_t)from, .more = more };
+        (struct det_transition){ .outcome = DET_OUTCOME_STOP, .to = (uint16_t)from, .more = more };
 }
 
 /* An alternative: to another state, or to the end with a reason, under a guard or without. */
@@ -113,7 +114,7 @@ static void add_choice(
     sample->choices[sample->machine.choice_count++] = (struct det_choice){
         .state = (uint16_t)from,
         .event = (uint16_t)event,
-        .transition = { .outcome = is_stop ? DET_STOP : DET_GOTO,
+        .transition = { .outcome = is_stop ? DET_OUTCOME_STOP : DET_OUTCOME_GOTO,
                         .to = (uint16_t)(is_stop ? from : to),
                         .more = more },
     };
@@ -124,7 +125,7 @@ static void add_step(struct sample *sample, unsigned from, unsigned event, const
     const struct det_transition *transition = cell(sample, from, event);
     size_t index = sample->trace.step_count++;
 
-    sample->steps[index] = (struct det_trace_step){
+    sample->steps[index] = (struct det_draw_step){
         .sequence = index + 1,
         .from = (uint16_t)from,
         .to = transition->to,
@@ -218,7 +219,8 @@ static void random_edge(struct sample *sample, uint64_t *seed)
         add_stop(sample, from, event, below(seed, 2) ? nasty[below(seed, COUNT(nasty))] : NULL);
         break;
     case 1:
-        *cell(sample, from, event) = (struct det_transition){ DET_STAY, (uint16_t)from, 0, NULL };
+        *cell(sample, from, event) =
+            (struct det_transition){ DET_OUTCOME_STAY, (uint16_t)from, 0, NULL };
         break;
     default:
         add_goto(sample, from, event, below(seed, sample->machine.state_count));
@@ -236,7 +238,7 @@ static void random_choices(struct sample *sample, uint64_t *seed)
         unsigned event = below(seed, sample->machine.event_count);
         struct det_transition_more *more = &sample->more[sample->more_count];
 
-        if (cell(sample, from, event)->outcome == DET_UNHANDLED)
+        if (cell(sample, from, event)->outcome == DET_OUTCOME_UNHANDLED)
             continue;
         more->guard = below(seed, 2) ? &guards[below(seed, COUNT(guards))] : NULL;
         more->reason = below(seed, 3) ? NULL : nasty[below(seed, COUNT(nasty))];
@@ -252,7 +254,7 @@ static void random_run(struct sample *sample, uint64_t *seed)
     for (unsigned i = 0; i < 200 && sample->trace.step_count < 40; i++) {
         unsigned event = below(seed, sample->machine.event_count);
 
-        if (cell(sample, sample->trace.current, event)->outcome != DET_UNHANDLED)
+        if (cell(sample, sample->trace.current, event)->outcome != DET_OUTCOME_UNHANDLED)
             add_step(sample, sample->trace.current, event, nasty[below(seed, COUNT(nasty))]);
     }
 }
@@ -338,7 +340,7 @@ static void write_reasons(FILE *file, const struct det_machine *machine)
     for (size_t i = 0; i < cells; i++) {
         const struct det_transition *transition = &machine->table[i];
 
-        edges += transition->outcome != DET_UNHANDLED;
+        edges += transition->outcome != DET_OUTCOME_UNHANDLED;
         write_item(file, &count, transition->more ? transition->more->reason : NULL);
     }
     for (size_t i = 0; i < machine->choice_count; i++) {
@@ -352,7 +354,7 @@ static void write_reasons(FILE *file, const struct det_machine *machine)
 /* Details that the drawings cut are not looked for. */
 static void write_expected(
     const char *folder, const char *name, const struct det_machine *machine,
-    const struct det_trace *trace)
+    const struct det_draw_trace *trace)
 {
     FILE *file = open_file(folder, name, ".json");
     size_t count = 0;
@@ -394,7 +396,7 @@ static void write_drawing(
 
 static void write_all(
     const char *folder, const char *name, const struct det_machine *machine,
-    const struct det_trace *trace)
+    const struct det_draw_trace *trace)
 {
     static const char *const endings[] = {
         [DET_DRAW_MERMAID_STATE] = ".state.mmd",       [DET_DRAW_MERMAID_FLOWCHART] = ".flow.mmd",

@@ -78,7 +78,7 @@ static int ring(struct det_effect_call *c, const struct door_data *d, const stru
                 struct door_event *ret)
 {
     (void)c; (void)d; (void)e; *ret = door_rung();
-    return log_line("ring") ? DET_ERR_IO : DET_PRODUCED;
+    return log_line("ring") ? DET_ERR_IO : DET_EFFECT_PRODUCED;
 }
 static int paint(struct det_effect_call *c, const struct door_data *d, const struct door_event *e,
                  struct door_event *ret)
@@ -477,7 +477,7 @@ def test_kill_9_of_detent_ends_the_processes_of_isolated_kinds():
     wait_until(lambda: not any(up.is_there(number) for number in left), "their ends")
 
 
-HANG = CODE.replace('return log_line("ring") ? DET_ERR_IO : DET_PRODUCED;',
+HANG = CODE.replace('return log_line("ring") ? DET_ERR_IO : DET_EFFECT_PRODUCED;',
                     'log_line("hangs"); for (;;) pause(); return 0;').replace(
                         "#include <string.h>", "#include <string.h>\n#include <unistd.h>")
 

@@ -1075,7 +1075,7 @@ def test_gen_c_does_not_let_a_machine_wait_for_ever():
     detent("gen", "c", "light.fsm")
     ask, tell = re.findall(r"static int (?:ask|tell)\(.*?\n}", Path("light.c").read_text(), re.S)
     check("return DET_ERR_UNSUPPORTED;" in ask and "light_stopping(" in ask, ask)
-    check("return DET_DONE;" in tell, tell)
+    check("return DET_EFFECT_DONE;" in tell, tell)
     write("sim.c", '#include "light.h"\nint main(void)\n{\n    struct det_sim *sim = 0;\n'
           "    return det_sim_open(0, &sim, 0);\n}\n")
     compiles("light.c", ".")

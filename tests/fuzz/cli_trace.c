@@ -29,12 +29,12 @@ static struct det_machine *make_light(void)
     det_machine_builder_on(
         builder, &(struct det_on_row){ .from = DET_LIST("red"),
                                        .events = DET_LIST("tick"),
-                                       .outcome = DET_GOTO,
+                                       .outcome = DET_OUTCOME_GOTO,
                                        .to = "green" });
     det_machine_builder_on(
         builder, &(struct det_on_row){ .from = DET_LIST("green"),
                                        .events = DET_LIST("tick"),
-                                       .outcome = DET_GOTO,
+                                       .outcome = DET_OUTCOME_GOTO,
                                        .to = "red" });
     if (det_machine_builder_build(builder, &machine, &findings) < 0)
         abort();

@@ -25,7 +25,7 @@ static int work(void *argument, unsigned operations)
 {
     struct stage *stage = argument;
     struct det_task_event event = {
-        .kind = DET_EVENT_ATTEMPT_STARTING,
+        .kind = DET_TASK_EVENT_ATTEMPT_STARTING,
         .attempt = 3,
         .name = "worker-17",
     };

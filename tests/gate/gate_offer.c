@@ -23,7 +23,7 @@ static int count(struct swing *swing, const struct swing_event *event, struct sw
     (void)event;
     (void)ret;
     swing->pushes++;
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static int weigh(struct swing *swing, const struct swing_event *event, struct swing_event *ret)
@@ -31,7 +31,7 @@ static int weigh(struct swing *swing, const struct swing_event *event, struct sw
     (void)event;
     (void)ret;
     swing->weight += swing->component.state;
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static int offer(void *argument, unsigned operations)

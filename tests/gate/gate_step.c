@@ -15,7 +15,7 @@ static int work(void *argument, unsigned operations)
         unsigned event = i * 7 % load_event_count;
         const struct det_transition *transition = det_machine_step(machine, state, event);
 
-        if (transition->outcome == DET_GOTO)
+        if (transition->outcome == DET_OUTCOME_GOTO)
             state = transition->to;
         sum += state;
     }

@@ -100,7 +100,7 @@ static int tell(
         (unsigned long long)call->move.sequence);
     step_reach("effect", "after");
     *ret = bell_told();
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static void observe(void *user, const struct det_note *note)
@@ -335,7 +335,7 @@ int main(int argc, char **argv)
     r = open_node(
         &node, argv[1], strtol(argv[2], NULL, 10) * DET_MILLISECOND,
         strtol(argv[3], NULL, 10) * DET_MILLISECOND,
-        strcmp(argv[6], "lease") == 0 ? DET_LOCK_LEASE : DET_LOCK_OPTIMISTIC);
+        strcmp(argv[6], "lease") == 0 ? DET_LOCKING_LEASE : DET_LOCKING_OPTIMISTIC);
     if (r == 0) {
         step_say("ready");
         for (unsigned long i = 0; i < count && i < WORKERS_MAX; i++)

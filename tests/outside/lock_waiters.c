@@ -31,7 +31,7 @@ static int work_hard(
     (void)data;
     (void)event;
     (void)product;
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 #define THREADS_MAX 1000

@@ -278,12 +278,12 @@ static struct det_machine *build_pair(det_guard_fn *first, det_guard_fn *second)
     struct det_machine *machine;
     struct det_on_row on = { .from = DET_LIST("a"),
                              .events = DET_LIST("go"),
-                             .outcome = DET_GOTO,
+                             .outcome = DET_OUTCOME_GOTO,
                              .to = "b",
                              .guard = "first" };
     struct det_on_row other = { .from = DET_LIST("a"),
                                 .events = DET_LIST("go"),
-                                .outcome = DET_GOTO,
+                                .outcome = DET_OUTCOME_GOTO,
                                 .to = "a",
                                 .is_else = true,
                                 .guard = "second",

@@ -19,7 +19,7 @@ static int fail_twice(struct lab *lab, struct det_effect_call *call, struct prob
     if (call->attempt <= 2)
         return DET_ERR_IO;
     *ret = probe_worked((struct load){ .amount = call->attempt });
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static struct lab *open_without_jitter(struct det_effect_policy policy)
@@ -162,10 +162,10 @@ static int postpone(struct lab *lab, struct det_effect_call *call, struct probe_
 {
     if (call->now < *(const det_time *)lab->context) {
         snprintf(call->reason, DET_REASON_MAX, "no descriptor");
-        return DET_POSTPONED;
+        return DET_EFFECT_POSTPONED;
     }
     *ret = probe_worked((struct load){ .amount = call->attempt });
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static void an_attempt_that_did_not_begin_does_not_count_and_comes_again_each_second(void **unused)
@@ -288,7 +288,7 @@ static void past_the_deadline_there_is_no_further_attempt(void **unused)
     lab_send(lab, "a", lab_work(1));
     lab_advance(lab, DET_MINUTE);
     assert_int_equal(lab->call_count, 2);
-    assert_int_equal(lab_troubles(lab, DET_TROUBLE_EFFECT_DEAD), 1);
+    assert_int_equal(lab_troubles(lab, DET_INCIDENT_EFFECT_DEAD), 1);
     assert_int_equal(lab_counts(lab).effects_dead, 1);
     lab_close(lab);
 }
@@ -307,7 +307,7 @@ static void each_failed_attempt_is_told_and_the_last_is_a_dead_letter(void **unu
         const struct lab_trouble *told = &lab->troubles[i];
 
         assert_int_equal(
-            told->trouble.kind, i < 2 ? DET_TROUBLE_EFFECT_FAILED : DET_TROUBLE_EFFECT_DEAD);
+            told->trouble.kind, i < 2 ? DET_INCIDENT_EFFECT_FAILED : DET_INCIDENT_EFFECT_DEAD);
         assert_string_equal(told->instance, "a");
         assert_string_equal(told->name, "job");
         assert_string_equal(told->key + 17, "probe/a/2/0");
@@ -359,7 +359,7 @@ static void a_pending_effect_says_how_it_stands(void **unused)
     seen = look(lab, "a");
     assert_int_equal(seen.count, 1);
     assert_string_equal(seen.key + 17, "probe/a/2/0");
-    assert_int_equal(seen.row.state, DET_EFFECT_WAITING);
+    assert_int_equal(seen.row.state, DET_EFFECT_STATE_WAITING);
     assert_int_equal(seen.row.attempts, 2);
     assert_int_equal(seen.row.last_error, DET_ERR_IO);
     assert_int_equal(seen.row.next, lab_wall(lab) + 150 * DET_MILLISECOND);
@@ -367,12 +367,12 @@ static void a_pending_effect_says_how_it_stands(void **unused)
     lab_advance(lab, DET_SECOND);
     seen = look(lab, "a");
     assert_int_equal(seen.count, 1);
-    assert_int_equal(seen.row.state, DET_EFFECT_DEAD);
+    assert_int_equal(seen.row.state, DET_EFFECT_STATE_DEAD);
     assert_int_equal(seen.row.attempts, 3);
     assert_int_equal(seen.row.last_error, DET_ERR_IO);
     assert_int_equal(lab_get(lab, "a").effects_pending, 0);
     lab_reopen(lab);
-    assert_int_equal(look(lab, "a").row.state, DET_EFFECT_DEAD);
+    assert_int_equal(look(lab, "a").row.state, DET_EFFECT_STATE_DEAD);
     lab_advance(lab, DET_HOUR);
     assert_int_equal(lab->call_count, 3);
     lab_close(lab);
@@ -384,7 +384,7 @@ static int look_while_running(
     (void)call;
     (void)ret;
     lab_nap(lab, DET_SECOND);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static void a_running_effect_is_listed_as_running(void **unused)
@@ -396,7 +396,7 @@ static void a_running_effect_is_listed_as_running(void **unused)
     lab_busy(lab, "a");
     lab_send(lab, "a", lab_work(1));
     lab_advance(lab, DET_SECOND / 2);
-    assert_int_equal(look(lab, "a").row.state, DET_EFFECT_RUNNING);
+    assert_int_equal(look(lab, "a").row.state, DET_EFFECT_STATE_RUNNING);
     assert_int_equal(lab_get(lab, "a").effects_pending, 1);
     lab_advance(lab, DET_SECOND);
     assert_int_equal(look(lab, "a").count, 0);

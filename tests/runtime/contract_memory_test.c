@@ -10,7 +10,7 @@ static int produce(struct lab *lab, struct det_effect_call *call, struct probe_e
     (void)lab;
     (void)call;
     *ret = probe_worked((struct load){ .amount = 1 });
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 /* The sequence, or UINT64_MAX when even reading it has no memory. */

@@ -245,9 +245,9 @@ static void send_both(struct lab *lab, struct model *model, uint64_t *seed)
     assert_int_equal(sent.sequence, model->sequence);
     assert_int_equal(sent.visit, model->visit);
     assert_int_equal(
-        sent.outcome, is_goto(kind)        ? DET_GOTO
-                      : kind == PROBE_QUIT ? DET_STOP
-                                           : DET_STAY);
+        sent.outcome, is_goto(kind)        ? DET_OUTCOME_GOTO
+                      : kind == PROBE_QUIT ? DET_OUTCOME_STOP
+                                           : DET_OUTCOME_STAY);
 }
 
 static void stop_both(struct lab *lab, struct model *model)
@@ -259,7 +259,7 @@ static void stop_both(struct lab *lab, struct model *model)
         model->sequence++;
         model_stop(model, "by hand");
     }
-    assert_int_equal(sent.outcome, DET_STOP);
+    assert_int_equal(sent.outcome, DET_OUTCOME_STOP);
     assert_int_equal(sent.sequence, model->sequence);
 }
 

@@ -208,7 +208,7 @@ static void a_deferred_id_sent_again_is_not_deferred_again(void **unused)
     (void)unused;
     lab_start(lab, "a");
     assert_int_equal(send_as(lab, "a", lab_later(0), "later-1", &sent), 0);
-    assert_int_equal(sent.outcome, DET_DEFERRED);
+    assert_int_equal(sent.outcome, DET_OUTCOME_DEFERRED);
     assert_int_equal(send_as(lab, "a", lab_later(0), "later-1", &sent), 0);
     assert_int_equal(lab_get(lab, "a").deferred_count, 1);
     lab_send(lab, "a", lab_go());
@@ -309,7 +309,7 @@ static void a_batch_is_one_commit_with_the_answer_of_the_last(void **unused)
     lab_start(lab, "a");
     lab->log[0] = '\0';
     assert_int_equal(send_all(lab, events, 4, NULL, &sent), 0);
-    assert_int_equal(sent.outcome, DET_GOTO);
+    assert_int_equal(sent.outcome, DET_OUTCOME_GOTO);
     assert_int_equal(sent.state, PROBE_IDLE);
     assert_int_equal(sent.sequence, 4);
     assert_int_equal(sent.visit, 5);
@@ -367,13 +367,13 @@ static void a_batch_may_hold_events_that_the_state_does_not_take(void **unused)
     (void)unused;
     lab_start(lab, "a");
     assert_int_equal(send_all(lab, events, 5, NULL, &sent), 0);
-    assert_int_equal(sent.outcome, DET_STAY);
+    assert_int_equal(sent.outcome, DET_OUTCOME_STAY);
     assert_int_equal(sent.sequence, 4);
     lab_settle(lab);
     assert_string_equal(lab_data(lab, "a").trail, "b");
     assert_int_equal(lab_get(lab, "a").sequence, 5);
     assert_int_equal(lab_counts(lab).unhandled, 3);
-    assert_int_equal(lab_troubles(lab, DET_TROUBLE_EVENT_DEAD), 1);
+    assert_int_equal(lab_troubles(lab, DET_INCIDENT_EVENT_DEAD), 1);
     lab_close(lab);
 }
 
@@ -387,7 +387,7 @@ static void the_answer_of_a_batch_is_that_of_the_last_though_it_was_ignored(void
     lab_start(lab, "a");
     assert_int_equal(send_all(lab, events, 2, NULL, &sent), 0);
     assert_int_equal(sent.sequence, 1);
-    assert_int_equal(sent.outcome, DET_IGNORED);
+    assert_int_equal(sent.outcome, DET_OUTCOME_IGNORED);
     lab_close(lab);
 }
 

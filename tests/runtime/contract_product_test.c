@@ -9,7 +9,7 @@ static int produce(struct lab *lab, struct det_effect_call *call, struct probe_e
     (void)lab;
     *ret = strcmp(call->effect, "job") == 0 ? probe_worked((struct load){ .amount = 41 })
                                             : probe_foreign();
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static int produce_late(struct lab *lab, struct det_effect_call *call, struct probe_event *ret)
@@ -55,7 +55,7 @@ static void a_product_that_the_state_does_not_take_is_told(void **unused)
     lab_advance(lab, DET_HOUR);
     assert_int_equal(lab_get(lab, "a").sequence, 2);
     assert_int_equal(lab->trouble_count, 1);
-    assert_int_equal(told->trouble.kind, DET_TROUBLE_PRODUCT_REJECTED);
+    assert_int_equal(told->trouble.kind, DET_INCIDENT_PRODUCT_REJECTED);
     assert_int_equal(told->trouble.code, DET_ERR_UNHANDLED);
     assert_string_equal(told->instance, "a");
     assert_string_equal(told->name, "job");
@@ -76,7 +76,7 @@ static void a_product_for_a_stopped_instance_is_told(void **unused)
     lab_send(lab, "a", probe_crash());
     lab_advance(lab, DET_HOUR);
     assert_int_equal(lab->call_count, 1);
-    assert_int_equal(lab_troubles(lab, DET_TROUBLE_PRODUCT_REJECTED), 1);
+    assert_int_equal(lab_troubles(lab, DET_INCIDENT_PRODUCT_REJECTED), 1);
     assert_int_equal(lab->troubles[0].trouble.code, DET_ERR_STOPPED);
     assert_int_equal(lab_get(lab, "a").sequence, 2);
     assert_int_equal(lab_get(lab, "a").effects_pending, 0);
@@ -96,7 +96,7 @@ static void a_product_counts_in_a_later_visit_unless_told_otherwise(void **unuse
         lab_send(lab, "a", probe_again());
         lab_advance(lab, 2 * DET_SECOND);
         assert_int_equal(lab_get(lab, "a").sequence, is_strict ? 3 : 4);
-        assert_int_equal(lab_troubles(lab, DET_TROUBLE_PRODUCT_REJECTED), is_strict);
+        assert_int_equal(lab_troubles(lab, DET_INCIDENT_PRODUCT_REJECTED), is_strict);
         if (is_strict)
             assert_int_equal(lab->troubles[0].trouble.code, DET_ERR_CONFLICT);
         assert_int_equal(lab_counts(lab).products_rejected, is_strict);
@@ -143,7 +143,7 @@ static int produce_undeclared(
 
     (void)call;
     *ret = *event;
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static void a_product_that_was_not_declared_is_told_and_never_committed(void **unused)
@@ -193,7 +193,7 @@ static int answer_nonsense(struct lab *lab, struct det_effect_call *call, struct
     (void)lab;
     (void)call;
     *ret = probe_worked((struct load){ .amount = 1 });
-    return DET_POSTPONED + 1;
+    return DET_EFFECT_POSTPONED + 1;
 }
 
 static void an_answer_that_is_none_is_a_failed_attempt(void **unused)
@@ -207,7 +207,7 @@ static void an_answer_that_is_none_is_a_failed_attempt(void **unused)
     lab_settle(lab);
     assert_int_equal(lab_get(lab, "a").sequence, 2);
     assert_int_equal(lab->trouble_count, 1);
-    assert_int_equal(lab->troubles[0].trouble.kind, DET_TROUBLE_EFFECT_FAILED);
+    assert_int_equal(lab->troubles[0].trouble.kind, DET_INCIDENT_EFFECT_FAILED);
     assert_true(lab->troubles[0].trouble.code < 0);
     lab_close(lab);
 }
@@ -223,7 +223,7 @@ static int send_elsewhere(struct lab *lab, struct det_effect_call *call, struct 
         results[2] =
             probe_instance_start(lab->runtime, "c", (struct probe_data){ .amount = 3 }, NULL);
     }
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static void an_effect_may_send_to_its_own_and_to_other_instances(void **unused)

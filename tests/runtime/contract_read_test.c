@@ -257,12 +257,12 @@ static void the_observer_sees_every_commit_once_and_in_order(void **unused)
     static const struct {
         uint16_t event, from, to, outcome;
     } expected[] = {
-        { UINT16_MAX, PROBE_IDLE, PROBE_IDLE, DET_GOTO },
-        { PROBE_GO, PROBE_IDLE, PROBE_BUSY, DET_GOTO },
-        { PROBE_TOUCH, PROBE_BUSY, PROBE_BUSY, DET_STAY },
-        { PROBE_AGAIN, PROBE_BUSY, PROBE_BUSY, DET_GOTO },
-        { PROBE_EXPIRE, PROBE_BUSY, PROBE_IDLE, DET_GOTO },
-        { UINT16_MAX, PROBE_IDLE, PROBE_IDLE, DET_STOP },
+        { UINT16_MAX, PROBE_IDLE, PROBE_IDLE, DET_OUTCOME_GOTO },
+        { PROBE_GO, PROBE_IDLE, PROBE_BUSY, DET_OUTCOME_GOTO },
+        { PROBE_TOUCH, PROBE_BUSY, PROBE_BUSY, DET_OUTCOME_STAY },
+        { PROBE_AGAIN, PROBE_BUSY, PROBE_BUSY, DET_OUTCOME_GOTO },
+        { PROBE_EXPIRE, PROBE_BUSY, PROBE_IDLE, DET_OUTCOME_GOTO },
+        { UINT16_MAX, PROBE_IDLE, PROBE_IDLE, DET_OUTCOME_STOP },
     };
     static const uint64_t visits[] = { 1, 2, 2, 4, 5, 5 };
     struct lab *lab = lab_open();
@@ -346,7 +346,7 @@ static int fail_twice(struct lab *lab, struct det_effect_call *call, struct prob
 {
     (void)lab;
     (void)ret;
-    return call->attempt < 3 ? DET_ERR_IO : DET_DONE;
+    return call->attempt < 3 ? DET_ERR_IO : DET_EFFECT_DONE;
 }
 
 static void settle_waits_for_effects_or_its_deadline(void **unused)

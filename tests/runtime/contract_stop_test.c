@@ -37,7 +37,7 @@ static void a_stop_by_hand_is_recorded_with_its_reason(void **unused)
     lab_busy(lab, "a");
     lab_advance(lab, DET_SECOND);
     assert_int_equal(stop(lab, "a", "no longer wanted", &sent), 0);
-    assert_int_equal(sent.outcome, DET_STOP);
+    assert_int_equal(sent.outcome, DET_OUTCOME_STOP);
     assert_int_equal(sent.state, PROBE_BUSY);
     assert_int_equal(sent.sequence, 2);
     at = lab_get(lab, "a");
@@ -87,7 +87,7 @@ static void stopping_again_is_fine_and_keeps_the_first_reason(void **unused)
     before = lab_picture(lab, "a");
     lab->note_count = 0;
     assert_int_equal(stop(lab, "a", "second", &sent), 0);
-    assert_int_equal(sent.outcome, DET_STOP);
+    assert_int_equal(sent.outcome, DET_OUTCOME_STOP);
     assert_int_equal(sent.sequence, 2);
     assert_int_equal(lab->note_count, 0);
     lab_assert_unchanged(lab, "a", before);
@@ -187,7 +187,7 @@ static void an_ignored_event_is_counted_and_not_recorded(void **unused)
     lab_start(lab, "a");
     before = lab_picture(lab, "a");
     sent = lab_send(lab, "a", probe_shrug());
-    assert_int_equal(sent.outcome, DET_IGNORED);
+    assert_int_equal(sent.outcome, DET_OUTCOME_IGNORED);
     assert_int_equal(sent.state, PROBE_IDLE);
     assert_int_equal(sent.sequence, 0);
     assert_int_equal(sent.visit, 1);
@@ -207,17 +207,17 @@ static void a_dead_letter_is_recorded_counted_and_told(void **unused)
     (void)unused;
     lab_start(lab, "a");
     sent = lab_send(lab, "a", probe_letter());
-    assert_int_equal(sent.outcome, DET_DEAD_LETTER);
+    assert_int_equal(sent.outcome, DET_OUTCOME_DEAD_LETTER);
     assert_int_equal(sent.state, PROBE_IDLE);
     assert_int_equal(sent.sequence, 1);
     at = lab_get(lab, "a");
     assert_int_equal(at.visit, 1);
     assert_int_equal(at.transition_count, 0);
     assert_int_equal(lab->notes[1].note.event, PROBE_LETTER);
-    assert_int_equal(lab->notes[1].note.outcome, DET_DEAD_LETTER);
+    assert_int_equal(lab->notes[1].note.outcome, DET_OUTCOME_DEAD_LETTER);
     assert_int_equal(lab_counts(lab).unhandled, 1);
     assert_int_equal(lab->trouble_count, 1);
-    assert_int_equal(lab->troubles[0].trouble.kind, DET_TROUBLE_EVENT_DEAD);
+    assert_int_equal(lab->troubles[0].trouble.kind, DET_INCIDENT_EVENT_DEAD);
     assert_string_equal(lab->troubles[0].name, "letter");
     assert_string_equal(lab->troubles[0].instance, "a");
     assert_null(lab->troubles[0].trouble.key);
@@ -247,7 +247,7 @@ static void deferred_events_come_back_in_order_when_the_state_takes_them(void **
     lab_start(lab, "a");
     for (uint64_t i = 0; i < 5; i++) {
         sent = lab_send(lab, "a", lab_later(i));
-        assert_int_equal(sent.outcome, DET_DEFERRED);
+        assert_int_equal(sent.outcome, DET_OUTCOME_DEFERRED);
         assert_int_equal(sent.sequence, i + 1);
         assert_int_equal(sent.visit, 1);
         assert_int_equal(lab_get(lab, "a").deferred_count, i + 1);
@@ -330,7 +330,7 @@ static void a_deferred_event_of_an_instance_that_stops_is_told(void **unused)
     lab_send(lab, "a", probe_quit());
     assert_int_equal(lab_get(lab, "a").deferred_count, 0);
     assert_int_equal(lab->trouble_count, 1);
-    assert_int_equal(lab->troubles[0].trouble.kind, DET_TROUBLE_EVENT_DEAD);
+    assert_int_equal(lab->troubles[0].trouble.kind, DET_INCIDENT_EVENT_DEAD);
     assert_string_equal(lab->troubles[0].name, "later");
     lab_start(lab, "b");
     lab_send(lab, "b", lab_later(1));
@@ -356,7 +356,7 @@ static void at_most_deferred_max_events_are_kept(void **unused)
     lab_settle(lab);
     assert_string_equal(lab_data(lab, "a").trail, "abcdefghijklmnop");
     lab_send(lab, "a", probe_back());
-    assert_int_equal(lab_send(lab, "a", lab_later(0)).outcome, DET_DEFERRED);
+    assert_int_equal(lab_send(lab, "a", lab_later(0)).outcome, DET_OUTCOME_DEFERRED);
     lab_close(lab);
 }
 

@@ -49,7 +49,7 @@ struct lab_note {
 };
 
 struct lab_trouble {
-    struct det_trouble trouble; /* its pointers are not to be followed */
+    struct det_incident trouble; /* its pointers are not to be followed */
     char instance[DET_ID_MAX + 1];
     char name[32];
     char key[160];
@@ -182,7 +182,7 @@ static inline int lab_effect(
         kept->move = call->move;
     }
     lab_log(lab, name);
-    return lab->job != NULL ? lab->job(lab, call, ret) : DET_DONE;
+    return lab->job != NULL ? lab->job(lab, call, ret) : DET_EFFECT_DONE;
 }
 
 static int job(
@@ -223,7 +223,7 @@ static inline void lab_observe(void *context, const struct det_note *note)
         lab->watch(lab, note);
 }
 
-static inline void lab_complain(void *context, const struct det_trouble *trouble)
+static inline void lab_complain(void *context, const struct det_incident *trouble)
 {
     struct lab *lab = context;
 
@@ -238,7 +238,7 @@ static inline void lab_complain(void *context, const struct det_trouble *trouble
     }
 }
 
-static inline size_t lab_troubles(const struct lab *lab, enum det_trouble_kind kind)
+static inline size_t lab_troubles(const struct lab *lab, enum det_incident_kind kind)
 {
     size_t count = 0;
 
@@ -253,7 +253,7 @@ static inline void lab_runtime_open(struct lab *lab)
     lab->options.user = lab;
     lab->options.observer = lab;
     lab->options.observe = lab_observe;
-    lab->options.trouble = lab_complain;
+    lab->options.incident = lab_complain;
     assert_int_equal(det_runtime_open(lab->store, &lab->options, &lab->runtime, NULL), 0);
 }
 

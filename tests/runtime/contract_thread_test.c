@@ -186,7 +186,7 @@ static int witness_effect(struct lab *lab, struct det_effect_call *call, struct 
     (void)call;
     (void)ret;
     ((struct witness *)lab->context)->effect = pthread_self();
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static void witness_note(void *context, const struct det_note *note)
@@ -256,7 +256,7 @@ static int hold(struct lab *lab, struct det_effect_call *call, struct probe_even
     for (unsigned i = 0; i < 2000; i++)
         sched_yield();
     atomic_store(&gate->ended, true);
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }
 
 static void a_close_waits_for_an_effect_on_a_real_thread(void **unused)

@@ -206,7 +206,7 @@ static void a_timeout_that_the_state_does_not_take_is_told_and_gone(void **unuse
     lab_send(lab, "a", probe_arm_both());
     lab_advance(lab, DET_MINUTE);
     assert_int_equal(lab->trouble_count, 1);
-    assert_int_equal(lab->troubles[0].trouble.kind, DET_TROUBLE_TIMEOUT_REJECTED);
+    assert_int_equal(lab->troubles[0].trouble.kind, DET_INCIDENT_TIMEOUT_REJECTED);
     assert_int_equal(lab->troubles[0].trouble.code, DET_ERR_UNHANDLED);
     assert_string_equal(lab->troubles[0].name, "alarm");
     assert_string_equal(lab->troubles[0].instance, "a");
@@ -229,7 +229,7 @@ static void a_states_own_timeout_that_a_hook_refuses_is_told_and_tried_again(voi
     assert_int_equal(lab_get(lab, "a").state, PROBE_BUSY);
     assert_int_equal(lab_get(lab, "a").sequence, 1);
     assert_int_equal(lab->trouble_count, 1);
-    assert_int_equal(lab->troubles[0].trouble.kind, DET_TROUBLE_TIMEOUT_REJECTED);
+    assert_int_equal(lab->troubles[0].trouble.kind, DET_INCIDENT_TIMEOUT_REJECTED);
     assert_int_equal(lab->troubles[0].trouble.code, DET_ERR_ACTION_FAILED);
     assert_string_equal(lab->troubles[0].name, "");
     lab->deny = NULL;
@@ -250,7 +250,7 @@ static void a_timeout_that_is_refused_for_ever_is_given_up(void **unused)
     lab_busy(lab, "a");
     lab->deny = "exit_busy";
     lab_advance(lab, DET_DAY);
-    told = lab_troubles(lab, DET_TROUBLE_TIMEOUT_REJECTED);
+    told = lab_troubles(lab, DET_INCIDENT_TIMEOUT_REJECTED);
     assert_true(told > 1 && told < 100);
     assert_int_equal(lab_counts(lab).timeouts_rejected, 1);
     assert_int_equal(lab_counts(lab).timeouts_fired, 0);
@@ -350,7 +350,7 @@ static void what_was_due_first_fires_first_whichever_was_armed_first(void **unus
         assert_int_equal(lab->note_count, 2);
         assert_int_equal(lab->notes[0].note.event, PROBE_EXPIRE);
         assert_int_equal(lab->notes[1].note.event, PROBE_REMIND);
-        assert_int_equal(lab_troubles(lab, DET_TROUBLE_TIMEOUT_REJECTED), 1);
+        assert_int_equal(lab_troubles(lab, DET_INCIDENT_TIMEOUT_REJECTED), 1);
         assert_string_equal(lab->troubles[0].name, "alarm");
         lab_close(lab);
     }

@@ -35,7 +35,7 @@ static int see_call(struct lab *lab, struct det_effect_call *call, struct probe_
     if (call->attempt < 2)
         return -1;
     *ret = probe_worked((struct load){ .amount = 41 });
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static void send_traced(struct lab *lab, const char *id, struct probe_event event)

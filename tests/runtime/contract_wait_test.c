@@ -279,7 +279,7 @@ static int nap_and_produce(struct lab *lab, struct det_effect_call *call, struct
     lab_nap(lab, inside->nap);
     inside->now--;
     *ret = probe_worked((struct load){ .amount = 1 });
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 static void effects_run_on_as_many_threads_as_the_pool_has(void **unused)

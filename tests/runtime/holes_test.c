@@ -46,14 +46,14 @@ static struct det_machine *bell_machine(const char *name)
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("WAITING"),
                                  .events = DET_LIST("RING"),
-                                 .outcome = DET_GOTO,
+                                 .outcome = DET_OUTCOME_GOTO,
                                  .to = "GONE",
                                  .hook = "fire" });
     order_on(b, "WAITING", "TOUCHED", "WAITING");
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("WAITING"),
                                  .events = DET_LIST("HURRIED"),
-                                 .outcome = DET_GOTO,
+                                 .outcome = DET_OUTCOME_GOTO,
                                  .to = "WAITING",
                                  .within = { .after = DET_SECOND, .event = "RING" } });
     det_machine_builder_after(
@@ -179,7 +179,7 @@ static void hole_05_a_product_that_is_not_taken_is_told(void **unused)
     assert_int_equal(send_kind(f, "o-1", PAY), 0);
     settle(f);
     assert_int_equal(get(f, "o-1").state, CANCELLED);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_PRODUCT_REJECTED], 1);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_PRODUCT_REJECTED], 1);
     assert_key(f->control.trouble_key, "order/o-1/1/0");
     assert_int_equal(counts(f).products_rejected, 1);
     fixture_close(f);
@@ -359,9 +359,9 @@ static void be_slow_once(void *context)
     struct fixture *f = context;
 
     f->control.in_effect = NULL;
-    f->control.effect_result = DET_DONE;
+    f->control.effect_result = DET_EFFECT_DONE;
     wait_in(det_sim_world(f->sim), 15 * DET_MINUTE);
-    f->control.effect_result = DET_PRODUCED;
+    f->control.effect_result = DET_EFFECT_PRODUCED;
 }
 
 /* The reference takes the answer of a slow effect in whatever visit the state is in by then: the
@@ -383,7 +383,7 @@ static void hole_20_what_an_earlier_visit_asked_for_is_not_taken_in_a_later_one(
     assert_int_equal(f->control.effects, 2);
     assert_int_equal(get(f, "o-1").state, CHARGING);
     assert_int_equal(get(f, "o-1").sequence, 3);
-    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_PRODUCT_REJECTED], 1);
+    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_PRODUCT_REJECTED], 1);
     assert_int_equal(f->control.trouble.code, DET_ERR_CONFLICT);
     fixture_close(f);
 }
@@ -400,7 +400,7 @@ static struct det_machine *overridden_machine(void)
     det_machine_builder_on(
         b, &(struct det_on_row){ .from = DET_LIST("PENDING"),
                                  .events = DET_LIST("PAY"),
-                                 .outcome = DET_GOTO,
+                                 .outcome = DET_OUTCOME_GOTO,
                                  .to = "PAID",
                                  .is_override = true });
     return built(b);

@@ -68,7 +68,7 @@ static void stays(struct fixture *f)
     armed = *timers(f, "o-1");
     advance(f, DET_MINUTE);
     assert_int_equal(send_kind(f, "o-1", PING), 0);
-    assert_int_equal(f->sent.outcome, DET_STAY);
+    assert_int_equal(f->sent.outcome, DET_OUTCOME_STAY);
     assert_int_equal(f->sent.state, PENDING);
     assert_int_equal(f->sent.visit, 1);
     assert_int_equal(get(f, "o-1").history_count, 0);
@@ -168,10 +168,10 @@ static void stopped(struct fixture *f)
 {
     assert_int_equal(start(f, "o-1"), 0);
     assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "enough", NULL, &f->sent), 0);
-    assert_int_equal(f->sent.outcome, DET_STOP);
+    assert_int_equal(f->sent.outcome, DET_OUTCOME_STOP);
     assert_int_equal(f->sent.sequence, 1);
     assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "again", NULL, &f->sent), 0);
-    assert_int_equal(f->sent.outcome, DET_STOP);
+    assert_int_equal(f->sent.outcome, DET_OUTCOME_STOP);
     assert_int_equal(f->sent.sequence, 1);
     assert_true(get(f, "o-1").is_stopped);
     assert_string_equal(get(f, "o-1").reason, "enough");
@@ -193,7 +193,7 @@ static void halted(struct fixture *f)
     assert_int_equal(send_kind(f, "o-1", PAY), 0);
     settle(f);
     assert_int_equal(send_kind(f, "o-1", HALT), 0);
-    assert_int_equal(f->sent.outcome, DET_STOP);
+    assert_int_equal(f->sent.outcome, DET_OUTCOME_STOP);
     assert_int_equal(f->sent.state, PAID);
     assert_true(get(f, "o-1").is_stopped);
     assert_string_equal(get(f, "o-1").reason, "done");
@@ -289,13 +289,13 @@ static void an_effect_runs_after_the_send_and_its_product_comes_back(void **stat
 static void outcomes(struct fixture *f)
 {
     assert_int_equal(start(f, "o-1"), 0);
-    assert_int_equal(f->sent.outcome, DET_GOTO);
+    assert_int_equal(f->sent.outcome, DET_OUTCOME_GOTO);
     assert_int_equal(send_kind(f, "o-1", TOUCH), 0);
-    assert_int_equal(f->sent.outcome, DET_GOTO);
+    assert_int_equal(f->sent.outcome, DET_OUTCOME_GOTO);
     assert_int_equal(send_kind(f, "o-1", PING), 0);
-    assert_int_equal(f->sent.outcome, DET_STAY);
+    assert_int_equal(f->sent.outcome, DET_OUTCOME_STAY);
     assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", NULL, NULL, &f->sent), 0);
-    assert_int_equal(f->sent.outcome, DET_STOP);
+    assert_int_equal(f->sent.outcome, DET_OUTCOME_STOP);
 }
 
 static void the_outcome_says_goto_stay_or_stop(void **state)
@@ -346,7 +346,7 @@ static void leaving_the_state_cancels_its_timer(void **state)
 
 static void differ(struct fixture *f)
 {
-    f->control.effect_result = DET_DONE;
+    f->control.effect_result = DET_EFFECT_DONE;
     assert_int_equal(start(f, "o-1"), 0);
     assert_int_equal(start(f, "o-2"), 0);
     assert_int_equal(send_kind(f, "o-2", PAY), 0);

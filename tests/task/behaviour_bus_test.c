@@ -25,8 +25,8 @@ struct watcher {
 
 static bool is_diagnostic(enum det_task_event_kind kind)
 {
-    return kind == DET_EVENT_SUBSCRIBER_OVERFLOWED || kind == DET_EVENT_SUBSCRIBER_FAILED ||
-           kind == DET_EVENT_RUNTIME_FAILURE;
+    return kind == DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED ||
+           kind == DET_TASK_EVENT_SUBSCRIBER_FAILED || kind == DET_TASK_EVENT_RUNTIME_FAILURE;
 }
 
 static int watch(void *user, const struct det_task_event *event)
@@ -80,7 +80,8 @@ static void make_events(struct lab *lab, unsigned count)
     for (unsigned i = 0; i < count; i++) {
         struct script script = { .acts = "o", .kind = LAB_STEP };
 
-        assert_int_equal(lab_run(lab, &script, "some", &lab_once).outcome, DET_OUTCOME_COMPLETED);
+        assert_int_equal(
+            lab_run(lab, &script, "some", &lab_once).outcome, DET_TASK_OUTCOME_COMPLETED);
     }
     lab_settle(lab);
 }
@@ -170,13 +171,14 @@ static void b23_sequences_have_no_gaps_and_times_do_not_saturate(void **unused)
     };
 
     (void)unused;
-    assert_int_equal(lab_run(lab, &script, "one", &policy).outcome, DET_OUTCOME_COMPLETED);
+    assert_int_equal(lab_run(lab, &script, "one", &policy).outcome, DET_TASK_OUTCOME_COMPLETED);
     lab_settle(lab);
     for (size_t i = 0; i < lab->event_count; i++) {
         assert_int_equal(lab->events[i].sequence, i + 1);
         assert_true(i == 0 || lab->events[i].at >= lab->events[i - 1].at);
     }
-    assert_int_equal(lab_event(lab, DET_EVENT_BACKOFF_SCHEDULED, "one", 0).delay, 100 * DET_DAY);
+    assert_int_equal(
+        lab_event(lab, DET_TASK_EVENT_BACKOFF_SCHEDULED, "one", 0).delay, 100 * DET_DAY);
     assert_int_equal(script.begun[1] - script.begun[0], 100 * DET_DAY);
     lab_close(lab);
 }
@@ -191,8 +193,9 @@ static void b23_labels_are_stable(void **unused)
     (void)unused;
     for (unsigned i = 0; i < DET_TASK_EVENT_COUNT; i++)
         assert_string_equal(det_task_event_label((enum det_task_event_kind)i), labels[i]);
-    assert_string_equal(det_task_event_label(DET_EVENT_ATTEMPT_TIMED_OUT), "attempt_timed_out");
-    for (unsigned i = 0; i < DET_OUTCOME_COUNT; i++)
+    assert_string_equal(
+        det_task_event_label(DET_TASK_EVENT_ATTEMPT_TIMED_OUT), "attempt_timed_out");
+    for (unsigned i = 0; i < DET_TASK_OUTCOME_COUNT; i++)
         for (unsigned n = 0; n < i; n++)
             assert_string_not_equal(
                 det_task_outcome_label((enum det_task_outcome)i),
@@ -220,16 +223,16 @@ static void b24_a_queue_of_one_and_a_burst_is_an_overflow_of_that_subscriber(voi
     lab_advance(lab, DET_MINUTE);
     counts = det_subscription_counts(slow->subscription);
     assert_true(counts.dropped > 0);
-    notes = lab_count(lab, DET_EVENT_SUBSCRIBER_OVERFLOWED, "slow");
+    notes = lab_count(lab, DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED, "slow");
     assert_in_range(notes, 1, counts.dropped);
     for (size_t i = 0; i < notes; i++)
-        told += lab_event(lab, DET_EVENT_SUBSCRIBER_OVERFLOWED, "slow", i).count;
+        told += lab_event(lab, DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED, "slow", i).count;
     assert_in_range(told, 1, counts.dropped);
-    assert_int_equal(lab_count(lab, DET_EVENT_SUBSCRIBER_OVERFLOWED, NULL), notes);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED, NULL), notes);
     assert_int_equal(det_subscription_counts(other->subscription).dropped, 0);
     /* Diagnostics that get lost cause no further ones: it has come to rest. */
     lab_advance(lab, DET_HOUR);
-    assert_int_equal(lab_count(lab, DET_EVENT_SUBSCRIBER_OVERFLOWED, NULL), notes);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED, NULL), notes);
     assert_int_equal(det_subscription_stop(slow->subscription, DET_NEVER), 0);
     assert_int_equal(det_subscription_stop(other->subscription, DET_NEVER), 0);
     assert_int_equal(other->count, lab->event_count);
@@ -251,7 +254,7 @@ static void b25_a_subscriber_that_fails_is_told_and_goes_on_and_others_do_not_no
 
         bad->fails = 3;
         make_events(lab, 5);
-        assert_int_equal(lab_count(lab, DET_EVENT_SUBSCRIBER_FAILED, "bad"), 3);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_SUBSCRIBER_FAILED, "bad"), 3);
         assert_int_equal(det_subscription_counts(bad->subscription).failed, 3);
         assert_int_equal(det_subscription_stop(bad->subscription, DET_NEVER), 0);
         assert_int_equal(det_subscription_stop(good->subscription, DET_NEVER), 0);
@@ -277,7 +280,7 @@ static void b25_one_that_fails_at_everything_is_not_told_of_its_own_failures_for
     make_events(lab, 3);
     for (size_t i = 0; i < lab->event_count; i++)
         plain += !is_diagnostic(lab->events[i].kind);
-    assert_int_equal(lab_count(lab, DET_EVENT_SUBSCRIBER_FAILED, "bad"), plain);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_SUBSCRIBER_FAILED, "bad"), plain);
     assert_int_equal(det_subscription_stop(bad->subscription, DET_NEVER), 0);
     free(bad);
     lab_close(lab);
@@ -390,8 +393,8 @@ static void b27_a_stuck_function_may_end_while_subscribers_drain(void **unused)
         lab_settle(lab);
         (void)det_tasks_shutdown(lab->tasks, NULL);
         assert_int_equal(
-            lab_count(lab, DET_EVENT_ALL_STOPPED, NULL) +
-                lab_count(lab, DET_EVENT_GRACE_EXCEEDED, NULL),
+            lab_count(lab, DET_TASK_EVENT_ALL_STOPPED, NULL) +
+                lab_count(lab, DET_TASK_EVENT_GRACE_EXCEEDED, NULL),
             1);
         lab_advance(lab, DET_MINUTE);
         for (size_t i = 0; i < lab->event_count; i++)
@@ -416,7 +419,7 @@ static void b28_a_lag_is_told_to_the_subscriber_and_the_tail_comes_despite_the_g
     assert_int_equal(det_tasks_shutdown(lab->tasks, NULL), 0);
     newest = lab->events[lab->event_count - 1].sequence;
     for (size_t i = 0; i < slow->count; i++) {
-        if (slow->seen[i].kind == DET_EVENT_SUBSCRIBER_OVERFLOWED && slow->seen[i].is_lag)
+        if (slow->seen[i].kind == DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED && slow->seen[i].is_lag)
             lost += slow->seen[i].count;
         else
             delivered++;

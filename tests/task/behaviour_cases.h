@@ -232,10 +232,10 @@ static void b31_of_many_adds_of_one_name_exactly_one_is_accepted(void **unused)
     crowd_join(crowd);
     assert_int_equal(crowd_count(crowd, 0), 1);
     assert_int_equal(crowd_count(crowd, DET_ERR_EXISTS), CROWD_MAX - 1);
-    lab_await(lab, DET_EVENT_ATTEMPT_STARTING, "same", 1);
+    lab_await(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "same", 1);
     assert_int_equal(det_tasks_shutdown(lab->tasks, NULL), 0);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_ADD_FAILED, "same"), CROWD_MAX - 1);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_ADDED, "same"), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_ADD_FAILED, "same"), CROWD_MAX - 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_ADDED, "same"), 1);
     assert_int_equal(crowd_runs(crowd, &released), 1);
     assert_int_equal(released, CROWD_MAX);
     lab_close(lab);
@@ -259,10 +259,10 @@ static void b34_of_many_removals_of_one_id_exactly_one_did_it(void **unused)
             assert_int_equal(crowd_count(crowd, 0), 15);
             for (size_t i = 0; i < 16; i++)
                 assert_int_equal(crowd->members[i].found, 0);
-            assert_int_equal(lab_end(waiter).outcome, DET_OUTCOME_CANCELLED);
+            assert_int_equal(lab_end(waiter).outcome, DET_TASK_OUTCOME_CANCELLED);
             assert_int_equal(det_tasks_shutdown(lab->tasks, NULL), 0);
-            assert_int_equal(lab_count(lab, DET_EVENT_TASK_FINISHED, "target"), 1);
-            assert_int_equal(lab_count(lab, DET_EVENT_TASK_REMOVED, "target"), 1);
+            assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_FINISHED, "target"), 1);
+            assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_REMOVED, "target"), 1);
             lab_close(lab);
             free(crowd);
         }
@@ -279,7 +279,7 @@ static void only_one_gets_in(void (*try)(struct member *), enum det_task_event_k
     unsigned released;
     size_t before;
 
-    lab_await(lab, DET_EVENT_ATTEMPT_STARTING, "blocker", 1);
+    lab_await(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "blocker", 1);
     before = lab_count(lab, requested, NULL);
     crowd = crowd_start(lab, 16, "o", try, 0);
     crowd_await(crowd, 15);
@@ -300,7 +300,7 @@ static void only_one_gets_in(void (*try)(struct member *), enum det_task_event_k
 static void b39_a_full_intake_is_busy_for_who_tries_and_nothing_is_published(void **unused)
 {
     (void)unused;
-    only_one_gets_in(try_own_name, DET_EVENT_TASK_ADD_REQUESTED);
+    only_one_gets_in(try_own_name, DET_TASK_EVENT_TASK_ADD_REQUESTED);
 }
 
 static void b39_who_waits_for_room_gets_in(void **unused)
@@ -312,14 +312,14 @@ static void b39_who_waits_for_room_gets_in(void **unused)
     unsigned released;
 
     (void)unused;
-    lab_await(lab, DET_EVENT_ATTEMPT_STARTING, "blocker", 1);
+    lab_await(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "blocker", 1);
     crowd = crowd_start(lab, 16, "o", add_own_name, 0);
     lab_tell(lab, &blocker);
     crowd_join(crowd);
     assert_int_equal(crowd_count(crowd, 0), 16);
     (void)lab_end(waiter);
     for (size_t i = 0; i < 16; i++)
-        assert_int_equal(lab_end(crowd->members[i].waiter).outcome, DET_OUTCOME_COMPLETED);
+        assert_int_equal(lab_end(crowd->members[i].waiter).outcome, DET_TASK_OUTCOME_COMPLETED);
     assert_int_equal(crowd_runs(crowd, &released), 16);
     assert_int_equal(released, 16);
     lab_close(lab);
@@ -335,16 +335,16 @@ static void b46_all_who_shut_down_get_the_same_answer(void **unused)
 
     (void)unused;
     det_waiter_close(lab_add(lab, &stubborn, "stubborn", NULL));
-    lab_await(lab, DET_EVENT_ATTEMPT_STARTING, "stubborn", 1);
+    lab_await(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "stubborn", 1);
     crowd = crowd_start(lab, 8, "h", shut_down, 0);
     crowd_join(crowd);
     assert_int_equal(crowd_count(crowd, DET_ERR_TIMEOUT), 8);
     assert_int_equal(det_tasks_shutdown(lab->tasks, &late), DET_ERR_TIMEOUT);
     for (size_t i = 0; i < 8; i++)
         assert_string_equal(crowd->members[i].error.text, late.text);
-    assert_int_equal(lab_count(lab, DET_EVENT_SHUTDOWN_REQUESTED, NULL), 1);
-    assert_int_equal(lab_count(lab, DET_EVENT_GRACE_EXCEEDED, NULL), 1);
-    assert_int_equal(lab_count(lab, DET_EVENT_ALL_STOPPED, NULL), 0);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_SHUTDOWN_REQUESTED, NULL), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_GRACE_EXCEEDED, NULL), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_ALL_STOPPED, NULL), 0);
     lab_close(lab);
     free(crowd);
 }
@@ -355,12 +355,12 @@ static void b49_who_waits_for_an_end_gets_one_from_a_shutdown(void **unused)
     struct crowd *crowd = crowd_start(lab, 16, "h", wait_for_own_end, 0);
 
     (void)unused;
-    lab_await(lab, DET_EVENT_ATTEMPT_STARTING, NULL, 16);
+    lab_await(lab, DET_TASK_EVENT_ATTEMPT_STARTING, NULL, 16);
     assert_int_equal(det_tasks_shutdown(lab->tasks, NULL), 0);
     crowd_join(crowd);
     for (size_t i = 0; i < 16; i++) {
         assert_int_equal(crowd->members[i].result, 0);
-        assert_int_equal(crowd->members[i].end.outcome, DET_OUTCOME_CANCELLED);
+        assert_int_equal(crowd->members[i].end.outcome, DET_TASK_OUTCOME_CANCELLED);
         det_waiter_close(crowd->members[i].waiter);
     }
     lab_close(lab);
@@ -405,12 +405,12 @@ static void b52_many_replacements_at_once_settle_to_one_that_runs(void **unused)
         if (crowd->members[i].script.id == seen.owner)
             continue;
         end = lab_end_of(lab, crowd->members[i].script.id);
-        cancelled += end.outcome == DET_OUTCOME_CANCELLED;
+        cancelled += end.outcome == DET_TASK_OUTCOME_CANCELLED;
         superseded += end.rejection == DET_REJECTION_SUPERSEDED;
     }
     assert_int_equal(cancelled + superseded, 49);
     assert_int_equal(det_tasks_shutdown(lab->tasks, NULL), 0);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_REMOVED, NULL), cancelled + 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_REMOVED, NULL), cancelled + 1);
     lab_close(lab);
     free(crowd);
 }
@@ -429,9 +429,9 @@ static void b54_of_many_that_are_dropped_if_busy_one_runs(void **unused)
         assert_int_equal(
             crowd->members[i].admitted.rejection,
             crowd->members[i].result == 0 ? DET_REJECTION_NONE : DET_REJECTION_SLOT_BUSY);
-    lab_await(lab, DET_EVENT_ATTEMPT_STARTING, NULL, 1);
+    lab_await(lab, DET_TASK_EVENT_ATTEMPT_STARTING, NULL, 1);
     assert_int_equal(det_tasks_shutdown(lab->tasks, NULL), 0);
-    assert_int_equal(lab_count(lab, DET_EVENT_SLOT_REJECTED, "slot"), 39);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_SLOT_REJECTED, "slot"), 39);
     assert_int_equal(crowd_runs(crowd, &released), 1);
     assert_int_equal(released, 40);
     lab_close(lab);
@@ -441,7 +441,7 @@ static void b54_of_many_that_are_dropped_if_busy_one_runs(void **unused)
 static void b56_a_full_intake_is_busy_for_who_tries_to_submit(void **unused)
 {
     (void)unused;
-    only_one_gets_in(try_submit_own, DET_EVENT_SLOT_SUBMITTED);
+    only_one_gets_in(try_submit_own, DET_TASK_EVENT_SLOT_SUBMITTED);
 }
 
 #define CROWD_CASES                                                                         \

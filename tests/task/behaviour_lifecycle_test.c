@@ -22,14 +22,14 @@ static void b01_once_and_ok_is_one_start_one_success_one_finish_one_removal(void
 
         lab_settle(lab);
         assert_int_equal(end.id, script.id);
-        assert_int_equal(end.outcome, DET_OUTCOME_COMPLETED);
+        assert_int_equal(end.outcome, DET_TASK_OUTCOME_COMPLETED);
         assert_int_equal(end.rejection, DET_REJECTION_NONE);
         assert_int_equal(end.attempts, 1);
-        assert_int_equal(lab_count(lab, DET_EVENT_ATTEMPT_STARTING, "one"), 1);
-        assert_int_equal(lab_count(lab, DET_EVENT_ATTEMPT_SUCCEEDED, "one"), 1);
-        assert_int_equal(lab_count(lab, DET_EVENT_TASK_FINISHED, "one"), 1);
-        assert_int_equal(lab_count(lab, DET_EVENT_TASK_REMOVED, "one"), 1);
-        assert_int_equal(lab_count(lab, DET_EVENT_BACKOFF_SCHEDULED, NULL), 0);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "one"), 1);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_ATTEMPT_SUCCEEDED, "one"), 1);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_FINISHED, "one"), 1);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_REMOVED, "one"), 1);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_BACKOFF_SCHEDULED, NULL), 0);
         assert_int_equal(script.runs, 1);
         assert_int_equal(script.released, 1);
         lab_close(lab);
@@ -39,8 +39,9 @@ static void b01_once_and_ok_is_one_start_one_success_one_finish_one_removal(void
 static void b01_the_events_of_a_task_come_in_the_order_of_its_life(void **unused)
 {
     static const enum det_task_event_kind order[] = {
-        DET_EVENT_TASK_ADD_REQUESTED, DET_EVENT_TASK_ADDED,    DET_EVENT_ATTEMPT_STARTING,
-        DET_EVENT_ATTEMPT_SUCCEEDED,  DET_EVENT_TASK_FINISHED, DET_EVENT_TASK_REMOVED,
+        DET_TASK_EVENT_TASK_ADD_REQUESTED, DET_TASK_EVENT_TASK_ADDED,
+        DET_TASK_EVENT_ATTEMPT_STARTING,   DET_TASK_EVENT_ATTEMPT_SUCCEEDED,
+        DET_TASK_EVENT_TASK_FINISHED,      DET_TASK_EVENT_TASK_REMOVED,
     };
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "o" };
@@ -56,7 +57,7 @@ static void b01_the_events_of_a_task_come_in_the_order_of_its_life(void **unused
         before = event.sequence;
     }
     assert_int_equal(
-        lab_event(lab, DET_EVENT_TASK_FINISHED, "one", 0).outcome, DET_OUTCOME_COMPLETED);
+        lab_event(lab, DET_TASK_EVENT_TASK_FINISHED, "one", 0).outcome, DET_TASK_OUTCOME_COMPLETED);
     lab_close(lab);
 }
 
@@ -70,17 +71,18 @@ static void b02_once_and_fail_is_one_failure_and_no_backoff(void **unused)
         struct det_task_end end = lab_run(lab, &script, "one", &lab_once);
 
         lab_settle(lab);
-        assert_int_equal(end.outcome, DET_OUTCOME_FAILED);
+        assert_int_equal(end.outcome, DET_TASK_OUTCOME_FAILED);
         assert_non_null(strstr(end.reason, "trouble 1"));
-        assert_int_equal(lab_count(lab, DET_EVENT_ATTEMPT_STARTING, "one"), 1);
-        assert_int_equal(lab_count(lab, DET_EVENT_ATTEMPT_FAILED, "one"), 1);
-        assert_int_equal(lab_count(lab, DET_EVENT_BACKOFF_SCHEDULED, NULL), 0);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "one"), 1);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_ATTEMPT_FAILED, "one"), 1);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_BACKOFF_SCHEDULED, NULL), 0);
         assert_non_null(
-            strstr(lab_event(lab, DET_EVENT_ATTEMPT_FAILED, "one", 0).reason, "trouble 1"));
+            strstr(lab_event(lab, DET_TASK_EVENT_ATTEMPT_FAILED, "one", 0).reason, "trouble 1"));
         assert_non_null(
-            strstr(lab_event(lab, DET_EVENT_TASK_FINISHED, "one", 0).reason, "trouble 1"));
+            strstr(lab_event(lab, DET_TASK_EVENT_TASK_FINISHED, "one", 0).reason, "trouble 1"));
         assert_int_equal(
-            lab_event(lab, DET_EVENT_TASK_FINISHED, "one", 0).outcome, DET_OUTCOME_FAILED);
+            lab_event(lab, DET_TASK_EVENT_TASK_FINISHED, "one", 0).outcome,
+            DET_TASK_OUTCOME_FAILED);
         lab_close(lab);
     }
 }
@@ -92,7 +94,7 @@ static void b02_a_failure_without_a_text_has_a_reason_too(void **unused)
     struct det_task_end end = lab_run(lab, &script, "one", &lab_once);
 
     (void)unused;
-    assert_int_equal(end.outcome, DET_OUTCOME_FAILED);
+    assert_int_equal(end.outcome, DET_TASK_OUTCOME_FAILED);
     assert_true(end.reason[0] != '\0');
     lab_close(lab);
 }
@@ -107,13 +109,14 @@ static void b03_two_failures_then_success_is_three_attempts_and_two_backoffs(voi
         struct det_task_end end = lab_run(lab, &script, "one", &retrying);
 
         lab_settle(lab);
-        assert_int_equal(end.outcome, DET_OUTCOME_COMPLETED);
+        assert_int_equal(end.outcome, DET_TASK_OUTCOME_COMPLETED);
         assert_int_equal(end.attempts, 3);
-        assert_int_equal(lab_count(lab, DET_EVENT_ATTEMPT_STARTING, "one"), 3);
-        assert_int_equal(lab_count(lab, DET_EVENT_ATTEMPT_FAILED, "one"), 2);
-        assert_int_equal(lab_count(lab, DET_EVENT_BACKOFF_SCHEDULED, "one"), 2);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "one"), 3);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_ATTEMPT_FAILED, "one"), 2);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_BACKOFF_SCHEDULED, "one"), 2);
         for (size_t i = 0; i < 2; i++) {
-            struct det_task_event event = lab_event(lab, DET_EVENT_BACKOFF_SCHEDULED, "one", i);
+            struct det_task_event event =
+                lab_event(lab, DET_TASK_EVENT_BACKOFF_SCHEDULED, "one", i);
 
             assert_int_equal(event.source, DET_BACKOFF_AFTER_FAILURE);
             assert_int_equal(event.delay, (100 << i) * DET_MILLISECOND);
@@ -135,18 +138,18 @@ static void fatal_once(enum lab_kind kind, enum det_restart restart)
     struct det_task_event failed, finished;
 
     lab_settle(lab);
-    assert_int_equal(end.outcome, DET_OUTCOME_FATAL);
+    assert_int_equal(end.outcome, DET_TASK_OUTCOME_FATAL);
     assert_true(end.has_exit_code);
     assert_int_equal(end.exit_code, 17);
     assert_non_null(strstr(end.reason, "doom 1"));
-    assert_int_equal(lab_count(lab, DET_EVENT_ATTEMPT_STARTING, "one"), 1);
-    assert_int_equal(lab_count(lab, DET_EVENT_BACKOFF_SCHEDULED, "one"), 0);
-    failed = lab_event(lab, DET_EVENT_ATTEMPT_FAILED, "one", 0);
-    finished = lab_event(lab, DET_EVENT_TASK_FINISHED, "one", 0);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "one"), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_BACKOFF_SCHEDULED, "one"), 0);
+    failed = lab_event(lab, DET_TASK_EVENT_ATTEMPT_FAILED, "one", 0);
+    finished = lab_event(lab, DET_TASK_EVENT_TASK_FINISHED, "one", 0);
     assert_true(failed.has_exit_code && finished.has_exit_code);
     assert_int_equal(failed.exit_code, 17);
     assert_int_equal(finished.exit_code, 17);
-    assert_int_equal(finished.outcome, DET_OUTCOME_FATAL);
+    assert_int_equal(finished.outcome, DET_TASK_OUTCOME_FATAL);
     lab_close(lab);
 }
 
@@ -172,13 +175,13 @@ static void retries(enum lab_kind kind, uint32_t retries_max)
     policy.retries_max = retries_max;
     end = lab_run(lab, &script, "one", &policy);
     lab_settle(lab);
-    assert_int_equal(end.outcome, DET_OUTCOME_FAILED);
+    assert_int_equal(end.outcome, DET_TASK_OUTCOME_FAILED);
     assert_int_equal(end.attempts, retries_max + 1);
     assert_int_equal(script.runs, retries_max + 1);
-    assert_int_equal(lab_count(lab, DET_EVENT_ATTEMPT_STARTING, "one"), retries_max + 1);
-    assert_int_equal(lab_count(lab, DET_EVENT_BACKOFF_SCHEDULED, "one"), retries_max);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "one"), retries_max + 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_BACKOFF_SCHEDULED, "one"), retries_max);
     for (size_t i = 0; i <= retries_max; i++) {
-        struct det_task_event event = lab_event(lab, DET_EVENT_ATTEMPT_FAILED, "one", i);
+        struct det_task_event event = lab_event(lab, DET_TASK_EVENT_ATTEMPT_FAILED, "one", i);
 
         assert_true(event.has_exit_code);
         assert_int_equal(event.exit_code, 3);
@@ -214,10 +217,10 @@ static void b05_success_forgets_the_failures(void **unused)
     policy.retries_max = 2;
     end = lab_run(lab, &script, "one", &policy);
     lab_settle(lab);
-    assert_int_equal(end.outcome, DET_OUTCOME_FAILED);
+    assert_int_equal(end.outcome, DET_TASK_OUTCOME_FAILED);
     assert_int_equal(end.attempts, 6);
     assert_int_equal(
-        lab_event(lab, DET_EVENT_BACKOFF_SCHEDULED, "one", 3).delay, 100 * DET_MILLISECOND);
+        lab_event(lab, DET_TASK_EVENT_BACKOFF_SCHEDULED, "one", 3).delay, 100 * DET_MILLISECOND);
     lab_close(lab);
 }
 
@@ -235,9 +238,9 @@ static void b06_always_without_interval_runs_at_most_once_a_millisecond(void **u
         assert_in_range(script.runs, 5, 21);
         for (unsigned i = 1; i < script.runs; i++)
             assert_true(script.begun[i] - script.begun[i - 1] >= DET_DELAY_FLOOR);
-        assert_int_equal(lab_count(lab, DET_EVENT_BACKOFF_SCHEDULED, "hot"), 0);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_BACKOFF_SCHEDULED, "hot"), 0);
         assert_int_equal(det_tasks_remove(lab->tasks, script.id), 1);
-        assert_int_equal(lab_end(waiter).outcome, DET_OUTCOME_CANCELLED);
+        assert_int_equal(lab_end(waiter).outcome, DET_TASK_OUTCOME_CANCELLED);
         lab_close(lab);
     }
 }
@@ -255,9 +258,10 @@ static void b07_always_with_an_interval_says_so_between_two_runs(void **unused)
 
         lab_advance(lab, 100 * DET_MILLISECOND);
         assert_in_range(script.runs, 8, 9);
-        assert_in_range(lab_count(lab, DET_EVENT_BACKOFF_SCHEDULED, "poll"), 7, 8);
+        assert_in_range(lab_count(lab, DET_TASK_EVENT_BACKOFF_SCHEDULED, "poll"), 7, 8);
         for (size_t i = 0; i < 7; i++) {
-            struct det_task_event event = lab_event(lab, DET_EVENT_BACKOFF_SCHEDULED, "poll", i);
+            struct det_task_event event =
+                lab_event(lab, DET_TASK_EVENT_BACKOFF_SCHEDULED, "poll", i);
 
             assert_int_equal(event.source, DET_BACKOFF_AFTER_SUCCESS);
             assert_int_equal(event.delay, 5 * DET_MILLISECOND);
@@ -285,10 +289,10 @@ static void b11_no_exit_code_stays_none_and_a_negative_one_keeps_its_sign(void *
     assert_true(end.has_exit_code);
     assert_int_equal(end.exit_code, -9);
     lab_settle(lab);
-    assert_false(lab_event(lab, DET_EVENT_ATTEMPT_FAILED, "without", 0).has_exit_code);
-    assert_false(lab_event(lab, DET_EVENT_TASK_FINISHED, "without", 0).has_exit_code);
-    assert_int_equal(lab_event(lab, DET_EVENT_ATTEMPT_FAILED, "negative", 0).exit_code, -9);
-    assert_int_equal(lab_event(lab, DET_EVENT_TASK_FINISHED, "negative", 0).exit_code, -9);
+    assert_false(lab_event(lab, DET_TASK_EVENT_ATTEMPT_FAILED, "without", 0).has_exit_code);
+    assert_false(lab_event(lab, DET_TASK_EVENT_TASK_FINISHED, "without", 0).has_exit_code);
+    assert_int_equal(lab_event(lab, DET_TASK_EVENT_ATTEMPT_FAILED, "negative", 0).exit_code, -9);
+    assert_int_equal(lab_event(lab, DET_TASK_EVENT_TASK_FINISHED, "negative", 0).exit_code, -9);
     lab_close(lab);
 }
 
@@ -303,11 +307,11 @@ static void b12_nonsense_counts_as_a_failure_and_is_tried_again(void **unused)
         struct script again = { .acts = "xo", .kind = kind };
         struct det_task_end end = lab_run(lab, &once, "once", &lab_once);
 
-        assert_int_equal(end.outcome, DET_OUTCOME_FAILED);
+        assert_int_equal(end.outcome, DET_TASK_OUTCOME_FAILED);
         assert_true(end.reason[0] != '\0');
         assert_int_equal(end.attempts, 1);
         end = lab_run(lab, &again, "again", &retrying);
-        assert_int_equal(end.outcome, DET_OUTCOME_COMPLETED);
+        assert_int_equal(end.outcome, DET_TASK_OUTCOME_COMPLETED);
         assert_int_equal(end.attempts, 2);
         assert_int_equal(det_tasks_run(lab->tasks, NULL), 0);
         assert_int_equal(det_tasks_counts(lab->tasks).registered, 0);
@@ -326,10 +330,10 @@ static void b13_a_task_that_lies_about_being_cancelled_is_not_run_again(void **u
         struct det_waiter *waiter = lab_add(lab, &script, "liar", &policy);
 
         assert_int_equal(det_tasks_run(lab->tasks, NULL), 0);
-        assert_int_equal(lab_end(waiter).outcome, DET_OUTCOME_CANCELLED);
+        assert_int_equal(lab_end(waiter).outcome, DET_TASK_OUTCOME_CANCELLED);
         assert_int_equal(script.runs, 1);
-        assert_int_equal(lab_count(lab, DET_EVENT_TASK_FINISHED, "liar"), 1);
-        assert_int_equal(lab_count(lab, DET_EVENT_TASK_REMOVED, "liar"), 1);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_FINISHED, "liar"), 1);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_REMOVED, "liar"), 1);
         lab_close(lab);
     }
 }
@@ -345,7 +349,7 @@ static void b13_success_after_a_cancel_is_reported_as_cancelled(void **unused)
 
         lab_settle(lab);
         assert_int_equal(det_tasks_remove(lab->tasks, script.id), 1);
-        assert_int_equal(lab_end(waiter).outcome, DET_OUTCOME_CANCELLED);
+        assert_int_equal(lab_end(waiter).outcome, DET_TASK_OUTCOME_CANCELLED);
         lab_close(lab);
     }
 }
@@ -362,19 +366,19 @@ static void b15_a_cancel_while_it_waits_for_a_permit_is_an_end_without_a_start(v
         struct det_waiter *second;
         struct det_task_end end;
 
-        lab_await(lab, DET_EVENT_ATTEMPT_STARTING, "holder", 1);
+        lab_await(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "holder", 1);
         second = lab_add(lab, &waits, "waits", &lab_once);
         lab_settle(lab);
         assert_string_equal(lab_look(lab, waits.id).state, "waiting");
         assert_int_equal(det_tasks_remove(lab->tasks, waits.id), 1);
         end = lab_end(second);
-        assert_int_equal(end.outcome, DET_OUTCOME_CANCELLED);
+        assert_int_equal(end.outcome, DET_TASK_OUTCOME_CANCELLED);
         assert_int_equal(end.attempts, 0);
-        assert_int_equal(lab_count(lab, DET_EVENT_ATTEMPT_STARTING, "waits"), 0);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "waits"), 0);
         assert_int_equal(det_tasks_remove(lab->tasks, holder.id), 1);
         (void)lab_end(first);
         lab_settle(lab);
-        assert_int_equal(lab_count(lab, DET_EVENT_TASK_FINISHED, "waits"), 1);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_FINISHED, "waits"), 1);
         assert_int_equal(waits.runs, 0);
         assert_int_equal(waits.released, 1);
         lab_close(lab);
@@ -397,12 +401,12 @@ static void b16_a_cancel_in_backoff_or_between_runs_ends_it_at_once(void **unuse
         policy.backoff.first = DET_HOUR;
         policy.backoff.max = DET_DAY;
         waiter = lab_add(lab, &script, "one", &policy);
-        lab_await(lab, DET_EVENT_BACKOFF_SCHEDULED, "one", 1);
+        lab_await(lab, DET_TASK_EVENT_BACKOFF_SCHEDULED, "one", 1);
         lab_settle(lab);
         began = lab_now(lab);
         assert_string_equal(lab_look(lab, script.id).state, states[i]);
         assert_int_equal(det_tasks_stop(lab->tasks, script.id, DET_NEVER), 1);
-        assert_int_equal(lab_end(waiter).outcome, DET_OUTCOME_CANCELLED);
+        assert_int_equal(lab_end(waiter).outcome, DET_TASK_OUTCOME_CANCELLED);
         assert_int_equal(lab_now(lab), began);
         lab_advance(lab, 3 * DET_DAY);
         assert_int_equal(script.runs, 1);
@@ -482,7 +486,7 @@ static void b18_work_is_called_once_for_each_attempt(void **unused)
         assert_int_equal(script.attempt, 8);
         assert_false(script.overlapped);
         lab_settle(lab);
-        assert_int_equal(lab_count(lab, DET_EVENT_ATTEMPT_STARTING, "one"), 8);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "one"), 8);
         lab_close(lab);
     }
 }

@@ -8,10 +8,10 @@
 
 static size_t add_failures(struct lab *lab, const char *name, enum det_rejection rejection)
 {
-    size_t count = lab_count(lab, DET_EVENT_TASK_ADD_FAILED, name), found = 0;
+    size_t count = lab_count(lab, DET_TASK_EVENT_TASK_ADD_FAILED, name), found = 0;
 
     for (size_t i = 0; i < count; i++)
-        found += lab_event(lab, DET_EVENT_TASK_ADD_FAILED, name, i).rejection == rejection;
+        found += lab_event(lab, DET_TASK_EVENT_TASK_ADD_FAILED, name, i).rejection == rejection;
     return found;
 }
 
@@ -33,7 +33,7 @@ static void b31_a_name_that_is_taken_is_refused_and_its_body_never_runs(void **u
     assert_int_equal(id, 0);
     assert_int_equal(second.released, 1);
     assert_int_equal(add_failures(lab, "same", DET_REJECTION_ALREADY_EXISTS), 1);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_ADDED, "same"), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_ADDED, "same"), 1);
     lab_advance(lab, DET_HOUR);
     assert_int_equal(second.runs, 0);
     det_waiter_close(waiter);
@@ -57,7 +57,7 @@ static void b33_a_batch_with_a_duplicate_is_refused_as_a_whole(void **unused)
     assert_int_equal(det_tasks_add_batch(lab->tasks, specs, 3, NULL, &error), DET_ERR_EXISTS);
     assert_non_null(strstr(error.text, "taken"));
     lab_settle(lab);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_ADDED, NULL), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_ADDED, NULL), 1);
     assert_int_equal(add_failures(lab, "taken", DET_REJECTION_ALREADY_EXISTS), 1);
     assert_int_equal(add_failures(lab, "new1", DET_REJECTION_BATCH_REJECTED), 1);
     assert_int_equal(add_failures(lab, "new2", DET_REJECTION_BATCH_REJECTED), 1);
@@ -67,7 +67,8 @@ static void b33_a_batch_with_a_duplicate_is_refused_as_a_whole(void **unused)
     }
     /* It can still be used, and the names are free. */
     assert_int_equal(det_tasks_find(lab->tasks, "new1"), 0);
-    assert_int_equal(lab_run(lab, &scripts[0], "new1", &lab_once).outcome, DET_OUTCOME_COMPLETED);
+    assert_int_equal(
+        lab_run(lab, &scripts[0], "new1", &lab_once).outcome, DET_TASK_OUTCOME_COMPLETED);
     det_waiter_close(waiter);
     lab_close(lab);
 }
@@ -106,7 +107,7 @@ static void b33_a_batch_of_none_needs_nothing_and_nothing_happens(void **unused)
     assert_int_equal(id, 7);
     assert_int_equal(error.code, 0);
     assert_int_equal(script.runs + script.released, 0);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_ADD_REQUESTED, NULL), 0);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_ADD_REQUESTED, NULL), 0);
     lab_close(lab);
 }
 
@@ -129,10 +130,10 @@ static void b33_a_batch_is_admitted_before_any_of_it_starts(void **unused)
     for (size_t i = 0; i < 8; i++) {
         assert_int_equal(scripts[i].runs, 1);
         assert_true(i == 0 || ids[i] > ids[i - 1]);
-        assert_int_equal(lab_event(lab, DET_EVENT_TASK_ADDED, names[i], 0).id, ids[i]);
+        assert_int_equal(lab_event(lab, DET_TASK_EVENT_TASK_ADDED, names[i], 0).id, ids[i]);
         assert_true(
-            lab_event(lab, DET_EVENT_TASK_ADDED, names[i], 0).sequence <
-            lab_event(lab, DET_EVENT_ATTEMPT_STARTING, NULL, 0).sequence);
+            lab_event(lab, DET_TASK_EVENT_TASK_ADDED, names[i], 0).sequence <
+            lab_event(lab, DET_TASK_EVENT_ATTEMPT_STARTING, NULL, 0).sequence);
     }
     lab_close(lab);
 }
@@ -167,9 +168,9 @@ static void b34_a_removed_task_is_listed_until_it_is_gone(void **unused)
         (void)lab_end(waiter);
         lab_settle(lab);
         assert_false(lab_look(lab, script.id).was_found);
-        assert_int_equal(lab_count(lab, DET_EVENT_TASK_REMOVE_REQUESTED, "one"), 1);
-        assert_int_equal(lab_count(lab, DET_EVENT_TASK_FINISHED, "one"), 1);
-        assert_int_equal(lab_count(lab, DET_EVENT_TASK_REMOVED, "one"), 1);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_REMOVE_REQUESTED, "one"), 1);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_FINISHED, "one"), 1);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_REMOVED, "one"), 1);
         lab_close(lab);
     }
 }
@@ -251,8 +252,8 @@ static void b36_an_unknown_id_is_not_removed_and_nobody_is_told_so(void **unused
     assert_int_equal(det_tasks_restart(lab->tasks, 12345), 0);
     assert_int_equal(det_tasks_wake(lab->tasks, 12345), 0);
     lab_settle(lab);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_REMOVED, NULL), 0);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_FINISHED, NULL), 0);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_REMOVED, NULL), 0);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_FINISHED, NULL), 0);
     assert_int_equal(lab->event_count, before);
     lab_close(lab);
 }
@@ -260,10 +261,10 @@ static void b36_an_unknown_id_is_not_removed_and_nobody_is_told_so(void **unused
 static void b36_an_event_that_somebody_forged_removes_nobody(void **unused)
 {
     static const enum det_task_event_kind forged[] = {
-        DET_EVENT_ATTEMPT_SUCCEEDED,
-        DET_EVENT_TASK_FINISHED,
-        DET_EVENT_TASK_REMOVED,
-        DET_EVENT_ALL_STOPPED,
+        DET_TASK_EVENT_ATTEMPT_SUCCEEDED,
+        DET_TASK_EVENT_TASK_FINISHED,
+        DET_TASK_EVENT_TASK_REMOVED,
+        DET_TASK_EVENT_ALL_STOPPED,
     };
     struct lab *lab = lab_open_on_loop(NULL);
     struct script script = { .acts = "h", .kind = LAB_STEP };
@@ -301,7 +302,7 @@ static void b40_a_ring_of_one_and_a_slow_observer_change_no_answer(void **unused
         waiter = lab_add(lab, &holds, "holds", NULL);
         assert_int_equal(det_tasks_add_batch(lab->tasks, specs, 20, NULL, NULL), 0);
         assert_int_equal(det_tasks_stop(lab->tasks, holds.id, DET_NEVER), 1);
-        assert_int_equal(lab_end(waiter).outcome, DET_OUTCOME_CANCELLED);
+        assert_int_equal(lab_end(waiter).outcome, DET_TASK_OUTCOME_CANCELLED);
         assert_int_equal(det_tasks_run(lab->tasks, NULL), 0);
         for (size_t i = 0; i < 20; i++)
             assert_int_equal(scripts[i].runs, 3);
@@ -366,7 +367,7 @@ static void b41_nothing_is_admitted_after_a_shutdown(void **unused)
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "o", .lab = lab };
     struct det_task_spec spec = script_spec(&script, "late", &lab_once);
-    struct det_group_spec group = { .name = "group" };
+    struct det_task_group_spec group = { .name = "group" };
     det_task_id id = 0;
 
     (void)unused;
@@ -410,11 +411,12 @@ static void b42_of_100_tasks_under_a_limit_of_4_exactly_4_run(void **unused)
         /* First come, first served. */
         for (unsigned i = 0; i < 44; i++) {
             snprintf(name, sizeof name, "n%u", i);
-            assert_string_equal(lab_event(lab, DET_EVENT_ATTEMPT_STARTING, NULL, i).name, name);
+            assert_string_equal(
+                lab_event(lab, DET_TASK_EVENT_ATTEMPT_STARTING, NULL, i).name, name);
         }
         assert_int_equal(det_tasks_shutdown(lab->tasks, NULL), 0);
         assert_int_equal(lab->active_peak, 4);
-        assert_int_equal(lab_count(lab, DET_EVENT_TASK_REMOVED, NULL), 100);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_REMOVED, NULL), 100);
         lab_close(lab);
         free(scripts);
     }
@@ -430,7 +432,7 @@ static void b42_who_backs_off_holds_no_permit(void **unused)
     det_time began = lab_now(lab);
 
     (void)unused;
-    lab_await(lab, DET_EVENT_BACKOFF_SCHEDULED, "fails", 1);
+    lab_await(lab, DET_TASK_EVENT_BACKOFF_SCHEDULED, "fails", 1);
     (void)lab_run(lab, &other, "other", &lab_once);
     assert_int_equal(lab_now(lab), began);
     det_waiter_close(waiter);

@@ -144,11 +144,12 @@ static void b20_a_stable_run_ends_the_streak(void **unused)
     };
 
     (void)unused;
-    assert_int_equal(lab_run(lab, &script, "one", &policy).outcome, DET_OUTCOME_COMPLETED);
+    assert_int_equal(lab_run(lab, &script, "one", &policy).outcome, DET_TASK_OUTCOME_COMPLETED);
     assert_int_equal(script.runs, 5);
-    assert_int_equal(lab_event(lab, DET_EVENT_BACKOFF_SCHEDULED, "one", 1).delay, 2 * DET_SECOND);
+    assert_int_equal(
+        lab_event(lab, DET_TASK_EVENT_BACKOFF_SCHEDULED, "one", 1).delay, 2 * DET_SECOND);
     /* The third ran for an hour and failed: its delay is the first one again. */
-    assert_int_equal(lab_event(lab, DET_EVENT_BACKOFF_SCHEDULED, "one", 2).delay, DET_SECOND);
+    assert_int_equal(lab_event(lab, DET_TASK_EVENT_BACKOFF_SCHEDULED, "one", 2).delay, DET_SECOND);
     lab_close(lab);
 }
 
@@ -203,8 +204,8 @@ static unsigned runs_when_late(enum det_missed missed, uint64_t *ret_missed)
     lab_advance(lab, 4600 * DET_MILLISECOND);
     runs = script.runs;
     *ret_missed = 0;
-    for (size_t i = 0; i < lab_count(lab, DET_EVENT_RUNS_MISSED, "planned"); i++)
-        *ret_missed += lab_event(lab, DET_EVENT_RUNS_MISSED, "planned", i).count;
+    for (size_t i = 0; i < lab_count(lab, DET_TASK_EVENT_RUNS_MISSED, "planned"); i++)
+        *ret_missed += lab_event(lab, DET_TASK_EVENT_RUNS_MISSED, "planned", i).count;
     /* The grid stays: the next one is at the full second. */
     lab_advance(lab, 500 * DET_MILLISECOND);
     assert_int_equal(script.runs, runs + 1);
@@ -238,10 +239,10 @@ static void a_cron_task_runs_on_the_minute_for_a_year(void **unused)
     lab_advance(lab, 365 * DET_DAY);
     assert_int_equal(monthly.runs, 12);
     assert_int_equal(
-        lab_event(lab, DET_EVENT_ATTEMPT_STARTING, "planned", 0).at,
+        lab_event(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "planned", 0).at,
         wall + 4 * DET_HOUR + 30 * DET_MINUTE);
     assert_int_equal(
-        lab_event(lab, DET_EVENT_ATTEMPT_STARTING, "planned", 2).at,
+        lab_event(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "planned", 2).at,
         wall + (31 + 28) * DET_DAY + 4 * DET_HOUR + 30 * DET_MINUTE);
     lab_close(lab);
 }
@@ -267,7 +268,7 @@ static void a_planned_task_that_fails_is_tried_again_and_then_waits_for_its_next
     assert_int_equal(script.begun[1] - began, DET_HOUR + DET_SECOND);
     assert_int_equal(script.begun[2] - began, 2 * DET_HOUR);
     assert_int_equal(script.begun[3] - began, 2 * DET_HOUR + DET_SECOND);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_FINISHED, "planned"), 0);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_FINISHED, "planned"), 0);
     lab_close(lab);
 }
 
@@ -314,7 +315,7 @@ static void a_restart_by_hand_begins_at_once_and_forgets_the_failures(void **unu
     assert_int_equal(script.runs, 3);
     assert_int_equal(script.begun[2] - began, DET_HOUR);
     assert_int_equal(lab_look(lab, script.id).failures, 1);
-    assert_int_equal(lab_event(lab, DET_EVENT_BACKOFF_SCHEDULED, "one", 2).delay, DET_HOUR);
+    assert_int_equal(lab_event(lab, DET_TASK_EVENT_BACKOFF_SCHEDULED, "one", 2).delay, DET_HOUR);
     lab_close(lab);
 }
 

@@ -21,19 +21,19 @@ static void b44_a_cooperative_shutdown_stops_all_and_says_so(void **unused)
         }
         lab_settle(lab);
         assert_int_equal(det_tasks_shutdown(lab->tasks, NULL), 0);
-        assert_int_equal(lab_count(lab, DET_EVENT_SHUTDOWN_REQUESTED, NULL), 1);
-        assert_int_equal(lab_count(lab, DET_EVENT_ALL_STOPPED, NULL), 1);
-        assert_int_equal(lab_count(lab, DET_EVENT_GRACE_EXCEEDED, NULL), 0);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_SHUTDOWN_REQUESTED, NULL), 1);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_ALL_STOPPED, NULL), 1);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_GRACE_EXCEEDED, NULL), 0);
         assert_true(
-            lab_event(lab, DET_EVENT_SHUTDOWN_REQUESTED, NULL, 0).sequence <
-            lab_event(lab, DET_EVENT_ALL_STOPPED, NULL, 0).sequence);
+            lab_event(lab, DET_TASK_EVENT_SHUTDOWN_REQUESTED, NULL, 0).sequence <
+            lab_event(lab, DET_TASK_EVENT_ALL_STOPPED, NULL, 0).sequence);
         for (size_t i = 0; i < 4; i++) {
             snprintf(name, sizeof name, "t%zu", i);
-            assert_int_equal(lab_count(lab, DET_EVENT_TASK_REMOVED, name), 1);
+            assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_REMOVED, name), 1);
             assert_true(
-                lab_event(lab, DET_EVENT_TASK_REMOVED, name, 0).sequence <
-                lab_event(lab, DET_EVENT_ALL_STOPPED, NULL, 0).sequence);
-            assert_int_equal(lab_end_of(lab, scripts[i].id).outcome, DET_OUTCOME_CANCELLED);
+                lab_event(lab, DET_TASK_EVENT_TASK_REMOVED, name, 0).sequence <
+                lab_event(lab, DET_TASK_EVENT_ALL_STOPPED, NULL, 0).sequence);
+            assert_int_equal(lab_end_of(lab, scripts[i].id).outcome, DET_TASK_OUTCOME_CANCELLED);
         }
         assert_true(lab->empties > 0);
         lab_close(lab);
@@ -46,8 +46,8 @@ static void b44_nothing_to_stop_is_a_verdict_too(void **unused)
 
     (void)unused;
     assert_int_equal(det_tasks_shutdown(lab->tasks, NULL), 0);
-    assert_int_equal(lab_count(lab, DET_EVENT_SHUTDOWN_REQUESTED, NULL), 1);
-    assert_int_equal(lab_count(lab, DET_EVENT_ALL_STOPPED, NULL), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_SHUTDOWN_REQUESTED, NULL), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_ALL_STOPPED, NULL), 1);
     lab_close(lab);
 }
 
@@ -72,11 +72,11 @@ static void b45_a_stubborn_task_is_named_and_a_cooperative_one_is_not(void **unu
         assert_non_null(strstr(error.text, "stubborn"));
         assert_null(strstr(error.text, "polite"));
         assert_in_range(lab_now(lab) - began, 200 * DET_MILLISECOND, 10 * DET_SECOND);
-        assert_int_equal(lab_count(lab, DET_EVENT_GRACE_EXCEEDED, NULL), 1);
-        assert_int_equal(lab_count(lab, DET_EVENT_ALL_STOPPED, NULL), 0);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_GRACE_EXCEEDED, NULL), 1);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_ALL_STOPPED, NULL), 0);
         assert_non_null(
-            strstr(lab_event(lab, DET_EVENT_GRACE_EXCEEDED, NULL, 0).reason, "stubborn"));
-        assert_int_equal(lab_end_of(lab, polite.id).outcome, DET_OUTCOME_CANCELLED);
+            strstr(lab_event(lab, DET_TASK_EVENT_GRACE_EXCEEDED, NULL, 0).reason, "stubborn"));
+        assert_int_equal(lab_end_of(lab, polite.id).outcome, DET_TASK_OUTCOME_CANCELLED);
         lab_close(lab);
         /* The close has waited for the function. */
         assert_false(stubborn.is_inside && kind == LAB_FUNCTION);
@@ -92,10 +92,10 @@ static void b45_a_forced_step_ends_as_force_aborted_before_the_verdict(void **un
     det_waiter_close(lab_add(lab, &stubborn, "stubborn", NULL));
     lab_settle(lab);
     assert_int_equal(det_tasks_shutdown(lab->tasks, NULL), DET_ERR_TIMEOUT);
-    assert_int_equal(lab_end_of(lab, stubborn.id).outcome, DET_OUTCOME_FORCE_ABORTED);
+    assert_int_equal(lab_end_of(lab, stubborn.id).outcome, DET_TASK_OUTCOME_FORCE_ABORTED);
     assert_true(
-        lab_event(lab, DET_EVENT_TASK_REMOVED, "stubborn", 0).sequence <
-        lab_event(lab, DET_EVENT_GRACE_EXCEEDED, NULL, 0).sequence);
+        lab_event(lab, DET_TASK_EVENT_TASK_REMOVED, "stubborn", 0).sequence <
+        lab_event(lab, DET_TASK_EVENT_GRACE_EXCEEDED, NULL, 0).sequence);
     lab_close(lab);
 }
 
@@ -113,7 +113,7 @@ static void b45_a_negative_grace_and_an_impatient_caller_force_at_once(void **un
             det_tasks_force(lab->tasks);
         assert_int_equal(det_tasks_shutdown(lab->tasks, NULL), DET_ERR_TIMEOUT);
         assert_int_equal(lab_now(lab), began);
-        assert_int_equal(lab_end(waiter).outcome, DET_OUTCOME_FORCE_ABORTED);
+        assert_int_equal(lab_end(waiter).outcome, DET_TASK_OUTCOME_FORCE_ABORTED);
         lab_close(lab);
     }
 }
@@ -135,8 +135,8 @@ static void b46_a_late_caller_gets_the_same_answer(void **unused)
     assert_int_equal(det_tasks_run(lab->tasks, &second), DET_ERR_TIMEOUT);
     assert_string_equal(first.text, second.text);
     assert_int_equal(lab_now(lab), then);
-    assert_int_equal(lab_count(lab, DET_EVENT_SHUTDOWN_REQUESTED, NULL), 1);
-    assert_int_equal(lab_count(lab, DET_EVENT_GRACE_EXCEEDED, NULL), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_SHUTDOWN_REQUESTED, NULL), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_GRACE_EXCEEDED, NULL), 1);
     lab_close(lab);
 }
 
@@ -148,10 +148,10 @@ static void b48_a_run_that_ends_by_itself_has_a_verdict_and_no_request(void **un
     (void)unused;
     det_waiter_close(lab_add(lab, &script, "one", &lab_once));
     assert_int_equal(det_tasks_run(lab->tasks, NULL), 0);
-    assert_int_equal(lab_count(lab, DET_EVENT_SHUTDOWN_REQUESTED, NULL), 0);
-    assert_int_equal(lab_count(lab, DET_EVENT_ALL_STOPPED, NULL), 1);
-    assert_int_equal(lab_end_of(lab, script.id).outcome, DET_OUTCOME_COMPLETED);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_REMOVED, "one"), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_SHUTDOWN_REQUESTED, NULL), 0);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_ALL_STOPPED, NULL), 1);
+    assert_int_equal(lab_end_of(lab, script.id).outcome, DET_TASK_OUTCOME_COMPLETED);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_REMOVED, "one"), 1);
     lab_close(lab);
 }
 
@@ -174,7 +174,7 @@ static void b48_a_run_does_not_end_between_an_owner_and_the_next(void **unused)
         }
         assert_int_equal(det_tasks_run(lab->tasks, NULL), 0);
         for (size_t i = 0; i < 20; i++)
-            assert_int_equal(lab_end_of(lab, scripts[i].id).outcome, DET_OUTCOME_COMPLETED);
+            assert_int_equal(lab_end_of(lab, scripts[i].id).outcome, DET_TASK_OUTCOME_COMPLETED);
         lab_close(lab);
     }
 }
@@ -191,7 +191,7 @@ static void b48_run_turns_a_loop_that_is_given(void **unused)
     assert_int_equal(det_tasks_run(lab->tasks, NULL), 0);
     assert_int_equal(step.runs, 3);
     assert_int_equal(function.runs, 3);
-    assert_int_equal(lab_count(lab, DET_EVENT_ALL_STOPPED, NULL), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_ALL_STOPPED, NULL), 1);
     lab_close(lab);
 }
 
@@ -207,7 +207,7 @@ static void b48_begin_shutdown_on_the_loop_returns_and_on_empty_tells_the_end(vo
     det_tasks_begin_shutdown(lab->tasks);
     lab_settle(lab);
     assert_true(lab->empties > 0);
-    assert_int_equal(lab_count(lab, DET_EVENT_ALL_STOPPED, NULL), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_ALL_STOPPED, NULL), 1);
     lab_close(lab);
 }
 
@@ -231,9 +231,9 @@ static void b49_a_close_cancels_all_and_rejects_what_is_queued(void **unused)
         det_tasks_close(lab->tasks);
         lab->tasks = NULL;
         assert_int_equal(lab_now(lab), began);
-        assert_int_equal(lab_end_of(lab, owner.id).outcome, DET_OUTCOME_CANCELLED);
-        assert_int_equal(lab_end_of(lab, waits.id).outcome, DET_OUTCOME_CANCELLED);
-        assert_int_equal(lab_end_of(lab, queued.id).outcome, DET_OUTCOME_REJECTED);
+        assert_int_equal(lab_end_of(lab, owner.id).outcome, DET_TASK_OUTCOME_CANCELLED);
+        assert_int_equal(lab_end_of(lab, waits.id).outcome, DET_TASK_OUTCOME_CANCELLED);
+        assert_int_equal(lab_end_of(lab, queued.id).outcome, DET_TASK_OUTCOME_REJECTED);
         assert_int_equal(lab_end_of(lab, queued.id).rejection, DET_REJECTION_SHUTTING_DOWN);
         assert_int_equal(owner.released + queued.released + waits.released, 3);
         lab_close(lab);

@@ -22,7 +22,7 @@ static void b57_a_queued_id_is_taken_out_once_and_never_starts(void **unused)
     assert_int_equal(det_tasks_stop(lab->tasks, a.id, DET_NEVER), 1);
     assert_int_equal(det_tasks_stop(lab->tasks, a.id, DET_NEVER), 0);
     lab_settle(lab);
-    assert_int_equal(lab_end_of(lab, a.id).outcome, DET_OUTCOME_REJECTED);
+    assert_int_equal(lab_end_of(lab, a.id).outcome, DET_TASK_OUTCOME_REJECTED);
     assert_int_equal(lab_end_of(lab, a.id).rejection, DET_REJECTION_REMOVED);
     assert_int_equal(lab_end_of(lab, b.id).rejection, DET_REJECTION_REMOVED);
     assert_int_equal(look_at(lab, "x").depth, 1);
@@ -92,7 +92,7 @@ static void b60_a_head_whose_name_is_taken_is_skipped(void **unused)
     submit_ok(lab, "x", DET_ADMIT_QUEUE, &head, "taken");
     submit_ok(lab, "x", DET_ADMIT_QUEUE, &next, "next");
     tell_and_settle(lab, &owner);
-    assert_int_equal(lab_end_of(lab, head.id).outcome, DET_OUTCOME_REJECTED);
+    assert_int_equal(lab_end_of(lab, head.id).outcome, DET_TASK_OUTCOME_REJECTED);
     assert_int_equal(lab_end_of(lab, head.id).rejection, DET_REJECTION_ALREADY_EXISTS);
     assert_int_equal(head.runs, 0);
     assert_int_equal(look_at(lab, "x").owner, next.id);
@@ -140,7 +140,7 @@ static void b61_nothing_that_is_queued_starts_once_a_shutdown_has_begun(void **u
     assert_int_equal(det_tasks_shutdown(lab->tasks, NULL), 0);
     for (size_t i = 1; i < 4; i += 2) {
         assert_int_equal(queued[i].runs, 0);
-        assert_int_equal(lab_end_of(lab, queued[i].id).outcome, DET_OUTCOME_REJECTED);
+        assert_int_equal(lab_end_of(lab, queued[i].id).outcome, DET_TASK_OUTCOME_REJECTED);
         assert_int_equal(lab_end_of(lab, queued[i].id).rejection, DET_REJECTION_SHUTTING_DOWN);
     }
     assert_int_equal(lab->end_count, 8);

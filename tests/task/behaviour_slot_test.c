@@ -28,7 +28,7 @@ static void b50_three_in_one_slot_run_one_after_the_other(void **unused)
                 assert_int_equal(scripts[n].runs, n <= i);
             assert_int_equal(look_at(lab, "a").owner, scripts[i].id);
             tell_and_settle(lab, &scripts[i]);
-            assert_int_equal(lab_end_of(lab, scripts[i].id).outcome, DET_OUTCOME_COMPLETED);
+            assert_int_equal(lab_end_of(lab, scripts[i].id).outcome, DET_TASK_OUTCOME_COMPLETED);
         }
         assert_int_equal(lab->active_peak, 1);
         assert_false(look_at(lab, "a").was_found);
@@ -70,11 +70,11 @@ static void b51_a_replacement_on_an_idle_slot_is_a_plain_start(void **unused)
         submit_ok(lab, "a", all[i], &script, "one");
         assert_int_equal(script.runs, 1);
         assert_string_equal(look_at(lab, "a").state, "running");
-        for (size_t n = 0; n < lab_count(lab, DET_EVENT_SLOT_CHANGED, "a"); n++)
+        for (size_t n = 0; n < lab_count(lab, DET_TASK_EVENT_SLOT_CHANGED, "a"); n++)
             assert_null(
-                strstr(lab_event(lab, DET_EVENT_SLOT_CHANGED, "a", n).reason, "terminating"));
-        assert_int_equal(lab_count(lab, DET_EVENT_SLOT_SUBMITTED, "a"), 1);
-        assert_int_equal(lab_event(lab, DET_EVENT_SLOT_SUBMITTED, "a", 0).id, script.id);
+                strstr(lab_event(lab, DET_TASK_EVENT_SLOT_CHANGED, "a", n).reason, "terminating"));
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_SLOT_SUBMITTED, "a"), 1);
+        assert_int_equal(lab_event(lab, DET_TASK_EVENT_SLOT_SUBMITTED, "a", 0).id, script.id);
         lab_close(lab);
     }
 }
@@ -87,18 +87,18 @@ static void b51_a_replacement_starts_when_the_old_one_is_gone(void **unused)
 
     (void)unused;
     submit_ok(lab, "a", DET_ADMIT_QUEUE, &old, "old");
-    changes = lab_count(lab, DET_EVENT_SLOT_CHANGED, "a");
+    changes = lab_count(lab, DET_TASK_EVENT_SLOT_CHANGED, "a");
     submit_ok(lab, "a", DET_ADMIT_REPLACE, &new, "new");
     assert_string_equal(look_at(lab, "a").state, "terminating");
-    assert_true(lab_count(lab, DET_EVENT_SLOT_CHANGED, "a") > changes);
+    assert_true(lab_count(lab, DET_TASK_EVENT_SLOT_CHANGED, "a") > changes);
     assert_int_equal(new.runs, 0);
     assert_true(lab_look(lab, old.id).is_removing);
     tell_and_settle(lab, &old);
     assert_int_equal(new.runs, 1);
-    assert_int_equal(lab_end_of(lab, old.id).outcome, DET_OUTCOME_CANCELLED);
+    assert_int_equal(lab_end_of(lab, old.id).outcome, DET_TASK_OUTCOME_CANCELLED);
     assert_true(
-        lab_event(lab, DET_EVENT_TASK_REMOVED, "old", 0).sequence <
-        lab_event(lab, DET_EVENT_ATTEMPT_STARTING, "new", 0).sequence);
+        lab_event(lab, DET_TASK_EVENT_TASK_REMOVED, "old", 0).sequence <
+        lab_event(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "new", 0).sequence);
     assert_string_equal(look_at(lab, "a").state, "running");
     lab_close(lab);
 }
@@ -117,7 +117,7 @@ static void b52_the_latest_replacement_wins_and_the_queue_behind_it_stays(void *
     submit_ok(lab, "x", DET_ADMIT_QUEUE, &b, "b");
     submit_ok(lab, "x", DET_ADMIT_REPLACE, &c, "c");
     assert_int_equal(look_at(lab, "x").depth, 3);
-    assert_int_equal(lab_end_of(lab, n.id).outcome, DET_OUTCOME_REJECTED);
+    assert_int_equal(lab_end_of(lab, n.id).outcome, DET_TASK_OUTCOME_REJECTED);
     assert_int_equal(lab_end_of(lab, n.id).rejection, DET_REJECTION_SUPERSEDED);
     tell_and_settle(lab, &owner);
     assert_int_equal(look_at(lab, "x").owner, c.id);
@@ -127,7 +127,7 @@ static void b52_the_latest_replacement_wins_and_the_queue_behind_it_stays(void *
     assert_int_equal(look_at(lab, "x").owner, b.id);
     assert_int_equal(n.runs, 0);
     assert_int_equal(n.released, 1);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_REMOVE_REQUESTED, "owner"), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_REMOVE_REQUESTED, "owner"), 1);
     lab_close(lab);
 }
 

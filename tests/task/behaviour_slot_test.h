@@ -66,7 +66,7 @@ static inline void refuse(
     struct lab *lab, const char *slot, enum det_admission admission, struct script *script,
     const char *name, enum det_rejection rejection)
 {
-    size_t before = lab_count(lab, DET_EVENT_SLOT_REJECTED, slot);
+    size_t before = lab_count(lab, DET_TASK_EVENT_SLOT_REJECTED, slot);
     struct det_task_event event;
     struct det_admitted admitted;
 
@@ -75,8 +75,8 @@ static inline void refuse(
     assert_true(admitted.id > 0);
     assert_false(admitted.is_started);
     lab_settle(lab);
-    assert_int_equal(lab_count(lab, DET_EVENT_SLOT_REJECTED, slot), before + 1);
-    event = lab_event(lab, DET_EVENT_SLOT_REJECTED, slot, before);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_SLOT_REJECTED, slot), before + 1);
+    event = lab_event(lab, DET_TASK_EVENT_SLOT_REJECTED, slot, before);
     assert_int_equal(event.id, admitted.id);
     assert_int_equal(event.rejection, rejection);
     assert_int_equal(script->runs, 0);

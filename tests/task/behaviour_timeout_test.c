@@ -16,10 +16,10 @@ static const struct det_policy hasty = {
 /* How many of the four ends of an attempt there were. */
 static size_t attempt_ends(struct lab *lab, const char *name)
 {
-    return lab_count(lab, DET_EVENT_ATTEMPT_SUCCEEDED, name) +
-           lab_count(lab, DET_EVENT_ATTEMPT_FAILED, name) +
-           lab_count(lab, DET_EVENT_ATTEMPT_TIMED_OUT, name) +
-           lab_count(lab, DET_EVENT_ATTEMPT_CANCELLED, name);
+    return lab_count(lab, DET_TASK_EVENT_ATTEMPT_SUCCEEDED, name) +
+           lab_count(lab, DET_TASK_EVENT_ATTEMPT_FAILED, name) +
+           lab_count(lab, DET_TASK_EVENT_ATTEMPT_TIMED_OUT, name) +
+           lab_count(lab, DET_TASK_EVENT_ATTEMPT_CANCELLED, name);
 }
 
 static void b09_an_attempt_that_takes_too_long_is_timed_out_and_tried_again(void **unused)
@@ -35,18 +35,19 @@ static void b09_an_attempt_that_takes_too_long_is_timed_out_and_tried_again(void
         policy.retries_max = 1;
         end = lab_run(lab, &script, "slow", &policy);
         lab_settle(lab);
-        assert_int_equal(end.outcome, DET_OUTCOME_FAILED);
+        assert_int_equal(end.outcome, DET_TASK_OUTCOME_FAILED);
         assert_int_equal(end.attempts, 2);
         assert_non_null(strstr(end.reason, "timed out"));
-        assert_int_equal(lab_count(lab, DET_EVENT_ATTEMPT_TIMED_OUT, "slow"), 2);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_ATTEMPT_TIMED_OUT, "slow"), 2);
         for (size_t i = 0; i < 2; i++) {
-            struct det_task_event event = lab_event(lab, DET_EVENT_ATTEMPT_TIMED_OUT, "slow", i);
+            struct det_task_event event =
+                lab_event(lab, DET_TASK_EVENT_ATTEMPT_TIMED_OUT, "slow", i);
 
             assert_int_equal(event.timeout, 50 * DET_MILLISECOND);
             assert_int_equal(event.attempt, i + 1);
             assert_int_equal(event.duration, 50 * DET_MILLISECOND);
         }
-        assert_int_equal(lab_count(lab, DET_EVENT_BACKOFF_SCHEDULED, "slow"), 1);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_BACKOFF_SCHEDULED, "slow"), 1);
         assert_int_equal(attempt_ends(lab, "slow"), 2);
         assert_int_equal(script.begun[1] - script.begun[0], 150 * DET_MILLISECOND);
         lab_close(lab);
@@ -63,10 +64,10 @@ static void b09_waiting_for_a_permit_is_no_part_of_the_attempt(void **unused)
 
     (void)unused;
     first = lab_add(lab, &holder, "holder", &lab_once);
-    lab_await(lab, DET_EVENT_ATTEMPT_STARTING, "holder", 1);
+    lab_await(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "holder", 1);
     second = lab_add(lab, &script, "waits", &hasty);
-    assert_int_equal(lab_end(first).outcome, DET_OUTCOME_COMPLETED);
-    assert_int_equal(lab_end(second).outcome, DET_OUTCOME_COMPLETED);
+    assert_int_equal(lab_end(first).outcome, DET_TASK_OUTCOME_COMPLETED);
+    assert_int_equal(lab_end(second).outcome, DET_TASK_OUTCOME_COMPLETED);
     assert_int_equal(script.runs, 1);
     lab_close(lab);
 }
@@ -80,7 +81,7 @@ static void b10_a_timeout_and_then_success_is_completed(void **unused)
         struct script script = { .acts = "ho", .kind = kind };
         struct det_task_end end = lab_run(lab, &script, "one", &hasty);
 
-        assert_int_equal(end.outcome, DET_OUTCOME_COMPLETED);
+        assert_int_equal(end.outcome, DET_TASK_OUTCOME_COMPLETED);
         assert_int_equal(end.attempts, 2);
         lab_close(lab);
     }
@@ -100,8 +101,8 @@ static void b10_success_after_the_timeout_is_still_a_timeout(void **unused)
         policy.restart = DET_RESTART_NEVER;
         end = lab_run(lab, &script, "one", &policy);
         lab_settle(lab);
-        assert_int_equal(end.outcome, DET_OUTCOME_FAILED);
-        assert_int_equal(lab_count(lab, DET_EVENT_ATTEMPT_TIMED_OUT, "one"), 1);
+        assert_int_equal(end.outcome, DET_TASK_OUTCOME_FAILED);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_ATTEMPT_TIMED_OUT, "one"), 1);
         assert_int_equal(attempt_ends(lab, "one"), 1);
         lab_close(lab);
     }
@@ -120,12 +121,16 @@ static void b10_no_timeout_means_none_also_over_a_default(void **unused)
         struct det_policy none = { .restart = DET_RESTART_NEVER, .timeout = DET_NO_TIMEOUT };
         struct lab *lab = lab_open(NULL);
 
-        assert_int_equal(lab_run(lab, &script, "one", &lab_once).outcome, DET_OUTCOME_COMPLETED);
+        assert_int_equal(
+            lab_run(lab, &script, "one", &lab_once).outcome, DET_TASK_OUTCOME_COMPLETED);
         lab_close(lab);
         lab = lab_open(&options);
-        assert_int_equal(lab_run(lab, &unlimited, "one", &none).outcome, DET_OUTCOME_COMPLETED);
-        assert_int_equal(lab_run(lab, &inherits, "two", &lab_once).outcome, DET_OUTCOME_FAILED);
-        assert_int_equal(lab_event(lab, DET_EVENT_ATTEMPT_TIMED_OUT, "two", 0).timeout, DET_SECOND);
+        assert_int_equal(
+            lab_run(lab, &unlimited, "one", &none).outcome, DET_TASK_OUTCOME_COMPLETED);
+        assert_int_equal(
+            lab_run(lab, &inherits, "two", &lab_once).outcome, DET_TASK_OUTCOME_FAILED);
+        assert_int_equal(
+            lab_event(lab, DET_TASK_EVENT_ATTEMPT_TIMED_OUT, "two", 0).timeout, DET_SECOND);
         lab_close(lab);
     }
 }
@@ -140,9 +145,9 @@ static void b10_a_task_that_answers_timeout_has_failed_and_was_not_timed_out(voi
         struct det_task_end end = lab_run(lab, &script, "one", &hasty);
 
         lab_settle(lab);
-        assert_int_equal(end.outcome, DET_OUTCOME_COMPLETED);
-        assert_int_equal(lab_count(lab, DET_EVENT_ATTEMPT_TIMED_OUT, "one"), 0);
-        assert_int_equal(lab_count(lab, DET_EVENT_ATTEMPT_FAILED, "one"), 1);
+        assert_int_equal(end.outcome, DET_TASK_OUTCOME_COMPLETED);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_ATTEMPT_TIMED_OUT, "one"), 0);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_ATTEMPT_FAILED, "one"), 1);
         lab_close(lab);
     }
 }
@@ -164,10 +169,11 @@ static void b10_a_result_at_the_very_deadline_is_one_end_and_it_fits_the_outcome
         lab_settle(lab);
         assert_int_equal(attempt_ends(lab, "one"), 1);
         assert_int_equal(
-            end.outcome == DET_OUTCOME_COMPLETED,
-            lab_count(lab, DET_EVENT_ATTEMPT_SUCCEEDED, "one"));
+            end.outcome == DET_TASK_OUTCOME_COMPLETED,
+            lab_count(lab, DET_TASK_EVENT_ATTEMPT_SUCCEEDED, "one"));
         assert_int_equal(
-            end.outcome == DET_OUTCOME_FAILED, lab_count(lab, DET_EVENT_ATTEMPT_TIMED_OUT, "one"));
+            end.outcome == DET_TASK_OUTCOME_FAILED,
+            lab_count(lab, DET_TASK_EVENT_ATTEMPT_TIMED_OUT, "one"));
         lab_close(lab);
     }
 }
@@ -186,10 +192,10 @@ static void b10_no_attempt_begins_while_the_one_that_timed_out_still_lives(void 
     waiter = lab_add(lab, &script, "deaf", &policy);
     lab_advance(lab, 30 * DET_SECOND);
     assert_int_equal(script.runs, 1);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_STUCK, "deaf"), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_STUCK, "deaf"), 1);
     assert_int_equal(det_tasks_counts(lab->tasks).stuck, 1);
     end = lab_end(waiter);
-    assert_int_equal(end.outcome, DET_OUTCOME_COMPLETED);
+    assert_int_equal(end.outcome, DET_TASK_OUTCOME_COMPLETED);
     assert_int_equal(script.runs, 2);
     assert_false(script.overlapped);
     assert_true(script.begun[1] - script.begun[0] >= DET_MINUTE);
@@ -210,11 +216,11 @@ static void b10_a_step_that_ignores_its_timeout_is_dropped_after_its_grace(void 
     (void)unused;
     policy.grace = DET_SECOND;
     end = lab_run(lab, &script, "deaf", &policy);
-    assert_int_equal(end.outcome, DET_OUTCOME_COMPLETED);
+    assert_int_equal(end.outcome, DET_TASK_OUTCOME_COMPLETED);
     assert_int_equal(end.attempts, 2);
     assert_true(script.begun[1] - script.begun[0] >= DET_SECOND + 50 * DET_MILLISECOND);
     lab_settle(lab);
-    assert_int_equal(lab_count(lab, DET_EVENT_ATTEMPT_TIMED_OUT, "deaf"), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_ATTEMPT_TIMED_OUT, "deaf"), 1);
     lab_close(lab);
 }
 
@@ -234,13 +240,14 @@ static void b38_a_removed_step_that_does_not_stop_is_forced_after_its_grace(void
     /* The others do not wait behind it. */
     assert_int_equal(det_tasks_stop(lab->tasks, polite.id, DET_NEVER), 1);
     assert_int_equal(lab_now(lab), began);
-    assert_int_equal(lab_end(second).outcome, DET_OUTCOME_CANCELLED);
-    assert_int_equal(lab_end(first).outcome, DET_OUTCOME_FORCE_ABORTED);
+    assert_int_equal(lab_end(second).outcome, DET_TASK_OUTCOME_CANCELLED);
+    assert_int_equal(lab_end(first).outcome, DET_TASK_OUTCOME_FORCE_ABORTED);
     assert_int_equal(lab_now(lab) - began, 200 * DET_MILLISECOND);
     lab_settle(lab);
     assert_int_equal(
-        lab_event(lab, DET_EVENT_TASK_FINISHED, "deaf", 0).outcome, DET_OUTCOME_FORCE_ABORTED);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_REMOVED, "deaf"), 1);
+        lab_event(lab, DET_TASK_EVENT_TASK_FINISHED, "deaf", 0).outcome,
+        DET_TASK_OUTCOME_FORCE_ABORTED);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_REMOVED, "deaf"), 1);
     assert_int_equal(det_tasks_find(lab->tasks, "deaf"), 0);
     lab_close(lab);
 }
@@ -259,15 +266,15 @@ static void b38_a_removed_function_that_does_not_stop_is_stuck_and_keeps_its_nam
     lab_settle(lab);
     assert_int_equal(
         det_tasks_stop(lab->tasks, deaf.id, lab_now(lab) + DET_SECOND), DET_ERR_TIMEOUT);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_STUCK, "deaf"), 1);
-    assert_int_equal(lab_count(lab, DET_EVENT_TASK_FINISHED, "deaf"), 0);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_STUCK, "deaf"), 1);
+    assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_FINISHED, "deaf"), 0);
     again = script_spec(&other, "deaf", &lab_once);
     other.lab = lab;
     assert_int_equal(det_tasks_add(lab->tasks, &again, NULL, &id, NULL), DET_ERR_EXISTS);
     assert_int_equal(det_tasks_find(lab->tasks, "deaf"), deaf.id);
     /* Others go on: it has its thread, but nothing else. */
-    assert_int_equal(lab_run(lab, &other, "other", &lab_once).outcome, DET_OUTCOME_COMPLETED);
-    assert_int_equal(lab_end(waiter).outcome, DET_OUTCOME_FORCE_ABORTED);
+    assert_int_equal(lab_run(lab, &other, "other", &lab_once).outcome, DET_TASK_OUTCOME_COMPLETED);
+    assert_int_equal(lab_end(waiter).outcome, DET_TASK_OUTCOME_FORCE_ABORTED);
     assert_int_equal(det_tasks_find(lab->tasks, "deaf"), 0);
     lab_close(lab);
 }
@@ -286,9 +293,9 @@ static void b38_a_task_without_force_is_waited_for(void **unused)
         assert_int_equal(det_tasks_remove(lab->tasks, script.id), 1);
         lab_advance(lab, DET_DAY);
         assert_true(lab_look(lab, script.id).is_removing);
-        assert_int_equal(lab_count(lab, DET_EVENT_TASK_STUCK, NULL), 0);
+        assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_STUCK, NULL), 0);
         lab_tell(lab, &script);
-        assert_int_equal(lab_end(waiter).outcome, DET_OUTCOME_CANCELLED);
+        assert_int_equal(lab_end(waiter).outcome, DET_TASK_OUTCOME_CANCELLED);
         lab_close(lab);
     }
 }

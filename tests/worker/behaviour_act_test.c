@@ -123,7 +123,7 @@ SENTENCE(a_stop_waits_half_of_its_grace_for_an_action_then_others_run_beside_it)
     assert_int_equal(puppet.most[PUPPET_ONE], 1);
     assert_int_equal(puppet.running_most, 2);
     assert_int_equal(puppet.acts[PUPPET_ONE], 2);
-    assert_true(told_nth(&lab, DET_WORKER_REMOVED, "lab/p", 1)->at - began < 6 * DET_SECOND);
+    assert_true(told_nth(&lab, DET_WORKER_EVENT_REMOVED, "lab/p", 1)->at - began < 6 * DET_SECOND);
     lab_close(&lab);
 }
 
@@ -185,7 +185,7 @@ static void many_slow_actions_block_neither_the_tick_nor_each_other(void **state
     lab_run(&lab, 200 * DET_SECOND);
     assert_int_equal(puppet.acts[PUPPET_ONE], 200);
     assert_int_equal(lab_status(&lab, "lab/p199").counts.actions_done, 1);
-    assert_int_equal(told_times(DET_WORKER_ACTION_TIMEOUT, "lab/p199"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_ACTION_TIMEOUT, "lab/p199"), 0);
     lab_close(&lab);
 }
 
@@ -234,14 +234,14 @@ SENTENCE(an_action_without_a_timeout_of_its_own_is_told_to_end_after_thirty_seco
     begin_with(&lab, seed, want_one);
     puppet.waits = 1000 * DET_SECOND;
     lab_run(&lab, 35 * DET_SECOND);
-    enqueued = told_nth(&lab, DET_WORKER_ACTION_ENQUEUED, "lab/p", 1);
-    it = told_nth(&lab, DET_WORKER_ACTION_TIMEOUT, "lab/p", 1);
+    enqueued = told_nth(&lab, DET_WORKER_EVENT_ACTION_ENQUEUED, "lab/p", 1);
+    it = told_nth(&lab, DET_WORKER_EVENT_ACTION_TIMEOUT, "lab/p", 1);
     ASSERT_SPAN(it->at - enqueued->at, 30 * DET_SECOND);
-    it = told_nth(&lab, DET_WORKER_ACTION_FAILED, "lab/p", 1);
+    it = told_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", 1);
     ASSERT_SPAN(it->took, 30 * DET_SECOND);
     assert_int_equal(it->code, DET_ERR_TIMEOUT);
     assert_string_equal(it->reason, "it took too long and was told to end");
-    assert_int_equal(told_times(DET_WORKER_ACTION_STUCK, "lab/p"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_ACTION_STUCK, "lab/p"), 0);
     lab_close(&lab);
 }
 
@@ -258,13 +258,14 @@ SENTENCE(an_action_with_a_timeout_of_its_own_is_told_to_end_then)
     begin_with(&lab, seed, want_short);
     puppet.waits = 1000 * DET_SECOND;
     lab_run(&lab, 5 * DET_SECOND);
-    enqueued = told_nth(&lab, DET_WORKER_ACTION_ENQUEUED, "lab/p", 1);
+    enqueued = told_nth(&lab, DET_WORKER_EVENT_ACTION_ENQUEUED, "lab/p", 1);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_ACTION_TIMEOUT, "lab/p", 1)->at - enqueued->at, 2 * DET_SECOND);
-    ASSERT_SPAN(told_nth(&lab, DET_WORKER_ACTION_FAILED, "lab/p", 1)->took, 2 * DET_SECOND);
+        told_nth(&lab, DET_WORKER_EVENT_ACTION_TIMEOUT, "lab/p", 1)->at - enqueued->at,
+        2 * DET_SECOND);
+    ASSERT_SPAN(told_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", 1)->took, 2 * DET_SECOND);
     puppet.waits = 1900 * DET_MILLISECOND;
     lab_run(&lab, 8 * DET_SECOND);
-    assert_true(told_times(DET_WORKER_ACTION_COMPLETED, "lab/p") > 0);
+    assert_true(told_times(DET_WORKER_EVENT_ACTION_COMPLETED, "lab/p") > 0);
     lab_close(&lab);
 }
 
@@ -280,12 +281,15 @@ SENTENCE(an_action_that_hangs_is_told_at_twice_and_left_behind_at_three_times_it
     lab_run(&lab, 3 * DET_SECOND);
     puppet.hangs = 0;
     lab_run(&lab, 3500 * DET_MILLISECOND);
-    began = told_nth(&lab, DET_WORKER_ACTION_ENQUEUED, "lab/p", 1)->at;
-    ASSERT_SPAN(told_nth(&lab, DET_WORKER_ACTION_TIMEOUT, "lab/p", 1)->at - began, 2 * DET_SECOND);
-    ASSERT_SPAN(told_nth(&lab, DET_WORKER_ACTION_STUCK, "lab/p", 1)->at - began, 4 * DET_SECOND);
+    began = told_nth(&lab, DET_WORKER_EVENT_ACTION_ENQUEUED, "lab/p", 1)->at;
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_ACTION_QUARANTINED, "lab/p", 1)->at - began, 6 * DET_SECOND);
-    assert_int_equal(told_nth(&lab, DET_WORKER_ACTION_QUARANTINED, "lab/p", 1)->number, 1);
+        told_nth(&lab, DET_WORKER_EVENT_ACTION_TIMEOUT, "lab/p", 1)->at - began, 2 * DET_SECOND);
+    ASSERT_SPAN(
+        told_nth(&lab, DET_WORKER_EVENT_ACTION_STUCK, "lab/p", 1)->at - began, 4 * DET_SECOND);
+    ASSERT_SPAN(
+        told_nth(&lab, DET_WORKER_EVENT_ACTION_QUARANTINED, "lab/p", 1)->at - began,
+        6 * DET_SECOND);
+    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_ACTION_QUARANTINED, "lab/p", 1)->number, 1);
     det_workers_summary(lab.workers, &summary);
     assert_int_equal(summary.hung, 1);
     status = lab_status(&lab, "lab/p");
@@ -300,8 +304,8 @@ SENTENCE(an_action_that_hangs_is_told_at_twice_and_left_behind_at_three_times_it
     lab_run(&lab, 3 * DET_SECOND);
     status = lab_status(&lab, "lab/p");
     lab_run(&lab, 20 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_ACTION_LATE, "lab/p"), 1);
-    assert_string_equal(told_nth(&lab, DET_WORKER_ACTION_LATE, "lab/p", 1)->action, "short");
+    assert_int_equal(told_times(DET_WORKER_EVENT_ACTION_LATE, "lab/p"), 1);
+    assert_string_equal(told_nth(&lab, DET_WORKER_EVENT_ACTION_LATE, "lab/p", 1)->action, "short");
     assert_int_equal(lab_status(&lab, "lab/p").counts.actions_done, status.counts.actions_done);
     assert_int_equal(lab_status(&lab, "lab/p").counts.actions_failed, 1);
     det_workers_summary(lab.workers, &summary);
@@ -318,15 +322,15 @@ SENTENCE(one_that_comes_late_does_not_end_the_one_that_runs_now)
     puppet.hangs = 10 * DET_SECOND;
     lab_run(&lab, 8 * DET_SECOND); /* Given up at 6 s, again after the delay: both are away. */
     assert_int_equal(puppet.running[PUPPET_SHORT], 2);
-    completed = told_times(DET_WORKER_ACTION_COMPLETED, "lab/p");
-    while (!told_times(DET_WORKER_ACTION_LATE, "lab/p"))
+    completed = told_times(DET_WORKER_EVENT_ACTION_COMPLETED, "lab/p");
+    while (!told_times(DET_WORKER_EVENT_ACTION_LATE, "lab/p"))
         lab_run(&lab, 100 * DET_MILLISECOND);
     assert_true(lab_status(&lab, "lab/p").is_action_pending);
-    assert_int_equal(told_times(DET_WORKER_ACTION_COMPLETED, "lab/p"), completed);
+    assert_int_equal(told_times(DET_WORKER_EVENT_ACTION_COMPLETED, "lab/p"), completed);
     assert_int_equal(puppet.running[PUPPET_SHORT], 1);
     puppet.hangs = 0;
     lab_run(&lab, 30 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_ACTION_LATE, "lab/p"), 2);
+    assert_int_equal(told_times(DET_WORKER_EVENT_ACTION_LATE, "lab/p"), 2);
     assert_true(lab_status(&lab, "lab/p").counts.actions_done > 0);
     lab_close(&lab);
 }
@@ -347,12 +351,12 @@ SENTENCE(no_more_than_so_many_are_left_behind_at_the_same_time_and_others_wait)
     det_workers_summary(lab.workers, &summary);
     assert_int_equal(summary.hung, 1);
     assert_int_equal(
-        told_times(DET_WORKER_ACTION_QUARANTINED, "lab/p0") +
-            told_times(DET_WORKER_ACTION_QUARANTINED, "lab/p1"),
+        told_times(DET_WORKER_EVENT_ACTION_QUARANTINED, "lab/p0") +
+            told_times(DET_WORKER_EVENT_ACTION_QUARANTINED, "lab/p1"),
         1);
     assert_int_equal(
-        told_times(DET_WORKER_ACTION_STUCK, "lab/p0") +
-            told_times(DET_WORKER_ACTION_STUCK, "lab/p1"),
+        told_times(DET_WORKER_EVENT_ACTION_STUCK, "lab/p0") +
+            told_times(DET_WORKER_EVENT_ACTION_STUCK, "lab/p1"),
         2 + (puppet.acts[PUPPET_SHORT] > 2));
     assert_true(summary.threads <= 4 + 3);
     puppet.hangs = 0;

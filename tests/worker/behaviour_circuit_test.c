@@ -49,12 +49,12 @@ SENTENCE(children_that_fail_too_often_open_the_circuit_of_their_parent_only)
     det_workers_summary(lab.workers, &summary);
     assert_int_equal(summary.circuits_open, 0);
     node_of("lab/a/x")->wants_restart = true;
-    run_until(&lab, DET_WORKER_CIRCUIT_OPENED, "lab/a", 1);
-    assert_int_equal(told_times(DET_WORKER_CIRCUIT_OPENED, "lab"), 0);
-    assert_int_equal(told_times(DET_WORKER_CIRCUIT_OPENED, "lab/b"), 0);
+    run_until(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/b"), 0);
     assert_true(lab_status(&lab, "lab/a").is_circuit_open);
     assert_string_equal(
-        told_nth(&lab, DET_WORKER_CIRCUIT_OPENED, "lab/a", 1)->reason, "all is lost");
+        told_nth(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 1)->reason, "all is lost");
     lab_run(&lab, 200 * DET_MILLISECOND);
     det_workers_summary(lab.workers, &summary);
     assert_int_equal(summary.circuits_open, 1);
@@ -71,7 +71,7 @@ SENTENCE(children_that_fail_too_often_open_the_circuit_of_their_parent_only)
     assert_int_equal(node_of("lab/a/y")->acts + node_of("lab/a/x")->acts, acts);
     assert_true(node_of("lab/b/x")->nexts > others + 30);
     assert_true(node_of("lab/a/y")->collects >= collects + 2);
-    assert_int_equal(lab_status(&lab, "lab/a/y").freshness, DET_FRESH);
+    assert_int_equal(lab_status(&lab, "lab/a/y").freshness, DET_FRESHNESS_FRESH);
     forest_end(&lab);
 }
 
@@ -82,18 +82,18 @@ SENTENCE(a_circuit_is_probed_and_heals)
 
     begin(&lab, seed);
     node_of("lab/a/x")->wants_restart = true;
-    run_until(&lab, DET_WORKER_CIRCUIT_OPENED, "lab/a", 1);
+    run_until(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 1);
     node_of("lab/a/x")->wants_restart = false;
-    run_until(&lab, DET_WORKER_CIRCUIT_CLOSED, "lab/a", 1);
+    run_until(&lab, DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a", 1);
     lab_run(&lab, 5 * DET_SECOND);
-    opened = told_nth(&lab, DET_WORKER_CIRCUIT_OPENED, "lab/a", 1);
-    probed = told_nth(&lab, DET_WORKER_CIRCUIT_PROBING, "lab/a", 1);
-    closed = told_nth(&lab, DET_WORKER_CIRCUIT_CLOSED, "lab/a", 1);
+    opened = told_nth(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 1);
+    probed = told_nth(&lab, DET_WORKER_EVENT_CIRCUIT_PROBING, "lab/a", 1);
+    closed = told_nth(&lab, DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a", 1);
     assert_int_equal(probed->number, 1);
     assert_true(probed->at - opened->at >= 4 * DET_SECOND);
     assert_true(probed->at - opened->at <= 9 * DET_SECOND);
     assert_int_equal(closed->number, (closed->at - opened->at) / DET_MILLISECOND);
-    assert_int_equal(told_times(DET_WORKER_CIRCUIT_OPENED, "lab/a"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a"), 1);
     assert_false(lab_status(&lab, "lab/a").is_circuit_open);
     lab_assert_state(&lab, "lab", "running");
     lab_assert_state(&lab, "lab/a", "well");
@@ -108,22 +108,22 @@ SENTENCE(one_failure_while_it_is_probed_opens_it_again_for_longer)
 
     begin(&lab, seed);
     node_of("lab/a/x")->wants_restart = true;
-    run_until(&lab, DET_WORKER_CIRCUIT_PROBING, "lab/a", 2);
-    first = told_nth(&lab, DET_WORKER_CIRCUIT_PROBING, "lab/a", 1)->at -
-            told_nth(&lab, DET_WORKER_CIRCUIT_OPENED, "lab/a", 1)->at;
-    second = told_nth(&lab, DET_WORKER_CIRCUIT_PROBING, "lab/a", 2)->at -
-             told_nth(&lab, DET_WORKER_CIRCUIT_OPENED, "lab/a", 2)->at;
-    assert_int_equal(told_times(DET_WORKER_CIRCUIT_OPENED, "lab/a"), 2);
+    run_until(&lab, DET_WORKER_EVENT_CIRCUIT_PROBING, "lab/a", 2);
+    first = told_nth(&lab, DET_WORKER_EVENT_CIRCUIT_PROBING, "lab/a", 1)->at -
+            told_nth(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 1)->at;
+    second = told_nth(&lab, DET_WORKER_EVENT_CIRCUIT_PROBING, "lab/a", 2)->at -
+             told_nth(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 2)->at;
+    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a"), 2);
     assert_true(second > first);
-    assert_int_equal(told_times(DET_WORKER_CIRCUIT_ESCALATED, "lab/a"), 0);
-    run_until(&lab, DET_WORKER_CIRCUIT_ESCALATED, "lab/a", 1);
-    assert_int_equal(told_nth(&lab, DET_WORKER_CIRCUIT_ESCALATED, "lab/a", 1)->number, 5);
+    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_ESCALATED, "lab/a"), 0);
+    run_until(&lab, DET_WORKER_EVENT_CIRCUIT_ESCALATED, "lab/a", 1);
+    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_CIRCUIT_ESCALATED, "lab/a", 1)->number, 5);
     /* Told once, and it goes on trying. */
-    run_until(&lab, DET_WORKER_CIRCUIT_PROBING, "lab/a", 7);
-    assert_int_equal(told_times(DET_WORKER_CIRCUIT_ESCALATED, "lab/a"), 1);
+    run_until(&lab, DET_WORKER_EVENT_CIRCUIT_PROBING, "lab/a", 7);
+    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_ESCALATED, "lab/a"), 1);
     node_of("lab/a/x")->wants_restart = false;
     lab_run(&lab, 4 * DET_MINUTE);
-    assert_int_equal(told_times(DET_WORKER_CIRCUIT_CLOSED, "lab/a"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a"), 1);
     lab_assert_state(&lab, "lab/a/x", "well");
     forest_end(&lab);
 }
@@ -137,7 +137,7 @@ SENTENCE(children_of_the_root_do_not_pause_everything)
     node_of("lab/b")->wants_restart = true;
     lab_apply(&lab, "children: [" NODE("a") ", " NODE("b") "]");
     lab_run(&lab, DET_MINUTE);
-    assert_true(told_times(DET_WORKER_RESTART_REQUESTED, "lab/b") > 5);
+    assert_true(told_times(DET_WORKER_EVENT_RESTART_REQUESTED, "lab/b") > 5);
     lab_assert_no_log(&lab, "circuit_breaker_opened");
     lab_assert_state(&lab, "lab/a", "well");
     status = lab_status(&lab, "lab");
@@ -152,7 +152,7 @@ SENTENCE(a_stop_passes_an_open_circuit)
 
     begin(&lab, seed);
     node_of("lab/a/x")->wants_restart = true;
-    run_until(&lab, DET_WORKER_CIRCUIT_OPENED, "lab/a", 1);
+    run_until(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 1);
     lab_run(&lab, DET_SECOND);
     from = lab_now(&lab);
     assert_int_equal(det_workers_stop(lab.workers, NULL), 0);
@@ -169,7 +169,7 @@ SENTENCE(one_that_is_not_wanted_any_more_goes_though_its_circuit_is_open)
 
     begin(&lab, seed);
     node_of("lab/a/x")->wants_restart = true;
-    run_until(&lab, DET_WORKER_CIRCUIT_OPENED, "lab/a", 1);
+    run_until(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 1);
     lab_apply(&lab, "children: [" NODE("b") "]");
     lab_run(&lab, 5 * DET_SECOND);
     assert_false(lab_has(&lab, "lab/a"));
@@ -187,7 +187,7 @@ SENTENCE(a_restart_by_an_order_mends_an_open_circuit)
 
     begin(&lab, seed);
     node_of("lab/a/x")->wants_restart = true;
-    run_until(&lab, DET_WORKER_CIRCUIT_OPENED, "lab/a", 1);
+    run_until(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 1);
     node_of("lab/a/x")->wants_restart = false;
     assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_RESTART), 0);
     lab_run(&lab, 30 * DET_SECOND);
@@ -206,7 +206,7 @@ SENTENCE(children_that_cannot_be_opened_open_the_circuit_too)
     lab_open(&lab, circuit_options(seed));
     node_of("lab/a/x")->open_error = DET_ERR_IO;
     lab_apply(&lab, YAML);
-    run_until(&lab, DET_WORKER_CIRCUIT_OPENED, "lab/a", 1);
+    run_until(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 1);
     lab_assert_log(&lab, "worker_add_failed lab/a/x");
     node_of("lab/a/x")->open_error = 0;
     lab_run(&lab, DET_MINUTE);
@@ -223,7 +223,7 @@ SENTENCE(failures_that_are_rare_do_not_open_a_circuit)
     for (int i = 0; i < 6; i++) {
         lab_run(&lab, 40 * DET_SECOND);
         node_of("lab/a/x")->wants_restart = true;
-        run_until(&lab, DET_WORKER_RESTART_REQUESTED, "lab/a/x", (uint32_t)i + 1);
+        run_until(&lab, DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a/x", (uint32_t)i + 1);
         node_of("lab/a/x")->wants_restart = false;
     }
     lab_assert_no_log(&lab, "circuit_breaker_opened");
@@ -239,20 +239,20 @@ SENTENCE(a_circuit_inside_of_another_one_pauses_until_both_are_closed)
 
     begin(&lab, seed);
     node_of("lab/a/y/z")->wants_restart = true;
-    run_until(&lab, DET_WORKER_CIRCUIT_OPENED, "lab/a/y", 1);
-    assert_int_equal(told_times(DET_WORKER_CIRCUIT_OPENED, "lab/a"), 0);
+    run_until(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a/y", 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a"), 0);
     lab_assert_state(&lab, "lab/a/x", "well");
     nexts = node_of("lab/a/x")->nexts;
     lab_run(&lab, 3 * DET_SECOND);
     assert_true(node_of("lab/a/x")->nexts > nexts + 20);
     node_of("lab/a/y/z")->wants_restart = false;
     node_of("lab/a/x")->wants_restart = true;
-    run_until(&lab, DET_WORKER_CIRCUIT_OPENED, "lab/a", 1);
+    run_until(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 1);
     node_of("lab/a/x")->wants_restart = false;
     lab_run(&lab, 2 * DET_MINUTE);
     lab_assert_state(&lab, "lab/a/y/z", "well");
-    assert_int_equal(told_times(DET_WORKER_CIRCUIT_CLOSED, "lab/a"), 1);
-    assert_int_equal(told_times(DET_WORKER_CIRCUIT_CLOSED, "lab/a/y"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a/y"), 1);
     lab_assert_state(&lab, "lab", "running");
     forest_end(&lab);
 }
@@ -268,14 +268,14 @@ SENTENCE(a_circuit_does_not_close_over_a_child_that_is_down)
     lab_apply(&lab, YAML);
     lab_run(&lab, 4 * DET_SECOND);
     node_of("lab/a/x")->wants_restart = true;
-    run_until(&lab, DET_WORKER_RESTART_INTENSITY, "lab/a/x", 1);
+    run_until(&lab, DET_WORKER_EVENT_RESTART_INTENSITY, "lab/a/x", 1);
     node_of("lab/a/x")->wants_restart = false;
     lab_run(&lab, 5 * DET_MINUTE);
     assert_string_equal(lab_status(&lab, "lab/a/x").life, "down");
-    assert_int_equal(told_times(DET_WORKER_CIRCUIT_CLOSED, "lab/a"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a"), 0);
     lab_assert_state(&lab, "lab", "degraded");
     assert_int_equal(det_workers_order(lab.workers, "lab/a/x", DET_WORKER_ORDER_RESTART), 0);
-    run_until(&lab, DET_WORKER_CIRCUIT_CLOSED, "lab/a", 1);
+    run_until(&lab, DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a", 1);
     lab_assert_state(&lab, "lab/a/x", "well");
     lab_run(&lab, DET_SECOND);
     lab_assert_state(&lab, "lab", "running");
@@ -288,16 +288,16 @@ SENTENCE(a_circuit_does_not_close_before_those_below_were_observed)
 
     begin(&lab, seed);
     node_of("lab/a/x")->wants_restart = true;
-    run_until(&lab, DET_WORKER_CIRCUIT_OPENED, "lab/a", 1);
+    run_until(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 1);
     node_of("lab/a/x")->wants_restart = false;
-    run_until(&lab, DET_WORKER_RESTART_DONE, "lab/a/x", 1);
+    run_until(&lab, DET_WORKER_EVENT_RESTART_DONE, "lab/a/x", 1);
     node_of("lab/a/x")->collect_error = DET_ERR_IO;
     assert_int_equal(det_workers_order(lab.workers, "lab/a/x", DET_WORKER_ORDER_RESTART), 0);
-    run_until(&lab, DET_WORKER_CIRCUIT_PROBING, "lab/a", 1);
+    run_until(&lab, DET_WORKER_EVENT_CIRCUIT_PROBING, "lab/a", 1);
     lab_run(&lab, 9500 * DET_MILLISECOND);
-    assert_int_equal(told_times(DET_WORKER_CIRCUIT_CLOSED, "lab/a"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a"), 0);
     node_of("lab/a/x")->collect_error = 0;
-    run_until(&lab, DET_WORKER_CIRCUIT_CLOSED, "lab/a", 1);
+    run_until(&lab, DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a", 1);
     forest_end(&lab);
 }
 
@@ -312,7 +312,7 @@ SENTENCE(the_health_of_a_subtree_counts_descendants_that_are_down)
     lab_run(&lab, 4 * DET_SECOND);
     assert_string_equal(lab_status(&lab, "lab").reason, "2 of 2 are healthy");
     node_of("lab/a/y/z")->wants_restart = true;
-    run_until(&lab, DET_WORKER_RESTART_INTENSITY, "lab/a/y/z", 1);
+    run_until(&lab, DET_WORKER_EVENT_RESTART_INTENSITY, "lab/a/y/z", 1);
     lab_run(&lab, 5 * DET_SECOND);
     assert_string_equal(lab_status(&lab, "lab/a/y/z").life, "down");
     lab_assert_state(&lab, "lab", "degraded");
@@ -338,7 +338,7 @@ SENTENCE(one_that_is_removed_while_it_is_down_is_not_counted_any_more)
     lab_apply(&lab, YAML);
     lab_run(&lab, 4 * DET_SECOND);
     node_of("lab/a/y/z")->wants_restart = true;
-    run_until(&lab, DET_WORKER_RESTART_INTENSITY, "lab/a/y/z", 1);
+    run_until(&lab, DET_WORKER_EVENT_RESTART_INTENSITY, "lab/a/y/z", 1);
     lab_run(&lab, 5 * DET_SECOND);
     lab_assert_state(&lab, "lab", "degraded");
     lab_apply(&lab, "children: [" NODE_OVER("a", NODE("x") ", " NODE("y")) ", " NODE("b") "]");

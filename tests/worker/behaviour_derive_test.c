@@ -46,11 +46,11 @@ SENTENCE(a_config_is_derived_once_and_again_only_when_it_changes)
     lab_apply(&lab, LAB_LINK);
     lab_run(&lab, 5 * DET_SECOND);
     assert_int_equal(lab.plant.derives, 1);
-    assert_int_equal(told_times(DET_WORKER_DERIVED, "lab/a"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_DERIVED, "lab/a"), 1);
     lab_apply(&lab, link_with_port(2));
     lab_run(&lab, 5 * DET_SECOND);
     assert_int_equal(lab.plant.derives, 2);
-    assert_int_equal(told_times(DET_WORKER_DERIVED, "lab/a"), 2);
+    assert_int_equal(told_times(DET_WORKER_EVENT_DERIVED, "lab/a"), 2);
     assert_int_equal(lab.plant.port, 2);
     lab_assert_state(&lab, "lab/a", "up");
     assert_int_equal(lab.plant.opened, 1);
@@ -80,7 +80,7 @@ SENTENCE(a_variable_or_a_global_that_changes_is_derived_anew)
     assert_int_equal(det_workers_set_globals(lab.workers, "{name: y}", NULL), 0);
     lab_run(&lab, 5 * DET_SECOND);
     assert_int_equal(lab.plant.derives, 4);
-    assert_int_equal(told_times(DET_WORKER_DERIVED, "lab/a"), 4);
+    assert_int_equal(told_times(DET_WORKER_EVENT_DERIVED, "lab/a"), 4);
     assert_int_equal(det_workers_set_globals(lab.workers, "{name: y}", NULL), 0);
     lab_run(&lab, 5 * DET_SECOND);
     assert_int_equal(lab.plant.derives, 4);
@@ -94,7 +94,7 @@ static void watch_recorded(const struct det_worker_event *event)
     char text[32];
 
     watch_told(event);
-    if (event->kind != DET_WORKER_DERIVED || strcmp(event->identity->id, "lab/a") != 0)
+    if (event->kind != DET_WORKER_EVENT_DERIVED || strcmp(event->identity->id, "lab/a") != 0)
         return;
     snprintf(text, sizeof text, "\"port\":%u", watched->plant.derives);
     if (!is_recorded(watched, "lab/a", DET_DOCUMENT_DESIRED, text))
@@ -116,7 +116,7 @@ SENTENCE(a_desired_state_is_on_record_before_it_counts)
         lab_run(&lab, 3 * DET_SECOND);
         assert_int_equal(lab.plant.port, port);
     }
-    assert_int_equal(told_times(DET_WORKER_DERIVED, "lab/a"), 4);
+    assert_int_equal(told_times(DET_WORKER_EVENT_DERIVED, "lab/a"), 4);
     assert_false(was_early);
     lab_close(&lab);
 }
@@ -134,7 +134,7 @@ SENTENCE(a_config_that_is_refused_leaves_the_last_good_one_and_the_worker_says_s
     derives = lab.plant.derives;
     lab_run(&lab, 30 * DET_SECOND);
     assert_int_equal(lab.plant.derives, derives);
-    assert_int_equal(told_times(DET_WORKER_DERIVE_FAILED, "lab/a"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_DERIVE_FAILED, "lab/a"), 1);
     status = lab_status(&lab, "lab/a");
     assert_non_null(strstr(status.degraded_by, "port 666 is not for us"));
     assert_string_equal(status.state, "up");
@@ -263,7 +263,7 @@ SENTENCE(a_collector_that_is_unresponsive_is_given_up_though_nothing_can_be_reco
     fault = DET_ERR_IO;
     lab.plant.collect_error = DET_ERR_IO;
     lab_run(&lab, 50 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_COLLECTOR_GIVEN_UP, "lab/a"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a"), 1);
     assert_string_equal(lab_status(&lab, "lab/a").life, "down");
     fault = 0;
     lab_run(&lab, 5 * DET_SECOND);

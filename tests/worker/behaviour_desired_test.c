@@ -221,8 +221,8 @@ SENTENCE(a_config_that_is_wrong_leaves_the_last_good_one_and_says_why)
     }
     /* Seen by the parent, and told once each. */
     assert_true(
-        told_times(DET_WORKER_DERIVE_FAILED, "lab/a") +
-            told_times(DET_WORKER_TEMPLATE_FAILED, "lab/a") ==
+        told_times(DET_WORKER_EVENT_DERIVE_FAILED, "lab/a") +
+            told_times(DET_WORKER_EVENT_TEMPLATE_FAILED, "lab/a") ==
         sizeof wrong / sizeof wrong[0]);
     assert_int_equal(lab_status(&lab, "lab").child_count, 2);
     lab_apply(&lab, "children: [{name: a, kind: node, config: {host: better, port: 2}}]");
@@ -267,7 +267,7 @@ SENTENCE(what_is_the_same_is_not_derived_again)
     lab_apply(&lab, "children: [" NODE("z") ", " NODE_OVER("a", NODE("b")) "]");
     lab_run(&lab, DET_SECOND);
     assert_int_equal(node_of("lab/a/b")->derives, derives);
-    assert_int_equal(told_times(DET_WORKER_DERIVED, "lab/a/b"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_DERIVED, "lab/a/b"), 1);
     forest_end(&lab);
 }
 

@@ -84,7 +84,7 @@ SENTENCE(a_level_that_is_stuck_is_taken_down_with_its_own_budget)
     /* Its own level and the one below it. */
     assert_true(took >= 5 * DET_SECOND && took <= 13 * DET_SECOND);
     assert_non_null(strstr(error.text, "lab(application)/a(node)/b(node)"));
-    assert_int_equal(told_times(DET_WORKER_STOP_TIMEOUT, "lab/a/b"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_STOP_TIMEOUT, "lab/a/b"), 1);
     /* Nobody else had to be. */
     assert_int_equal(lab_count(&lab, "graceful_shutdown_timeout"), 1);
     assert_false(node_of("lab/a/b/c")->is_up);
@@ -108,10 +108,11 @@ SENTENCE(two_stuck_levels_each_have_their_own_budget)
     stop_takes(&lab, DET_ERR_TIMEOUT, &error);
     assert_non_null(strstr(error.text, "c(node)"));
     assert_true(
-        told_nth(&lab, DET_WORKER_STOP_TIMEOUT, "lab/a/b/c", 1)->at - begin < 6 * DET_SECOND);
-    assert_true(told_nth(&lab, DET_WORKER_STOP_TIMEOUT, "lab/a", 1)->at - begin >= 14 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_STOP_TIMEOUT, "lab/a/b"), 0);
-    assert_int_equal(told_times(DET_WORKER_STOP_TIMEOUT, "lab/e"), 0);
+        told_nth(&lab, DET_WORKER_EVENT_STOP_TIMEOUT, "lab/a/b/c", 1)->at - begin < 6 * DET_SECOND);
+    assert_true(
+        told_nth(&lab, DET_WORKER_EVENT_STOP_TIMEOUT, "lab/a", 1)->at - begin >= 14 * DET_SECOND);
+    assert_int_equal(told_times(DET_WORKER_EVENT_STOP_TIMEOUT, "lab/a/b"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_STOP_TIMEOUT, "lab/e"), 0);
     forest_end(&lab);
 }
 
@@ -236,7 +237,7 @@ SENTENCE(a_second_request_takes_down_at_once_what_is_left)
     det_workers_cancel(lab.workers);
     lab_run(&lab, DET_SECOND);
     assert_true(lab_has(&lab, "lab/a/b"));
-    assert_int_equal(told_times(DET_WORKER_STOP_FORCED, "lab"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_STOP_FORCED, "lab"), 0);
     det_workers_cancel(lab.workers);
     assert_int_equal(det_workers_stop(lab.workers, NULL), DET_ERR_TIMEOUT);
     assert_true(lab_now(&lab) - begin < 2 * DET_SECOND);

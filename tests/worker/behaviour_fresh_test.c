@@ -17,9 +17,9 @@ static det_time observed_at(struct lab *lab, const char *id)
 
 static det_time last_transition(struct lab *lab, const char *id)
 {
-    uint32_t count = told_times(DET_WORKER_TRANSITION, id);
+    uint32_t count = told_times(DET_WORKER_EVENT_TRANSITION, id);
 
-    return told_nth(lab, DET_WORKER_TRANSITION, id, count)->at;
+    return told_nth(lab, DET_WORKER_EVENT_TRANSITION, id, count)->at;
 }
 
 SENTENCE(nothing_is_asked_before_there_is_an_observation)
@@ -33,11 +33,11 @@ SENTENCE(nothing_is_asked_before_there_is_an_observation)
     assert_true(lab.plant.collects > 3);
     assert_int_equal(lab.plant.nexts, 0);
     assert_string_equal(lab_status(&lab, "lab/a").reason, "initial");
-    assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESH_NEVER);
+    assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESHNESS_NEVER);
     lab.plant.collect_error = 0;
     lab_run(&lab, 3 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "up");
-    assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESH);
+    assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESHNESS_FRESH);
     lab_close(&lab);
 }
 
@@ -52,16 +52,16 @@ SENTENCE(old_observations_pause_the_worker_at_ten_seconds)
     lab.plant.collect_error = ERROR_FOR_EVER;
     began = observed_at(&lab, "lab/a");
     lab_run(&lab, began + 9900 * DET_MILLISECOND - lab_now(&lab));
-    assert_int_equal(told_times(DET_WORKER_STALE, "lab/a"), 0);
-    assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESH);
+    assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/a"), 0);
+    assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESHNESS_FRESH);
     nexts = lab.plant.nexts;
     lab_run(&lab, 2 * DET_SECOND);
-    ASSERT_SPAN(told_nth(&lab, DET_WORKER_STALE, "lab/a", 1)->at - began, 10 * DET_SECOND);
-    assert_int_equal(told_nth(&lab, DET_WORKER_STALE, "lab/a", 1)->number, 10000);
-    assert_int_equal(told_times(DET_WORKER_STALE, "lab/a"), 1);
+    ASSERT_SPAN(told_nth(&lab, DET_WORKER_EVENT_STALE, "lab/a", 1)->at - began, 10 * DET_SECOND);
+    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_STALE, "lab/a", 1)->number, 10000);
+    assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/a"), 1);
     assert_in_range(lab.plant.nexts - nexts, 0, 1);
     lab_assert_state(&lab, "lab/a", "up");
-    assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESH_STALE);
+    assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESHNESS_STALE);
     assert_int_equal(lab_status(&lab, "lab/a").counts.collector_restarts, 0);
     lab_assert_state(&lab, "lab", "degraded");
     lab_close(&lab);
@@ -94,19 +94,19 @@ SENTENCE(a_collector_is_restarted_at_twenty_seconds_and_then_after_growing_delay
     lab.plant.collect_error = ERROR_FOR_EVER;
     began = observed_at(&lab, "lab/a");
     lab_run(&lab, 40 * DET_SECOND);
-    at = told_nth(&lab, DET_WORKER_COLLECTOR_RESTARTING, "lab/a", 1)->at;
+    at = told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a", 1)->at;
     ASSERT_SPAN(at - began, 20 * DET_SECOND);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_COLLECTOR_RESTARTING, "lab/a", 2)->at - at, 2 * DET_SECOND);
+        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a", 2)->at - at, 2 * DET_SECOND);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_COLLECTOR_RESTARTING, "lab/a", 3)->at - at, 6 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_COLLECTOR_RESTARTING, "lab/a"), 3);
-    assert_int_equal(told_nth(&lab, DET_WORKER_COLLECTOR_RESTARTING, "lab/a", 3)->number, 3);
+        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a", 3)->at - at, 6 * DET_SECOND);
+    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a"), 3);
+    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a", 3)->number, 3);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_COLLECTOR_GIVEN_UP, "lab/a", 1)->at - at, 14 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_COLLECTOR_GIVEN_UP, "lab/a"), 1);
-    assert_non_null(
-        strstr(told_nth(&lab, DET_WORKER_COLLECTOR_GIVEN_UP, "lab/a", 1)->reason, "unresponsive"));
+        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a", 1)->at - at, 14 * DET_SECOND);
+    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a"), 1);
+    assert_non_null(strstr(
+        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a", 1)->reason, "unresponsive"));
     lab_close(&lab);
 }
 
@@ -124,9 +124,9 @@ SENTENCE(a_restarted_collector_collects_at_once)
     lab.plant.collect_hangs = 0;
     lab_run(&lab, 300 * DET_MILLISECOND);
     assert_int_equal(lab.plant.collects, collects + 1);
-    assert_int_equal(told_nth(&lab, DET_WORKER_COLLECTOR_RECOVERED, "lab/a", 1)->number, 1);
+    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RECOVERED, "lab/a", 1)->number, 1);
     lab_assert_state(&lab, "lab/a", "up");
-    assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESH);
+    assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESHNESS_FRESH);
     lab_run(&lab, 1000 * DET_SECOND);
     assert_int_equal(lab_status(&lab, "lab/a").counts.collector_restarts, 0);
     lab_close(&lab);
@@ -146,8 +146,8 @@ SENTENCE(a_good_observation_gives_back_all_attempts)
         assert_int_equal(lab_status(&lab, "lab/a").counts.collector_restarts, 0);
         lab_assert_state(&lab, "lab/a", "up");
     }
-    assert_int_equal(told_times(DET_WORKER_COLLECTOR_RECOVERED, "lab/a"), 4);
-    assert_int_equal(told_times(DET_WORKER_COLLECTOR_GIVEN_UP, "lab/a"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_RECOVERED, "lab/a"), 4);
+    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a"), 0);
     lab_close(&lab);
 }
 
@@ -202,15 +202,17 @@ SENTENCE(a_worker_that_was_never_seen_is_paused_restarted_and_given_up_all_the_s
     lab.plant.collect_hangs = 1000 * DET_SECOND;
     lab_apply(&lab, LAB_LINK);
     lab_run(&lab, 60 * DET_SECOND);
-    began = told_nth(&lab, DET_WORKER_ADDED, "lab/a", 1)->at;
-    ASSERT_SPAN(told_nth(&lab, DET_WORKER_STALE, "lab/a", 1)->at - began, 10 * DET_SECOND);
-    ASSERT_SPAN(told_nth(&lab, DET_WORKER_DATA_TIMEOUT, "lab/a", 1)->at - began, 20 * DET_SECOND);
+    began = told_nth(&lab, DET_WORKER_EVENT_ADDED, "lab/a", 1)->at;
+    ASSERT_SPAN(told_nth(&lab, DET_WORKER_EVENT_STALE, "lab/a", 1)->at - began, 10 * DET_SECOND);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_COLLECTOR_RESTARTING, "lab/a", 1)->at - began, 20 * DET_SECOND);
+        told_nth(&lab, DET_WORKER_EVENT_DATA_TIMEOUT, "lab/a", 1)->at - began, 20 * DET_SECOND);
+    ASSERT_SPAN(
+        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a", 1)->at - began,
+        20 * DET_SECOND);
     /* A collect that was just begun has its own time before it is begun anew. */
     assert_in_range(
-        told_nth(&lab, DET_WORKER_COLLECTOR_GIVEN_UP, "lab/a", 1)->at - began, 34 * DET_SECOND,
-        34 * DET_SECOND + 2200 * DET_MILLISECOND);
+        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a", 1)->at - began,
+        34 * DET_SECOND, 34 * DET_SECOND + 2200 * DET_MILLISECOND);
     assert_int_equal(lab.plant.nexts, 0);
     assert_string_equal(lab_status(&lab, "lab/a").life, "down");
     lab_close(&lab);
@@ -229,14 +231,15 @@ SENTENCE(a_collect_that_hangs_is_told_at_twice_and_left_behind_at_three_times_it
         lab_run(&lab, 10 * DET_MILLISECOND);
     lab.plant.collect_hangs = 0;
     lab_run(&lab, 8 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_COLLECTOR_STUCK, "lab/a"), 1);
-    began = told_nth(&lab, DET_WORKER_COLLECTOR_STUCK, "lab/a", 1)->at - 4400 * DET_MILLISECOND;
-    assert_int_equal(told_nth(&lab, DET_WORKER_COLLECTOR_STUCK, "lab/a", 1)->number, 4400);
+    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_STUCK, "lab/a"), 1);
+    began =
+        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_STUCK, "lab/a", 1)->at - 4400 * DET_MILLISECOND;
+    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_STUCK, "lab/a", 1)->number, 4400);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_COLLECTOR_QUARANTINED, "lab/a", 1)->at - began,
+        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_QUARANTINED, "lab/a", 1)->at - began,
         6600 * DET_MILLISECOND);
     assert_true(lab.plant.collects >= collects + 2);
-    assert_int_equal(told_times(DET_WORKER_STALE, "lab/a"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/a"), 0);
     lab_assert_state(&lab, "lab/a", "up");
     lab_close(&lab);
 }
@@ -256,7 +259,7 @@ SENTENCE(what_a_collect_that_was_left_behind_says_later_is_not_heard)
     lab.plant.is_up = true;
     lab_run(&lab, 60 * DET_SECOND);
     lab_assert_no_log(&lab, "up lost");
-    assert_int_equal(told_times(DET_WORKER_ACTION_LATE, "lab/a"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_ACTION_LATE, "lab/a"), 1);
     lab_close(&lab);
 }
 
@@ -271,7 +274,7 @@ SENTENCE(a_slow_collect_is_told_to_end_at_its_timeout)
     lab_assert_no_log(&lab, "collector_stuck");
     lab.plant.collect_takes = 2 * DET_SECOND;
     lab_run(&lab, 60 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_STALE, "lab/a"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/a"), 0);
     lab_close(&lab);
 }
 
@@ -291,7 +294,7 @@ SENTENCE(other_workers_do_not_notice_that_one_cannot_be_seen)
     lab_run(&lab, 10 * DET_SECOND);
     lab_assert_state(&lab, "lab/p", "working");
     assert_int_equal(puppet.nexts, nexts + 100);
-    assert_int_equal(told_times(DET_WORKER_STALE, "lab/p"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/p"), 0);
     lab_close(&lab);
 }
 
@@ -320,7 +323,7 @@ SENTENCE(collectors_that_hang_on_every_thread_do_not_make_others_old)
     begin_hanging(&lab, seed, 4);
     lab_run(&lab, 60 * DET_SECOND);
     lab_assert_state(&lab, "lab/p", "working");
-    assert_int_equal(told_times(DET_WORKER_STALE, "lab/p"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/p"), 0);
     assert_string_equal(lab_status(&lab, "lab/a0").life, "down");
     lab_close(&lab);
 }
@@ -336,13 +339,13 @@ SENTENCE(who_waits_for_a_thread_that_others_hang_on_is_paused_but_not_given_up)
     lab_run(&lab, 150 * DET_SECOND);
     det_workers_summary(lab.workers, &summary);
     assert_int_equal(summary.hung, 32);
-    assert_int_equal(told_times(DET_WORKER_COLLECTOR_RESTARTING, "lab/p"), 0);
-    assert_int_equal(told_times(DET_WORKER_COLLECTOR_RESTARTING, "lab"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/p"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab"), 0);
     lab.plant.collect_hangs = 0;
     lab_run(&lab, 200 * DET_SECOND);
     lab_assert_state(&lab, "lab/p", "working");
-    assert_int_equal(lab_status(&lab, "lab/p").freshness, DET_FRESH);
-    assert_int_equal(lab_status(&lab, "lab").freshness, DET_FRESH);
+    assert_int_equal(lab_status(&lab, "lab/p").freshness, DET_FRESHNESS_FRESH);
+    assert_int_equal(lab_status(&lab, "lab").freshness, DET_FRESHNESS_FRESH);
     lab_close(&lab);
 }
 
@@ -400,14 +403,14 @@ SENTENCE(a_shortage_of_our_own_pauses_a_worker_and_never_gives_it_up)
     for (int i = 0; i < 2; i++) {
         short_of = codes[i];
         lab_run(&lab, 5 * DET_MINUTE);
-        assert_int_equal(told_times(DET_WORKER_STALE, "lab/p"), i + 1);
+        assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/p"), i + 1);
         assert_non_null(strstr(lab_status(&lab, "lab/p").reason, "too many open files"));
         short_of = 0;
         lab_run(&lab, 3 * DET_SECOND);
         assert_null(strstr(lab_status(&lab, "lab/p").reason, "paused"));
     }
-    assert_int_equal(told_times(DET_WORKER_COLLECTOR_RESTARTING, "lab/p"), 0);
-    assert_int_equal(told_times(DET_WORKER_COLLECTOR_GIVEN_UP, "lab/p"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/p"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/p"), 0);
     lab_close(&lab);
 }
 
@@ -440,7 +443,7 @@ SENTENCE(where_errors_are_observed_they_are_seen_and_nothing_gets_old)
     lab_run(&lab, 60 * DET_SECOND);
     lab_assert_state(&lab, "lab/p", "ill");
     assert_string_equal(seen_error, "nothing to see");
-    assert_int_equal(told_times(DET_WORKER_STALE, "lab/p"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/p"), 0);
     assert_int_equal(
         det_workers_get(lab.workers, "lab/p", &status, link_observed_record(), &observed), 0);
     assert_int_equal(observed.noise, 1);
@@ -462,7 +465,7 @@ SENTENCE(a_kind_is_observed_as_often_as_it_says)
     options.kinds = kinds;
     behaviour_begin(&lab, options, LAB_PUPPET, 100 * DET_SECOND);
     assert_in_range(puppet.collects, 20, 23);
-    assert_int_equal(told_times(DET_WORKER_STALE, "lab/p"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/p"), 0);
     lab_close(&lab);
 }
 
@@ -480,11 +483,13 @@ SENTENCE(own_limits_are_kept_to)
     lab.plant.collect_error = ERROR_FOR_EVER;
     began = observed_at(&lab, "lab/a");
     lab_run(&lab, 20 * DET_SECOND);
-    ASSERT_SPAN(told_nth(&lab, DET_WORKER_STALE, "lab/a", 1)->at - began, 3 * DET_SECOND);
+    ASSERT_SPAN(told_nth(&lab, DET_WORKER_EVENT_STALE, "lab/a", 1)->at - began, 3 * DET_SECOND);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_COLLECTOR_RESTARTING, "lab/a", 1)->at - began, 7 * DET_SECOND);
+        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a", 1)->at - began,
+        7 * DET_SECOND);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_COLLECTOR_GIVEN_UP, "lab/a", 1)->at - began, 9 * DET_SECOND);
+        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a", 1)->at - began,
+        9 * DET_SECOND);
     lab_close(&lab);
 }
 

@@ -244,7 +244,7 @@ SENTENCE(a_state_to_run_in_that_is_no_more_is_told_and_what_has_none_left_rests)
     assert_int_equal(det_workers_upsert(lab.workers, "lab/a", &two, NULL), 0);
     lab_run(&lab, 3 * DET_SECOND);
     again_tomorrow(&lab, &tomorrow);
-    assert_int_equal(told_times(DET_WORKER_CHILD_REFUSED, "lab/a"), 2);
+    assert_int_equal(told_times(DET_WORKER_EVENT_CHILD_REFUSED, "lab/a"), 2);
     lab_assert_log(&lab, "child_spec_validation_failed lab/a: child one is to run in ill");
     lab_assert_state(&lab, "lab/a/one", "down");
     assert_true(lab_status(&lab, "lab/a/one").is_disabled);
@@ -404,22 +404,22 @@ SENTENCE(freshness_is_told_by_class)
     node_of("lab/h")->collect_error = DET_ERR_IO;
     assert_int_equal(put(&lab, NULL, "h", "node", NULL), 0);
     lab_run(&lab, 2 * DET_SECOND);
-    assert_int_equal(lab_status(&lab, "lab/h").freshness, DET_FRESH_NEVER);
+    assert_int_equal(lab_status(&lab, "lab/h").freshness, DET_FRESHNESS_NEVER);
     assert_int_equal(lab_status(&lab, "lab/h").observed, 0);
     node_of("lab/h")->collect_error = 0;
     node_of("lab/h")->noise = 5;
     lab_run(&lab, 3 * DET_SECOND);
     assert_int_equal(
         det_workers_get(lab.workers, "lab/h", &status, link_observed_record(), &observed), 0);
-    assert_int_equal(status.freshness, DET_FRESH);
+    assert_int_equal(status.freshness, DET_FRESHNESS_FRESH);
     assert_int_equal(observed.noise, 5);
     assert_int_equal(
         det_workers_get(lab.workers, "lab/h", &status, link_desired_record(), &observed),
         DET_ERR_INVALID);
     node_of("lab/h")->collect_error = DET_ERR_IO;
     lab_run(&lab, 12 * DET_SECOND);
-    assert_int_equal(lab_status(&lab, "lab/h").freshness, DET_FRESH_STALE);
-    assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESH);
+    assert_int_equal(lab_status(&lab, "lab/h").freshness, DET_FRESHNESS_STALE);
+    assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESHNESS_FRESH);
     forest_end(&lab);
 }
 
@@ -433,7 +433,7 @@ SENTENCE(a_disabled_worker_is_resident_and_rests)
     lab_run(&lab, 4 * DET_SECOND);
     lab_assert_state(&lab, "lab/h", "down");
     assert_string_equal(lab_status(&lab, "lab/h").life, "live");
-    assert_int_equal(lab_status(&lab, "lab/h").freshness, DET_FRESH);
+    assert_int_equal(lab_status(&lab, "lab/h").freshness, DET_FRESHNESS_FRESH);
     assert_true(lab_status(&lab, "lab/h").is_disabled);
     assert_int_equal(node_of("lab/h")->acts, 0);
     spec.is_disabled = false;

@@ -36,7 +36,7 @@ static void before_the_first_tick_a_worker_is_in_its_initial_state(void **state)
     status = lab_status(&lab, "lab/a");
     assert_string_equal(status.state, "stopped");
     assert_string_equal(status.reason, "initial");
-    assert_int_equal(status.freshness, DET_FRESH_NEVER);
+    assert_int_equal(status.freshness, DET_FRESHNESS_NEVER);
     assert_int_equal(status.counts.transitions, 0);
     lab_close(&lab);
 }
@@ -79,8 +79,8 @@ SENTENCE(a_worker_that_goes_is_not_observed_any_more_and_others_do_not_notice)
     assert_int_equal(lab.plant.collects, collects);
     assert_true(puppet.collects > others + 8);
     lab_assert_state(&lab, "lab/p", "working");
-    assert_int_equal(told_times(DET_WORKER_ADDED, "lab/p"), 1);
-    assert_int_equal(told_times(DET_WORKER_TRANSITION, "lab/p"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_ADDED, "lab/p"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_TRANSITION, "lab/p"), 1);
     assert_int_equal(det_workers_get(lab.workers, "lab/a", &status, NULL, NULL), DET_ERR_NOT_FOUND);
     assert_int_equal(det_workers_delete(lab.workers, "lab/a", &error), DET_ERR_NOT_FOUND);
     assert_int_equal(det_workers_delete(lab.workers, "lab/p", &error), DET_ERR_INVALID);
@@ -98,13 +98,14 @@ SENTENCE(one_that_is_to_go_is_gone_with_the_tick_that_finds_it_stopped)
     behaviour_begin(&lab, behaviour_options(seed), LAB_LINK, 3 * DET_SECOND);
     lab_apply(&lab, "children: []");
     lab_run(&lab, 5 * DET_SECOND);
-    transitions = told_times(DET_WORKER_TRANSITION, "lab/a");
-    assert_string_equal(told_nth(&lab, DET_WORKER_TRANSITION, "lab/a", transitions)->to, "stopped");
+    transitions = told_times(DET_WORKER_EVENT_TRANSITION, "lab/a");
+    assert_string_equal(
+        told_nth(&lab, DET_WORKER_EVENT_TRANSITION, "lab/a", transitions)->to, "stopped");
     assert_true(
-        told_nth(&lab, DET_WORKER_REMOVED, "lab/a", 1)->at -
-            told_nth(&lab, DET_WORKER_TRANSITION, "lab/a", transitions)->at <=
+        told_nth(&lab, DET_WORKER_EVENT_REMOVED, "lab/a", 1)->at -
+            told_nth(&lab, DET_WORKER_EVENT_TRANSITION, "lab/a", transitions)->at <=
         100 * DET_MILLISECOND);
-    assert_int_equal(told_times(DET_WORKER_REMOVED, "lab/a"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_REMOVED, "lab/a"), 1);
     assert_int_equal(lab.plant.closed, 1);
     lab_close(&lab);
 }
@@ -116,18 +117,18 @@ SENTENCE(a_worker_that_wants_to_begin_anew_walks_to_stopped_and_is_made_anew)
 
     behaviour_begin(&lab, behaviour_options(seed), LAB_LINK, 3 * DET_SECOND);
     lab.plant.wants_restart = true;
-    while (!told_times(DET_WORKER_RESTART_REQUESTED, "lab/a"))
+    while (!told_times(DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a"))
         lab_run(&lab, 50 * DET_MILLISECOND);
     lab.plant.wants_restart = false;
     assert_string_equal(
-        told_nth(&lab, DET_WORKER_RESTART_REQUESTED, "lab/a", 1)->reason, "all is lost");
+        told_nth(&lab, DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a", 1)->reason, "all is lost");
     assert_true(lab_status(&lab, "lab/a").shutdown_wanted);
     lab_run(&lab, 8 * DET_SECOND);
     lab_assert_log(&lab, "shutdown_requested lab/a");
     lab_assert_log(&lab, "state_transition lab/a up closing");
     lab_assert_log(&lab, "state_transition lab/a closing stopped");
-    assert_int_equal(told_nth(&lab, DET_WORKER_RESTART_DONE, "lab/a", 1)->number, 1);
-    assert_int_equal(told_times(DET_WORKER_REMOVED, "lab/a"), 0);
+    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_RESTART_DONE, "lab/a", 1)->number, 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_REMOVED, "lab/a"), 0);
     assert_int_equal(lab.plant.opened, 2);
     assert_int_equal(lab.plant.closed, 1);
     status = lab_status(&lab, "lab/a");
@@ -147,11 +148,11 @@ static void restart_delays(uint64_t seed, det_time *delays, unsigned count)
     lab.plant.wants_restart = true;
     lab_run(&lab, 100 * DET_SECOND);
     for (unsigned i = 0; i < count; i++) {
-        det_time done = told_nth(&lab, DET_WORKER_RESTART_DONE, "lab/a", i + 1)->at;
+        det_time done = told_nth(&lab, DET_WORKER_EVENT_RESTART_DONE, "lab/a", i + 1)->at;
         det_time stopped = 0;
 
         for (size_t k = 0; k < told_count && told[k].at <= done; k++)
-            if (told[k].kind == DET_WORKER_TRANSITION && !strcmp(told[k].id, "lab/a") &&
+            if (told[k].kind == DET_WORKER_EVENT_TRANSITION && !strcmp(told[k].id, "lab/a") &&
                 !strcmp(told[k].to, "stopped"))
                 stopped = told[k].at;
         delays[i] = done - stopped;
@@ -179,9 +180,9 @@ SENTENCE(a_worker_that_begins_anew_too_often_stays_down_and_says_why)
     behaviour_begin(&lab, behaviour_options(seed), LAB_LINK, 3 * DET_SECOND);
     lab.plant.wants_restart = true;
     lab_run(&lab, 200 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_RESTART_DONE, "lab/a"), 5);
-    assert_int_equal(told_times(DET_WORKER_RESTART_INTENSITY, "lab/a"), 1);
-    assert_int_equal(told_nth(&lab, DET_WORKER_RESTART_INTENSITY, "lab/a", 1)->number, 5);
+    assert_int_equal(told_times(DET_WORKER_EVENT_RESTART_DONE, "lab/a"), 5);
+    assert_int_equal(told_times(DET_WORKER_EVENT_RESTART_INTENSITY, "lab/a"), 1);
+    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_RESTART_INTENSITY, "lab/a", 1)->number, 5);
     status = lab_status(&lab, "lab/a");
     assert_string_equal(status.life, "down");
     assert_non_null(strstr(status.reason, "too often"));
@@ -208,10 +209,10 @@ SENTENCE(restarts_by_order_are_no_failures)
         assert_int_equal(det_workers_order(lab.workers, "lab/a/c0", DET_WORKER_ORDER_RESTART), 0);
         lab_run(&lab, 4 * DET_SECOND);
         lab_assert_state(&lab, "lab/a/c0", "up");
-        assert_int_equal(told_times(DET_WORKER_RESTART_DONE, "lab/a/c0"), i);
+        assert_int_equal(told_times(DET_WORKER_EVENT_RESTART_DONE, "lab/a/c0"), i);
     }
-    assert_int_equal(told_times(DET_WORKER_RESTART_INTENSITY, "lab/a/c0"), 0);
-    assert_int_equal(told_times(DET_WORKER_CIRCUIT_OPENED, "lab/a"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_RESTART_INTENSITY, "lab/a/c0"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a"), 0);
     lab_close(&lab);
 }
 
@@ -226,14 +227,15 @@ SENTENCE(restarts_that_are_far_apart_do_not_add_up)
         det_time requested;
 
         lab.plant.wants_restart = true;
-        while (told_times(DET_WORKER_RESTART_REQUESTED, "lab/a") < i)
+        while (told_times(DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a") < i)
             lab_run(&lab, 100 * DET_MILLISECOND);
         lab.plant.wants_restart = false;
         requested = lab_now(&lab);
         lab_run(&lab, 301 * DET_SECOND);
         lab_assert_state(&lab, "lab/a", "up");
         assert_true(
-            told_nth(&lab, DET_WORKER_RESTART_DONE, "lab/a", i)->at - requested < 4 * DET_SECOND);
+            told_nth(&lab, DET_WORKER_EVENT_RESTART_DONE, "lab/a", i)->at - requested <
+            4 * DET_SECOND);
     }
     lab_close(&lab);
 }
@@ -246,15 +248,16 @@ SENTENCE(one_that_does_not_get_to_stopped_is_taken_down_after_thirty_seconds_and
     behaviour_begin(&lab, behaviour_options(seed), LAB_LINK, 3 * DET_SECOND);
     lab.plant.wants_restart = true;
     lab.plant.is_stuck = true;
-    while (!told_times(DET_WORKER_RESTART_REQUESTED, "lab/a"))
+    while (!told_times(DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a"))
         lab_run(&lab, 50 * DET_MILLISECOND);
     lab.plant.wants_restart = false;
-    requested = told_nth(&lab, DET_WORKER_RESTART_REQUESTED, "lab/a", 1)->at;
+    requested = told_nth(&lab, DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a", 1)->at;
     lab_run(&lab, 29 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "closing");
     lab_run(&lab, 5 * DET_SECOND);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_RESTART_FORCED, "lab/a", 1)->at - requested, 30 * DET_SECOND);
+        told_nth(&lab, DET_WORKER_EVENT_RESTART_FORCED, "lab/a", 1)->at - requested,
+        30 * DET_SECOND);
     lab.plant.is_stuck = false;
     lab_run(&lab, 5 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "up");
@@ -268,14 +271,14 @@ SENTENCE(one_that_is_to_begin_anew_and_then_to_go_goes)
 
     behaviour_begin(&lab, behaviour_options(seed), LAB_LINK, 3 * DET_SECOND);
     lab.plant.wants_restart = true;
-    while (!told_times(DET_WORKER_RESTART_REQUESTED, "lab/a"))
+    while (!told_times(DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a"))
         lab_run(&lab, 50 * DET_MILLISECOND);
     if (seed % 2)
         lab_run(&lab, (det_time)seed * 100 * DET_MILLISECOND);
     lab_apply(&lab, "children: []");
     lab_run(&lab, 10 * DET_SECOND);
     assert_false(lab_has(&lab, "lab/a"));
-    assert_int_equal(told_times(DET_WORKER_REMOVED, "lab/a"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_REMOVED, "lab/a"), 1);
     lab_close(&lab);
 }
 
@@ -287,7 +290,7 @@ SENTENCE(a_supervisor_that_stops_makes_nothing_anew)
 
     behaviour_begin(&lab, behaviour_options(seed), LAB_LINK, 3 * DET_SECOND);
     lab.plant.wants_restart = true;
-    while (!told_times(DET_WORKER_RESTART_REQUESTED, "lab/a"))
+    while (!told_times(DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a"))
         lab_run(&lab, 50 * DET_MILLISECOND);
     lab_run(&lab, (det_time)seed * 100 * DET_MILLISECOND);
     began = lab_now(&lab);
@@ -295,7 +298,7 @@ SENTENCE(a_supervisor_that_stops_makes_nothing_anew)
         fail_msg("%s", error.text);
     assert_true(lab_now(&lab) - began < 2 * DET_SECOND);
     for (size_t i = 0; i < told_count; i++)
-        assert_false(told[i].kind == DET_WORKER_ADDED && told[i].at > began);
+        assert_false(told[i].kind == DET_WORKER_EVENT_ADDED && told[i].at > began);
     lab_close(&lab);
 }
 
@@ -316,10 +319,10 @@ SENTENCE(children_of_one_that_begins_anew_stop_before_it_and_are_made_anew_after
     lab_assert_state(&lab, "lab/a/c1", "up");
     assert_int_equal(lab.plant.opened, 6);
     assert_int_equal(lab.plant.closed, 3);
-    assert_int_equal(told_times(DET_WORKER_ADDED, "lab/a/c0"), 2);
+    assert_int_equal(told_times(DET_WORKER_EVENT_ADDED, "lab/a/c0"), 2);
     assert_true(
-        told_nth(&lab, DET_WORKER_ADDED, "lab/a/c0", 2)->at >=
-        told_nth(&lab, DET_WORKER_RESTART_DONE, "lab/a", 1)->at);
+        told_nth(&lab, DET_WORKER_EVENT_ADDED, "lab/a/c0", 2)->at >=
+        told_nth(&lab, DET_WORKER_EVENT_RESTART_DONE, "lab/a", 1)->at);
     lab_close(&lab);
 }
 
@@ -341,7 +344,7 @@ SENTENCE(one_that_was_put_by_hand_can_be_deleted_while_its_kind_changes)
     assert_int_equal(det_workers_delete(lab.workers, "lab/d", NULL), DET_ERR_NOT_FOUND);
     lab_run(&lab, 10 * DET_SECOND);
     assert_false(lab_has(&lab, "lab/d"));
-    assert_int_equal(told_times(DET_WORKER_ADDED, "lab/d"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_ADDED, "lab/d"), 1);
     lab_close(&lab);
 }
 
@@ -388,12 +391,12 @@ SENTENCE(one_that_cannot_be_opened_is_tried_again_after_growing_delays_and_says_
     lab.plant.open_error = DET_ERR_IO;
     lab_apply(&lab, TWO_LINKS);
     lab_run(&lab, 12 * DET_SECOND);
-    assert_in_range(told_times(DET_WORKER_ADD_FAILED, "lab/a"), 4, 6);
-    assert_int_equal(told_nth(&lab, DET_WORKER_ADD_FAILED, "lab/a", 3)->number, 3);
+    assert_in_range(told_times(DET_WORKER_EVENT_ADD_FAILED, "lab/a"), 4, 6);
+    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_ADD_FAILED, "lab/a", 3)->number, 3);
     for (uint32_t i = 1; i < 4; i++)
         assert_in_range(
-            (told_nth(&lab, DET_WORKER_ADD_FAILED, "lab/a", i + 1)->at -
-             told_nth(&lab, DET_WORKER_ADD_FAILED, "lab/a", i)->at) /
+            (told_nth(&lab, DET_WORKER_EVENT_ADD_FAILED, "lab/a", i + 1)->at -
+             told_nth(&lab, DET_WORKER_EVENT_ADD_FAILED, "lab/a", i)->at) /
                 DET_MILLISECOND,
             250 << i, (500 << i) + 200);
     status = lab_status(&lab, "lab/a");

@@ -137,7 +137,7 @@ static unsigned refused_children;
 
 static void watch_refused(const struct det_worker_event *event)
 {
-    refused_children += event->kind == DET_WORKER_CHILD_REFUSED;
+    refused_children += event->kind == DET_WORKER_EVENT_CHILD_REFUSED;
 }
 
 SENTENCE(children_by_hand_are_not_refused_by_the_round_that_comes_to_them)

@@ -45,12 +45,13 @@ static void an_answer_that_is_none_changes_nothing_and_is_told(void **state)
         begin_with(&lab, i + 1, answer_wrong);
         lab_run(&lab, 3 * DET_SECOND);
         lab_assert_state(&lab, "lab/p", "working");
-        if (!strstr(told_nth(&lab, DET_WORKER_NEXT_INVALID, "lab/p", 1)->reason, cases[i].text))
-            fail_msg("%s", told_nth(&lab, DET_WORKER_NEXT_INVALID, "lab/p", 1)->reason);
-        assert_int_equal(told_times(DET_WORKER_NEXT_INVALID, "lab/p"), 3);
-        assert_int_equal(told_times(DET_WORKER_PANIC_CIRCUIT_OPENED, "lab/p"), 1);
-        assert_int_equal(told_times(DET_WORKER_TRANSITION, "lab/p"), 1);
-        assert_int_equal(told_times(DET_WORKER_ACTION_ENQUEUED, "lab/p"), 0);
+        if (!strstr(
+                told_nth(&lab, DET_WORKER_EVENT_NEXT_INVALID, "lab/p", 1)->reason, cases[i].text))
+            fail_msg("%s", told_nth(&lab, DET_WORKER_EVENT_NEXT_INVALID, "lab/p", 1)->reason);
+        assert_int_equal(told_times(DET_WORKER_EVENT_NEXT_INVALID, "lab/p"), 3);
+        assert_int_equal(told_times(DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/p"), 1);
+        assert_int_equal(told_times(DET_WORKER_EVENT_TRANSITION, "lab/p"), 1);
+        assert_int_equal(told_times(DET_WORKER_EVENT_ACTION_ENQUEUED, "lab/p"), 0);
         assert_int_equal(det_workers_stop(lab.workers, NULL), 0);
         lab_close(&lab);
     }
@@ -69,9 +70,9 @@ SENTENCE(three_wrong_answers_pause_the_worker_for_five_minutes_and_no_other)
         &lab, "children: [{name: p, kind: puppet}, "
               "{name: a, kind: link, config: {host: h, port: 1}}]");
     lab_run(&lab, 5 * DET_SECOND);
-    third = told_nth(&lab, DET_WORKER_NEXT_INVALID, "lab/p", 3)->at;
-    assert_int_equal(told_nth(&lab, DET_WORKER_NEXT_INVALID, "lab/p", 3)->number, 3);
-    assert_int_equal(told_nth(&lab, DET_WORKER_PANIC_CIRCUIT_OPENED, "lab/p", 1)->at, third);
+    third = told_nth(&lab, DET_WORKER_EVENT_NEXT_INVALID, "lab/p", 3)->at;
+    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_NEXT_INVALID, "lab/p", 3)->number, 3);
+    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/p", 1)->at, third);
     assert_true(lab_status(&lab, "lab/p").is_circuit_open);
     det_workers_summary(lab.workers, &summary);
     assert_int_equal(summary.circuits_open, 1);
@@ -85,7 +86,8 @@ SENTENCE(three_wrong_answers_pause_the_worker_for_five_minutes_and_no_other)
     lab_assert_state(&lab, "lab", "degraded");
     lab_run(&lab, DET_SECOND);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_PANIC_CIRCUIT_CLOSED, "lab/p", 1)->at - third, 5 * DET_MINUTE);
+        told_nth(&lab, DET_WORKER_EVENT_PANIC_CIRCUIT_CLOSED, "lab/p", 1)->at - third,
+        5 * DET_MINUTE);
     assert_string_equal(lab_status(&lab, "lab/p").reason, "well again");
     assert_false(lab_status(&lab, "lab/p").is_circuit_open);
     lab_assert_state(&lab, "lab", "running");
@@ -101,12 +103,12 @@ SENTENCE(panics_that_are_far_apart_pause_nobody)
     for (uint32_t i = 1; i <= 6; i++) {
         lab_run(&lab, 151 * DET_SECOND);
         wrong.reason = NULL;
-        while (told_times(DET_WORKER_NEXT_INVALID, "lab/p") < i)
+        while (told_times(DET_WORKER_EVENT_NEXT_INVALID, "lab/p") < i)
             lab_run(&lab, 50 * DET_MILLISECOND);
         wrong.reason = "well";
     }
-    assert_int_equal(told_times(DET_WORKER_NEXT_INVALID, "lab/p"), 6);
-    assert_int_equal(told_times(DET_WORKER_PANIC_CIRCUIT_OPENED, "lab/p"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_NEXT_INVALID, "lab/p"), 6);
+    assert_int_equal(told_times(DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/p"), 0);
     lab_close(&lab);
 }
 
@@ -146,15 +148,15 @@ SENTENCE(an_action_that_panics_has_failed_and_can_be_done_again)
     puppet.act = panic_at_first;
     panics_left = 2;
     lab_run(&lab, 10 * DET_SECOND);
-    it = told_nth(&lab, DET_WORKER_ACTION_PANIC, "lab/p", 1);
+    it = told_nth(&lab, DET_WORKER_EVENT_ACTION_PANIC, "lab/p", 1);
     assert_string_equal(it->action, "one");
     assert_string_equal(it->reason, "cannot be: 1");
     assert_true(it->code < 0);
     assert_int_equal(it->number, 1);
-    assert_int_equal(told_times(DET_WORKER_ACTION_PANIC, "lab/p"), 2);
-    assert_true(told_times(DET_WORKER_ACTION_COMPLETED, "lab/p") > 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_ACTION_PANIC, "lab/p"), 2);
+    assert_true(told_times(DET_WORKER_EVENT_ACTION_COMPLETED, "lab/p") > 1);
     assert_int_equal(lab_status(&lab, "lab/p").counts.actions_failed, 2);
-    assert_int_equal(told_times(DET_WORKER_PANIC_CIRCUIT_OPENED, "lab/p"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/p"), 0);
     lab_close(&lab);
 }
 
@@ -168,8 +170,8 @@ SENTENCE(actions_that_panic_three_times_pause_the_worker_until_they_are_old)
     puppet.act = panic_at_first;
     panics_left = 3;
     lab_run(&lab, 20 * DET_SECOND);
-    third = told_nth(&lab, DET_WORKER_PANIC_CIRCUIT_OPENED, "lab/p", 1)->at;
-    assert_int_equal(third, told_nth(&lab, DET_WORKER_ACTION_PANIC, "lab/p", 3)->at);
+    third = told_nth(&lab, DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/p", 1)->at;
+    assert_int_equal(third, told_nth(&lab, DET_WORKER_EVENT_ACTION_PANIC, "lab/p", 3)->at);
     acts = puppet.acts[PUPPET_ONE];
     assert_int_equal(acts, 3);
     assert_history(&lab, "lab/p", "cannot be: 0");
@@ -177,7 +179,8 @@ SENTENCE(actions_that_panic_three_times_pause_the_worker_until_they_are_old)
     assert_int_equal(puppet.acts[PUPPET_ONE], 3);
     lab_run(&lab, 10 * DET_SECOND);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_PANIC_CIRCUIT_CLOSED, "lab/p", 1)->at - third, 5 * DET_MINUTE);
+        told_nth(&lab, DET_WORKER_EVENT_PANIC_CIRCUIT_CLOSED, "lab/p", 1)->at - third,
+        5 * DET_MINUTE);
     assert_true(lab_status(&lab, "lab/p").counts.actions_done > 0);
     lab_close(&lab);
 }
@@ -214,19 +217,19 @@ SENTENCE(a_collect_that_panics_counts_as_one_and_the_collector_goes_on)
         lab_run(&lab, 100 * DET_MILLISECOND);
     lab.plant.collect_panics = false;
     lab_run(&lab, 5 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_OBSERVE_PANIC, "lab/a"), 2);
+    assert_int_equal(told_times(DET_WORKER_EVENT_OBSERVE_PANIC, "lab/a"), 2);
     assert_string_equal(
-        told_nth(&lab, DET_WORKER_OBSERVE_PANIC, "lab/a", 1)->reason, "cannot look");
-    assert_int_equal(told_times(DET_WORKER_PANIC_CIRCUIT_OPENED, "lab/a"), 0);
+        told_nth(&lab, DET_WORKER_EVENT_OBSERVE_PANIC, "lab/a", 1)->reason, "cannot look");
+    assert_int_equal(told_times(DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/a"), 0);
     lab_assert_state(&lab, "lab/a", "up");
     lab.plant.collect_panics = true;
     lab_run(&lab, 5 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_PANIC_CIRCUIT_OPENED, "lab/a"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/a"), 1);
     lab.plant.collect_panics = false;
     lab_run(&lab, 6 * DET_MINUTE);
-    assert_int_equal(told_times(DET_WORKER_PANIC_CIRCUIT_CLOSED, "lab/a"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_PANIC_CIRCUIT_CLOSED, "lab/a"), 1);
     lab_assert_state(&lab, "lab/a", "up");
-    assert_int_equal(told_times(DET_WORKER_STALE, "lab/a"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/a"), 0);
     lab_close(&lab);
 }
 
@@ -257,7 +260,7 @@ SENTENCE(the_reason_is_refreshed_in_every_tick)
         before = now;
         lab_run(&lab, 100 * DET_MILLISECOND);
     }
-    assert_int_equal(told_times(DET_WORKER_TRANSITION, "lab/p"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_TRANSITION, "lab/p"), 1);
     lab_close(&lab);
 }
 

@@ -35,9 +35,9 @@ static void retry_delays(uint64_t seed, det_time *delays, unsigned count)
     puppet.code = DET_ERR_IO;
     lab_run(&lab, 400 * DET_SECOND);
     for (unsigned i = 0; i < count; i++)
-        delays[i] = told_nth(&lab, DET_WORKER_ACTION_ENQUEUED, "lab/p", i + 2)->at -
-                    told_nth(&lab, DET_WORKER_ACTION_FAILED, "lab/p", i + 1)->at;
-    assert_int_equal(told_nth(&lab, DET_WORKER_ACTION_FAILED, "lab/p", 3)->number, 3);
+        delays[i] = told_nth(&lab, DET_WORKER_EVENT_ACTION_ENQUEUED, "lab/p", i + 2)->at -
+                    told_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", i + 1)->at;
+    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", 3)->number, 3);
     lab_close(&lab);
 }
 
@@ -112,8 +112,8 @@ SENTENCE(each_action_rests_by_itself_and_next_sees_how_the_last_one_ended)
     assert_in_range(puppet.acts[PUPPET_TWO], puppet.acts[PUPPET_ONE] - 1, puppet.acts[PUPPET_ONE]);
     /* `two` follows at once, whatever the delay of `one`. */
     for (uint32_t i = 1; i < puppet.acts[PUPPET_TWO]; i++) {
-        const struct told *failed = told_nth(&lab, DET_WORKER_ACTION_FAILED, "lab/p", i);
-        const struct told *done = told_nth(&lab, DET_WORKER_ACTION_COMPLETED, "lab/p", i);
+        const struct told *failed = told_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", i);
+        const struct told *done = told_nth(&lab, DET_WORKER_EVENT_ACTION_COMPLETED, "lab/p", i);
 
         assert_true(done->at - failed->at <= 1100 * DET_MILLISECOND);
     }
@@ -133,13 +133,15 @@ SENTENCE(success_ends_the_growth_of_the_delay)
     lab_run(&lab, 70 * DET_SECOND);
     assert_true(lab_status(&lab, "lab/p").counts.actions_done > 5);
     assert_int_equal(lab_status(&lab, "lab/p").counts.failures, 0);
-    failed = told_times(DET_WORKER_ACTION_FAILED, "lab/p");
+    failed = told_times(DET_WORKER_EVENT_ACTION_FAILED, "lab/p");
     puppet.code = DET_ERR_IO;
     lab_run(&lab, 10 * DET_SECOND);
-    at = told_nth(&lab, DET_WORKER_ACTION_FAILED, "lab/p", failed + 1)->at;
-    assert_int_equal(told_nth(&lab, DET_WORKER_ACTION_FAILED, "lab/p", failed + 1)->number, 1);
+    at = told_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", failed + 1)->at;
+    assert_int_equal(
+        told_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", failed + 1)->number, 1);
     assert_in_range(
-        (told_nth(&lab, DET_WORKER_ACTION_FAILED, "lab/p", failed + 2)->at - at) / DET_MILLISECOND,
+        (told_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", failed + 2)->at - at) /
+            DET_MILLISECOND,
         500, 1200);
     lab_close(&lab);
 }

@@ -18,11 +18,11 @@ SENTENCE(a_child_that_returns_while_it_stops_is_kept)
     lab_run(&lab, DET_SECOND);
     lab_assert_state(&lab, "lab/a", "ending");
     lab_apply(&lab, A);
-    assert_int_equal(told_times(DET_WORKER_CHILD_KEPT, "lab/a"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_CHILD_KEPT, "lab/a"), 1);
     lab_run(&lab, 20 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "well");
-    assert_int_equal(told_times(DET_WORKER_REMOVED, "lab/a"), 0);
-    assert_int_equal(told_times(DET_WORKER_ADDED, "lab/a"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_REMOVED, "lab/a"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_ADDED, "lab/a"), 1);
     assert_int_equal(node_of("lab/a")->opened, 1);
     forest_end(&lab);
 }
@@ -40,11 +40,11 @@ SENTENCE(a_child_that_returns_while_it_is_closed_begins_anew_as_the_same_worker)
     lab_apply(&lab, A);
     lab_run(&lab, 20 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "well");
-    assert_int_equal(told_times(DET_WORKER_REMOVED, "lab/a"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_REMOVED, "lab/a"), 0);
     /* It is the second time that it was begun, and no restart. */
     assert_int_equal(lab_status(&lab, "lab/a").counts.startups, 2);
     assert_int_equal(lab_status(&lab, "lab/a").counts.restarts, 0);
-    assert_int_equal(told_times(DET_WORKER_CIRCUIT_OPENED, "lab"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab"), 0);
     forest_end(&lab);
 }
 
@@ -82,8 +82,8 @@ SENTENCE(what_is_below_returns_with_it_as_far_as_it_is_wanted)
     lab_assert_state(&lab, "lab/a/y/z", "well");
     lab_assert_state(&lab, "lab/a/w", "well");
     assert_false(lab_has(&lab, "lab/a/x"));
-    assert_int_equal(told_times(DET_WORKER_REMOVED, "lab/a/y/z"), 0);
-    assert_int_equal(told_times(DET_WORKER_REMOVED, "lab/a/x"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_REMOVED, "lab/a/y/z"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_REMOVED, "lab/a/x"), 1);
     forest_end(&lab);
 }
 
@@ -98,8 +98,8 @@ SENTENCE(one_of_another_kind_is_made_when_the_old_one_is_gone)
     lab_apply(&lab, "children: [{name: a, kind: twin, config: {host: h, port: 1}}]");
     lab_run(&lab, 20 * DET_SECOND);
     assert_string_equal(lab_status(&lab, "lab/a").kind, "twin");
-    assert_int_equal(told_times(DET_WORKER_REMOVED, "lab/a"), 1);
-    assert_int_equal(told_times(DET_WORKER_CHILD_KEPT, "lab/a"), 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_REMOVED, "lab/a"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_CHILD_KEPT, "lab/a"), 0);
     forest_end(&lab);
 }
 
@@ -117,7 +117,7 @@ SENTENCE(one_that_was_deleted_is_made_anew)
     assert_int_equal(det_workers_upsert(lab.workers, NULL, &spec, NULL), 0);
     lab_run(&lab, 20 * DET_SECOND);
     lab_assert_state(&lab, "lab/h", "well");
-    assert_int_equal(told_times(DET_WORKER_REMOVED, "lab/h"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_REMOVED, "lab/h"), 1);
     assert_int_equal(lab_status(&lab, "lab/h").counts.startups, 1);
     forest_end(&lab);
 }

@@ -146,7 +146,7 @@ SENTENCE(what_does_not_change_writes_nothing)
     assert_int_equal(det_workers_set_globals(lab.workers, "{nobody: asks}", NULL), 0);
     lab_run(&lab, 5 * DET_SECOND);
     assert_int_equal(latest(&lab), head);
-    assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESH);
+    assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESHNESS_FRESH);
     forest_end(&lab);
 }
 
@@ -448,7 +448,7 @@ SENTENCE(observations_that_could_not_be_recorded_are_when_the_store_is_back)
     node_of("lab/a")->noise = 4711;
     lab_run(&lab, 10 * DET_SECOND);
     /* It goes on working: observing needs no store. */
-    assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESH);
+    assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESHNESS_FRESH);
     fault = 0;
     lab_run(&lab, 70 * DET_SECOND);
     assert_non_null(strstr(document_of(&lab, "lab/a", DET_DOCUMENT_OBSERVED).text, "4711"));

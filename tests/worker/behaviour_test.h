@@ -39,7 +39,8 @@ static inline void watch_told(const struct det_worker_event *event)
 {
     struct told *it = &told[told_count];
 
-    if (event->kind == DET_WORKER_HEARTBEAT || event->kind == DET_WORKER_OBSERVED_CHANGED)
+    if (event->kind == DET_WORKER_EVENT_HEARTBEAT ||
+        event->kind == DET_WORKER_EVENT_OBSERVED_CHANGED)
         return;
     assert_true(told_count < TOLD_MAX);
     told_count++;

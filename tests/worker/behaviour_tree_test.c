@@ -34,7 +34,7 @@ SENTENCE(a_child_spec_that_is_wrong_is_refused_and_its_siblings_go_on)
     lab_assert_state(&lab, "lab/a/first", "well");
     lab_assert_state(&lab, "lab/a/last", "not_stopped_degraded");
     assert_int_equal(lab_status(&lab, "lab/a").child_count, 2);
-    assert_true(told_times(DET_WORKER_CHILD_REFUSED, "lab/a") >= 9);
+    assert_true(told_times(DET_WORKER_EVENT_CHILD_REFUSED, "lab/a") >= 9);
     lab_assert_log(&lab, "nobody");
     lab_assert_log(&lab, "planet");
     assert_int_equal(det_workers_stop(lab.workers, NULL), 0);
@@ -58,13 +58,13 @@ SENTENCE(what_was_refused_is_told_once_and_judged_again_when_it_has_changed)
     a->child_count = 3;
     lab_apply(&lab, "children: [" NODE("a") "]");
     lab_run(&lab, 5 * DET_SECOND);
-    refused = told_times(DET_WORKER_CHILD_REFUSED, "lab/a");
+    refused = told_times(DET_WORKER_EVENT_CHILD_REFUSED, "lab/a");
     for (uint64_t i = 0; i < 10; i++) {
         a->noise++; /* so that children() is asked again */
         lab_run(&lab, DET_SECOND);
     }
     assert_true(a->asked > 8);
-    assert_int_equal(told_times(DET_WORKER_CHILD_REFUSED, "lab/a"), refused);
+    assert_int_equal(told_times(DET_WORKER_EVENT_CHILD_REFUSED, "lab/a"), refused);
     assert_false(lab_has(&lab, "lab/a/x"));
     assert_int_equal(node_of("lab/a/y")->derives, 1);
     a->children = right;
@@ -115,7 +115,7 @@ static void three_levels_begin_with_one_tick(void **state)
     lab_run(&lab, 10 * DET_MILLISECOND);
     det_workers_tick(lab.workers);
     lab_apply(&lab, "children: [" NODE_OVER("a", NODE_OVER("b", NODE("c"))) ", " NODE("d") "]");
-    for (int i = 0; i < 8 && !told_times(DET_WORKER_TRANSITION, "lab/a/b/c"); i++) {
+    for (int i = 0; i < 8 && !told_times(DET_WORKER_EVENT_TRANSITION, "lab/a/b/c"); i++) {
         lab_run(&lab, 10 * DET_MILLISECOND);
         det_workers_tick(lab.workers);
     }
@@ -287,11 +287,11 @@ SENTENCE(a_parent_is_not_gone_before_its_children_are)
     lab_run(&lab, 10 * DET_SECOND);
     assert_false(lab_has(&lab, "lab/a"));
     assert_true(
-        told_nth(&lab, DET_WORKER_REMOVED, "lab/a/b/c", 1)->at <=
-        told_nth(&lab, DET_WORKER_REMOVED, "lab/a/b", 1)->at);
+        told_nth(&lab, DET_WORKER_EVENT_REMOVED, "lab/a/b/c", 1)->at <=
+        told_nth(&lab, DET_WORKER_EVENT_REMOVED, "lab/a/b", 1)->at);
     assert_true(
-        told_nth(&lab, DET_WORKER_REMOVED, "lab/a/b", 1)->at <=
-        told_nth(&lab, DET_WORKER_REMOVED, "lab/a", 1)->at);
+        told_nth(&lab, DET_WORKER_EVENT_REMOVED, "lab/a/b", 1)->at <=
+        told_nth(&lab, DET_WORKER_EVENT_REMOVED, "lab/a", 1)->at);
     assert_true(node_of("lab/a/b/c")->ended_at <= node_of("lab/a/b")->ended_at);
     assert_true(node_of("lab/a/b")->ended_at <= node_of("lab/a")->ended_at);
     lab_assert_no_log(&lab, "graceful_shutdown_timeout");
@@ -362,7 +362,7 @@ SENTENCE(a_parent_sees_the_reason_of_a_child_as_it_is_now)
         snprintf(reason, sizeof reason, "noise %u,", (unsigned)i);
         assert_non_null(strstr(view->list[0]->reason, reason));
     }
-    assert_int_equal(told_times(DET_WORKER_TRANSITION, "lab/a/l"), 2);
+    assert_int_equal(told_times(DET_WORKER_EVENT_TRANSITION, "lab/a/l"), 2);
     forest_end(&lab);
 }
 

@@ -106,11 +106,11 @@ SENTENCE(opens_that_hang_are_told_and_given_up_and_others_can_open)
         &lab, "children: [{name: p, kind: puppet}, " NODE("s0") ", " NODE("s1") ", " NODE("a") "]");
     lab_run(&lab, 92 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "well");
-    assert_int_equal(told_nth(&lab, DET_WORKER_ACTION_STUCK, "lab/s0", 1)->number, 60000);
-    assert_string_equal(told_nth(&lab, DET_WORKER_ACTION_STUCK, "lab/s0", 1)->action, "open");
+    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_ACTION_STUCK, "lab/s0", 1)->number, 60000);
+    assert_string_equal(told_nth(&lab, DET_WORKER_EVENT_ACTION_STUCK, "lab/s0", 1)->action, "open");
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_ACTION_QUARANTINED, "lab/s0", 1)->at -
-            told_nth(&lab, DET_WORKER_ACTION_STUCK, "lab/s0", 1)->at,
+        told_nth(&lab, DET_WORKER_EVENT_ACTION_QUARANTINED, "lab/s0", 1)->at -
+            told_nth(&lab, DET_WORKER_EVENT_ACTION_STUCK, "lab/s0", 1)->at,
         30 * DET_SECOND);
     forest_end(&lab);
 }
@@ -147,9 +147,9 @@ SENTENCE(a_panic_with_the_lock_held_keeps_nobody_out)
     puppet.act = panic_with_lock;
     puppet.collect = collect_with_lock;
     behaviour_begin(&lab, options, LAB_PUPPET, 30 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_ACTION_PANIC, "lab/p"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_ACTION_PANIC, "lab/p"), 1);
     lab_assert_no_log(&lab, "collector_stuck");
-    assert_int_equal(lab_status(&lab, "lab/p").freshness, DET_FRESH);
+    assert_int_equal(lab_status(&lab, "lab/p").freshness, DET_FRESHNESS_FRESH);
     forest_end(&lab);
 }
 
@@ -169,7 +169,7 @@ static void nobody_is_given_up_because_there_are_too_few_threads(void **state)
     lab_assert_no_log(&lab, "collector_unresponsive");
     lab.plant.collect_takes = 0;
     lab_run(&lab, DET_MINUTE);
-    assert_int_equal(lab_status(&lab, "lab/s78").freshness, DET_FRESH);
+    assert_int_equal(lab_status(&lab, "lab/s78").freshness, DET_FRESHNESS_FRESH);
     lab_close(&lab);
 }
 
@@ -187,8 +187,8 @@ SENTENCE(collects_that_hang_cost_a_few_threads_each_and_others_are_observed)
     apply_many(&lab, NODE("good"), "node", 8);
     lab_run(&lab, 5 * DET_MINUTE);
     lab_assert_state(&lab, "lab/good", "well");
-    assert_int_equal(lab_status(&lab, "lab/good").freshness, DET_FRESH);
-    assert_int_equal(told_times(DET_WORKER_STALE, "lab/good"), 0);
+    assert_int_equal(lab_status(&lab, "lab/good").freshness, DET_FRESHNESS_FRESH);
+    assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/good"), 0);
     det_workers_summary(lab.workers, &summary);
     assert_in_range(summary.hung, 8, 8 * (DET_LOST_MAX + 3));
     forest_end(&lab);
@@ -206,13 +206,13 @@ SENTENCE(a_circuit_does_not_heal_while_its_child_cannot_be_opened)
         &lab, "children: [{name: g, kind: application, children: [{name: a, kind: node, config: "
               "{host: h, port: 1}}]}]");
     lab_run(&lab, 30 * DET_MINUTE);
-    assert_true(told_times(DET_WORKER_CIRCUIT_OPENED, "lab/g") > 0);
-    assert_int_equal(told_times(DET_WORKER_CIRCUIT_CLOSED, "lab/g"), 0);
-    assert_true(told_times(DET_WORKER_CIRCUIT_ESCALATED, "lab/g") > 0);
+    assert_true(told_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/g") > 0);
+    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/g"), 0);
+    assert_true(told_times(DET_WORKER_EVENT_CIRCUIT_ESCALATED, "lab/g") > 0);
     node_of("lab/g/a")->open_error = 0;
     lab_run(&lab, 5 * DET_MINUTE);
     lab_assert_state(&lab, "lab/g/a", "well");
-    assert_int_equal(told_times(DET_WORKER_CIRCUIT_CLOSED, "lab/g"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/g"), 1);
     forest_end(&lab);
 }
 
@@ -316,7 +316,7 @@ SENTENCE(an_open_of_before_a_restart_does_not_count_for_the_life_after_it)
     node_of("lab/p/c")->open_error = 0;
     lab_run(&lab, DET_MINUTE);
     lab_assert_state(&lab, "lab/p/c", "well");
-    assert_int_equal(told_times(DET_WORKER_ADDED, "lab/p/c"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_ADDED, "lab/p/c"), 1);
     assert_int_equal(node_of("lab/p/c")->opened, 1);
     forest_end(&lab);
 }
@@ -398,11 +398,11 @@ SENTENCE(the_gate_is_told_when_it_is_passed)
 
     behaviour_begin(&lab, options_of(seed), "children: [" NODE("a") "]", 3 * DET_SECOND);
     assert_int_equal(node_of("lab/a")->acts, 1);
-    assert_int_equal(told_times(DET_WORKER_GATE_PENDING, "lab/a"), 1);
-    assert_int_equal(told_times(DET_WORKER_GATE_CLEARED, "lab/a"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_GATE_PENDING, "lab/a"), 1);
+    assert_int_equal(told_times(DET_WORKER_EVENT_GATE_CLEARED, "lab/a"), 1);
     assert_true(
-        told_nth(&lab, DET_WORKER_GATE_CLEARED, "lab/a", 1)->at >=
-        told_nth(&lab, DET_WORKER_GATE_PENDING, "lab/a", 1)->at);
+        told_nth(&lab, DET_WORKER_EVENT_GATE_CLEARED, "lab/a", 1)->at >=
+        told_nth(&lab, DET_WORKER_EVENT_GATE_PENDING, "lab/a", 1)->at);
     forest_end(&lab);
 }
 

@@ -42,15 +42,15 @@
  * several. */
 #define FSM__C_DISPATCH(...) \
     FSM__CAT(FSM__C_DISPATCH_, FSM__PICK4(__VA_ARGS__, 4, 3, 2, 1, ~))(__VA_ARGS__)
-#define FSM__C_DISPATCH_2(S, mode)                          \
-    FSM__STATES(FSM__C_DISPATCH_ONE, DET_CONTROL_##mode, S) \
-    _Static_assert(                                         \
-        (int)DET_CONTROL_##mode == (int)DET_CONTROL_BLOCK,  \
+#define FSM__C_DISPATCH_2(S, mode)                           \
+    FSM__STATES(FSM__C_DISPATCH_ONE, DET_DISPATCH_##mode, S) \
+    _Static_assert(                                          \
+        (int)DET_DISPATCH_##mode == (int)DET_DISPATCH_BLOCK, \
         "DISPATCH with POLL or IGNORE names the function of its state");
 #define FSM__C_DISPATCH_3(S, mode, f)                              \
-    FSM__STATES(FSM__C_DISPATCH_ONE, DET_CONTROL_##mode, S)        \
+    FSM__STATES(FSM__C_DISPATCH_ONE, DET_DISPATCH_##mode, S)       \
     _Static_assert(                                                \
-        (int)DET_CONTROL_##mode != (int)DET_CONTROL_BLOCK,         \
+        (int)DET_DISPATCH_##mode != (int)DET_DISPATCH_BLOCK,       \
         "DISPATCH with BLOCK only waits: it has no function");     \
     static int f(FSM__CONTEXT_POINTER, struct FSM__OWN(_event) *); \
     FSM__STATES(FSM__C_DISPATCH_RUN, f, S)
@@ -63,10 +63,10 @@
         return f(fsm__1, fsm__2);                                 \
     }
 
-#define FSM__C_CLOSED(e, s)                                   \
-    enum { FSM__ONE_CLOSED(s) = FSM__TRANSITION(s, e) };      \
-    _Static_assert(                                           \
-        (int)FSM__ONE_DISPATCH(s) != (int)DET_CONTROL_IGNORE, \
+#define FSM__C_CLOSED(e, s)                                    \
+    enum { FSM__ONE_CLOSED(s) = FSM__TRANSITION(s, e) };       \
+    _Static_assert(                                            \
+        (int)FSM__ONE_DISPATCH(s) != (int)DET_DISPATCH_IGNORE, \
         "CLOSED belongs to a state that looks at events from outside: BLOCK or POLL");
 #define FSM__C_FAILURE(e) enum { FSM__ONE_FAILURE = (int)FSM__EVENT(e) };
 #define FSM__C_COMPLETION(f)                                                             \
@@ -104,7 +104,7 @@
 /* 5 */
 #define FSM__C_TABLE(...) \
     FSM__CAT(FSM__C_TABLE_, FSM__PICK4(__VA_ARGS__, 4, 3, 2, 1, ~))(__VA_ARGS__)
-#define FSM__C_TABLE_2(S, mode_)      FSM__STATES(FSM__C_TABLE_MODE, DET_CONTROL_##mode_, S)
+#define FSM__C_TABLE_2(S, mode_)      FSM__STATES(FSM__C_TABLE_MODE, DET_DISPATCH_##mode_, S)
 #define FSM__C_TABLE_3(S, mode_, f)   FSM__C_TABLE_2(S, mode_) FSM__STATES(FSM__C_TABLE_RUN, ~, S)
 #define FSM__C_TABLE_MODE(control, s) [FSM__STATE(s)].mode = control,
 #define FSM__C_TABLE_RUN(x, s)        [FSM__STATE(s)].run = FSM__RUN(s##_dispatch),

@@ -11,8 +11,8 @@
  *     struct order_event { kind; union { struct payment pay; ... }; };
  *     order_pay((struct payment){ ... }), order_cancel()   constructors, one per event
  *     order_is_open(state), order_event_is_input(kind)     one per GROUP and EVENT_GROUP
- *     order_send(), order_instance_start(), order_instance_cancel(), order_instance_get(); the first
- *     three also as order_send_with() and so on, with options: event ids, conditions, error texts
+ *     order_send(), order_instance_start(), order_instance_cancel(), order_instance_get(); the
+ *     first three also as order_send_with() and so on, with options: event ids, conditions, errors
  *     order_state_name()
  *     extern const struct det_machine order_machine;       made by define.h in one .c file
  * and the structs of the records that the spec describes. #define FSM_LOCAL before each of the two

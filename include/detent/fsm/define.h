@@ -304,14 +304,14 @@ static const struct det_transition FSM__OWN(
 #undef OVERRIDE
 #undef OVERRIDE_STAY
 #undef OVERRIDE_STOP
-#define ON(S, E, ...)       FSM__PAIRS(FSM__T_CELL, (DET_GOTO, __VA_ARGS__), S, E)
-#define OVERRIDE(S, E, ...) FSM__PAIRS(FSM__T_CELL, (DET_GOTO, __VA_ARGS__), S, E)
+#define ON(S, E, ...)       FSM__PAIRS(FSM__T_CELL, (DET_OUTCOME_GOTO, __VA_ARGS__), S, E)
+#define OVERRIDE(S, E, ...) FSM__PAIRS(FSM__T_CELL, (DET_OUTCOME_GOTO, __VA_ARGS__), S, E)
 #define ON_EACH(e, t, ...) \
-    FSM__EACH_ROW(FSM__PAIR_OF_STATE, (FSM__T_CELL, (DET_GOTO, t), e), __VA_ARGS__)
-#define STAY(...)          FSM__T_HOLD(FSM__T_CELL, DET_STAY, __VA_ARGS__)
-#define STOP(...)          FSM__T_HOLD(FSM__T_CELL, DET_STOP, __VA_ARGS__)
-#define OVERRIDE_STAY(...) FSM__T_HOLD(FSM__T_CELL, DET_STAY, __VA_ARGS__)
-#define OVERRIDE_STOP(...) FSM__T_HOLD(FSM__T_CELL, DET_STOP, __VA_ARGS__)
+    FSM__EACH_ROW(FSM__PAIR_OF_STATE, (FSM__T_CELL, (DET_OUTCOME_GOTO, t), e), __VA_ARGS__)
+#define STAY(...)          FSM__T_HOLD(FSM__T_CELL, DET_OUTCOME_STAY, __VA_ARGS__)
+#define STOP(...)          FSM__T_HOLD(FSM__T_CELL, DET_OUTCOME_STOP, __VA_ARGS__)
+#define OVERRIDE_STAY(...) FSM__T_HOLD(FSM__T_CELL, DET_OUTCOME_STAY, __VA_ARGS__)
+#define OVERRIDE_STOP(...) FSM__T_HOLD(FSM__T_CELL, DET_OUTCOME_STOP, __VA_ARGS__)
 #include FSM_SPEC
 };
 
@@ -320,9 +320,9 @@ static const struct det_transition FSM__OWN(
 #undef ELSE
 #undef ELSE_STAY
 #undef ELSE_STOP
-#define ELSE(S, E, ...) FSM__PAIRS(FSM__T_CHOICE, (DET_GOTO, __VA_ARGS__), S, E)
-#define ELSE_STAY(...)  FSM__T_HOLD(FSM__T_CHOICE, DET_STAY, __VA_ARGS__)
-#define ELSE_STOP(...)  FSM__T_HOLD(FSM__T_CHOICE, DET_STOP, __VA_ARGS__)
+#define ELSE(S, E, ...) FSM__PAIRS(FSM__T_CHOICE, (DET_OUTCOME_GOTO, __VA_ARGS__), S, E)
+#define ELSE_STAY(...)  FSM__T_HOLD(FSM__T_CHOICE, DET_OUTCOME_STAY, __VA_ARGS__)
+#define ELSE_STOP(...)  FSM__T_HOLD(FSM__T_CHOICE, DET_OUTCOME_STOP, __VA_ARGS__)
 static const struct det_choice FSM__OWN(__choices)[] = {
 #include FSM_SPEC
     { .state = 0 },

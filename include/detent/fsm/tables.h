@@ -96,9 +96,9 @@
 #define FSM__T_HOLD_BARE(F, what, S, E)      FSM__PAIRS(F, (what, ~), S, E)
 #define FSM__T_HOLD_MORE(F, what, S, E, ...) FSM__PAIRS(F, (what, ~, __VA_ARGS__), S, E)
 #define FSM__T_AT(s, e)                      FSM__T_FIRST(s) + (size_t)FSM__EVENT(e)
-#define FSM__T_TO_DET_GOTO(s, t)             FSM__STATE(t)
-#define FSM__T_TO_DET_STAY(s, t)             FSM__STATE(s)
-#define FSM__T_TO_DET_STOP(s, t)             FSM__STATE(s)
+#define FSM__T_TO_DET_OUTCOME_GOTO(s, t)     FSM__STATE(t)
+#define FSM__T_TO_DET_OUTCOME_STAY(s, t)     FSM__STATE(s)
+#define FSM__T_TO_DET_OUTCOME_STOP(s, t)     FSM__STATE(s)
 
 /* FSM__T_<extra> gives initializers, but for KEEP, which needs to know the event. */
 #define FSM__T_EXTRA(e, extra)     FSM__T_TAKE(e, FSM__T_##extra)

@@ -43,7 +43,7 @@ enum det_wait {
     WAIT_IDLE, /* the first thread in settle and advance, until nothing else can run */
 };
 
-enum det_trace {
+enum det_draw_trace {
     TRACE_SCHEDULE = 1,
     TRACE_CLOCK,
     TRACE_RANDOM,
@@ -110,7 +110,7 @@ static inline struct det_sim *det_sim_of(struct det_world *world)
     return DET_CONTAINER(world, struct det_sim, world);
 }
 
-void det_sim_trace(struct det_sim *sim, enum det_trace kind, uint64_t a, uint64_t b);
+void det_sim_trace(struct det_sim *sim, enum det_draw_trace kind, uint64_t a, uint64_t b);
 
 /* Starts a thread of `process`, runnable. DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int det_schedule_start(

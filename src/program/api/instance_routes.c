@@ -167,7 +167,7 @@ static void derive(struct history *history, const struct det_store_event *row)
     const struct det_transition *way;
     struct det_error error;
 
-    if (!history->data || row->event == UINT16_MAX || row->outcome > DET_STOP)
+    if (!history->data || row->event == UINT16_MAX || row->outcome > DET_OUTCOME_STOP)
         return;
     way = det_replay_way(machine, row->from, row->event, row->choice);
     if (!way || det_machine_apply(machine, way, history->data, row->value, &error) < 0)
@@ -279,10 +279,10 @@ struct running {
 
 static int put_effect(void *context, const struct det_pending_effect *row)
 {
-    static const char *const states[] = { [DET_EFFECT_WAITING] = "waiting",
-                                          [DET_EFFECT_RUNNING] = "running",
-                                          [DET_EFFECT_DEAD] = "dead",
-                                          [DET_EFFECT_QUEUED] = "queued" };
+    static const char *const states[] = { [DET_EFFECT_STATE_WAITING] = "waiting",
+                                          [DET_EFFECT_STATE_RUNNING] = "running",
+                                          [DET_EFFECT_STATE_DEAD] = "dead",
+                                          [DET_EFFECT_STATE_QUEUED] = "queued" };
     const struct running *running = context;
     struct det_json_writer *json = running->json;
 

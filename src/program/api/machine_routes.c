@@ -27,11 +27,11 @@ static struct det_spec *spec_of(const struct api_call *call, const char *name)
 static const char *severity_name(enum det_severity severity)
 {
     switch (severity) {
-    case DET_INFO:
+    case DET_SEVERITY_INFO:
         return "note";
-    case DET_WARNING:
+    case DET_SEVERITY_WARNING:
         return "warning";
-    case DET_BROKEN:
+    case DET_SEVERITY_BROKEN:
         return "error";
     }
     return "error";
@@ -127,7 +127,7 @@ static void put_drawing(struct api_call *call, enum format format, const char *t
 }
 
 static void draw(
-    struct api_call *call, const struct det_machine *machine, const struct det_trace *trace,
+    struct api_call *call, const struct det_machine *machine, const struct det_draw_trace *trace,
     enum format format)
 {
     const struct det_draw_options options = {
@@ -163,7 +163,7 @@ void api_get_diagram(struct api_call *call)
 struct run {
     struct api_call *call;
     const struct instance *instance;
-    struct det_buffer steps; /* struct det_trace_step */
+    struct det_buffer steps; /* struct det_draw_step */
     struct cli_trace_writer writer;
 };
 
@@ -172,7 +172,7 @@ static int take_step(void *context, const struct det_store_event *row)
 {
     struct run *run = context;
     const struct det_machine *machine = run->instance->machine;
-    const struct det_trace_step step = {
+    const struct det_draw_step step = {
         .sequence = row->sequence,
         .from = row->from,
         .to = row->to,
@@ -195,7 +195,7 @@ static int take_step(void *context, const struct det_store_event *row)
         .event_value = row->value,
     };
 
-    if (row->event == UINT16_MAX || row->outcome > DET_STOP)
+    if (row->event == UINT16_MAX || row->outcome > DET_OUTCOME_STOP)
         return 0;
     det_buffer_append(&run->steps, &step, sizeof step);
     cli_trace_step(&run->writer, &note);
@@ -250,8 +250,8 @@ void api_get_instance_diagram(struct api_call *call)
         return;
     r = take_steps(&run, &instance);
     if (r == 0) {
-        const struct det_trace_step *steps = (const struct det_trace_step *)(void *)run.steps.data;
-        const struct det_trace trace = {
+        const struct det_draw_step *steps = (const struct det_draw_step *)(void *)run.steps.data;
+        const struct det_draw_trace trace = {
             .instance = instance.id,
             .initial = run.steps.size ? steps[0].from : instance.loaded.head.state,
             .current = instance.loaded.head.state,

@@ -97,7 +97,7 @@ static bool judge_task(struct overview *overview, const struct det_task_info *ta
     return task->failures > 0;
 }
 
-static int take_group(void *user, const struct det_group_info *group)
+static int take_group(void *user, const struct det_task_group_info *group)
 {
     if (strcmp(group->state, "failed") == 0)
         add_one(

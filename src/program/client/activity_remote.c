@@ -29,9 +29,9 @@ static void take_answer(struct instance *instance, const json_t *answer)
                                           .attempts = number_of(item, "attempts") };
 
         if (strcmp(state, "running") == 0)
-            row.state = DET_EFFECT_RUNNING;
+            row.state = DET_EFFECT_STATE_RUNNING;
         if (strcmp(state, "queued") == 0)
-            row.state = DET_EFFECT_QUEUED;
+            row.state = DET_EFFECT_STATE_QUEUED;
         row.began =
             instance->now - (det_time)json_integer_value(json_object_get(item, "running_ns"));
         (void)activity_take(instance, &row);

@@ -27,25 +27,25 @@ void act_tell_step(void *user, const struct det_note *note)
     if (note->event != UINT16_MAX)
         cli_print(cli, "%s: ", machine->events[note->event].name);
     switch ((enum det_outcome)note->outcome) {
-    case DET_GOTO:
+    case DET_OUTCOME_GOTO:
         if (note->event != UINT16_MAX)
             cli_print(cli, "%s -> ", machine->states[note->from].name);
         cli_print_in(cli, CLI_BOLD, "%s\n", to);
         break;
-    case DET_STAY:
+    case DET_OUTCOME_STAY:
         cli_print(cli, "stays %s\n", to);
         break;
-    case DET_STOP:
+    case DET_OUTCOME_STOP:
         cli_print(cli, "stopped in %s\n", to);
         break;
-    case DET_DEFERRED:
+    case DET_OUTCOME_DEFERRED:
         cli_print(cli, "kept until %s is left\n", to);
         break;
-    case DET_DEAD_LETTER:
+    case DET_OUTCOME_DEAD_LETTER:
         cli_print(cli, "%s has no use for it: a dead letter\n", to);
         break;
-    case DET_UNHANDLED:
-    case DET_IGNORED:
+    case DET_OUTCOME_UNHANDLED:
+    case DET_OUTCOME_IGNORED:
         break;
     }
 }
@@ -237,7 +237,7 @@ void act_report(struct act *act, const char *event, const struct det_sent *sent)
             cli, "%s: was done before, as event %llu%s%s%s: %s\n", act->id,
             (unsigned long long)sent->sequence, event ? " (" : "", event ? event : "",
             event ? ")" : "", state);
-    else if (sent->outcome == DET_IGNORED)
+    else if (sent->outcome == DET_OUTCOME_IGNORED)
         cli_print(cli, "%s: %s: ignored in %s\n", act->id, event, state);
 }
 
@@ -259,7 +259,7 @@ static int add_effect(void *context, const struct det_pending_effect *row)
 {
     struct pending *pending = context;
 
-    if (row->state != DET_EFFECT_DEAD)
+    if (row->state != DET_EFFECT_STATE_DEAD)
         add_name(pending->effects, row->name);
     return 0;
 }

@@ -17,11 +17,11 @@ static const struct shape shapes[GEN_KINDS] = {
     [CASE_GUARD] = { "", "bool", true, true, false, false, "true" },
     [CASE_HOOK] = { "/* A negative error is a failure of the component. */\n", "int", false, true,
                     false, false, "0" },
-    [CASE_EFFECT] = { "", "int", false, true, true, false, "DET_DONE" },
-    [CASE_FUNCTION_COUNT + DET_SPEC_DISPATCH] = { "/* DET_CONTINUE waits for a wake or an event; "
-                                                  "DET_TRANSITION sends *ret. */\n",
-                                                  "int", false, false, true, false,
-                                                  "DET_CONTINUE" },
+    [CASE_EFFECT] = { "", "int", false, true, true, false, "DET_EFFECT_DONE" },
+    [CASE_FUNCTION_COUNT +
+        DET_SPEC_DISPATCH] = { "/* DET_DIRECTIVE_CONTINUE waits for a wake or an event; "
+                               "DET_DIRECTIVE_TRANSITION sends *ret. */\n",
+                               "int", false, false, true, false, "DET_DIRECTIVE_CONTINUE" },
     [CASE_FUNCTION_COUNT + DET_SPEC_COMPLETION] = { "/* Runs exactly once, at the end. */\n", "int",
                                                     false, false, false, true, "0" },
     [CASE_FUNCTION_COUNT + DET_SPEC_INVARIANT] = { "", "bool", true, false, false, false, "true" },
@@ -60,7 +60,8 @@ static void put_products(
         det_buffer_format(
             buffer, "%s %s_%s()", i ? " or" : "/* May answer", machine->name,
             machine->events[def->produces[i]].name);
-    det_buffer_append_text(buffer, def->produces_count ? " in *ret with DET_PRODUCED. */\n" : "");
+    det_buffer_append_text(
+        buffer, def->produces_count ? " in *ret with DET_EFFECT_PRODUCED. */\n" : "");
 }
 
 void gen_component_stub_put(

@@ -151,7 +151,7 @@ static void put_products(
             buffer, "%s %s_%s()", i ? " or" : "\n * May answer", machine->name,
             machine->events[def->produces[i]].name);
     det_buffer_append_text(
-        buffer, def->produces_count ? " in *ret with DET_PRODUCED. */\n" : " */\n");
+        buffer, def->produces_count ? " in *ret with DET_EFFECT_PRODUCED. */\n" : " */\n");
 }
 
 /* One that may answer must not be done before it is written: the machine would wait for ever. */
@@ -170,11 +170,12 @@ static void put_effect(
         det_buffer_format(
             buffer,
             "    /* Fails until it is written. Do the work, then set *ret to the answer, as in\n"
-            "     * *ret = %s_%s(...), and return DET_PRODUCED; DET_DONE if there is none. */\n"
+            "     * *ret = %s_%s(...), and return DET_EFFECT_PRODUCED; DET_EFFECT_DONE if there is "
+            "none. */\n"
             "    return DET_ERR_UNSUPPORTED;\n}\n",
             machine->name, machine->events[def->produces[0]].name);
     else
-        det_buffer_append_text(buffer, "    return DET_DONE;\n}\n");
+        det_buffer_append_text(buffer, "    return DET_EFFECT_DONE;\n}\n");
 }
 
 void gen_stub_put(struct det_buffer *buffer, struct det_spec *spec, const struct gen_stub *stub)

@@ -214,7 +214,7 @@ static void put_transitions(
     for (size_t i = 0; i < cli_ways_count(machine); i++) {
         struct cli_way way = cli_way_at(machine, order[i]);
 
-        if (way.transition->outcome != DET_UNHANDLED)
+        if (way.transition->outcome != DET_OUTCOME_UNHANDLED)
             put_transition(json, machine, &way, spec);
     }
     det_json_close(json, ']');

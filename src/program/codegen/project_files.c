@@ -168,7 +168,7 @@ static const char source_text[] =
     "    (void)event;\n"
     "    printf(\"working, attempt %u of %s\\n\", call->attempt, call->key);\n"
     "    *ret = @n@_finished();\n"
-    "    return DET_PRODUCED;\n"
+    "    return DET_EFFECT_PRODUCED;\n"
     "}\n";
 
 static const char main_text[] =

@@ -134,7 +134,7 @@ static void put_questions(struct writer *writer)
 static bool has_stop(const struct det_machine *machine)
 {
     for (size_t i = 0; i < cli_ways_count(machine); i++) {
-        if (cli_way_at(machine, i).transition->outcome == DET_STOP)
+        if (cli_way_at(machine, i).transition->outcome == DET_OUTCOME_STOP)
             return true;
     }
     return false;
@@ -198,9 +198,9 @@ static void put_transition(
 {
     const struct det_state_def *states = writer->machine->states;
     size_t before = writer->text->size;
-    bool is_goto = transition->outcome == DET_GOTO;
+    bool is_goto = transition->outcome == DET_OUTCOME_GOTO;
 
-    if (transition->outcome != DET_STAY)
+    if (transition->outcome != DET_OUTCOME_STAY)
         put_hook(writer, states[from].exit);
     if (transition->more)
         put_hook(writer, transition->more->hook);
@@ -208,7 +208,7 @@ static void put_transition(
         put_move(writer, transition);
         put_hook(writer, states[transition->to].entry);
     }
-    if (transition->outcome == DET_STOP) {
+    if (transition->outcome == DET_OUTCOME_STOP) {
         begin_line(writer);
         det_buffer_format(writer->text, "%s_stopped = true;\n", writer->machine->name);
     }
@@ -278,7 +278,7 @@ static void put_alternatives(struct writer *writer, unsigned state, unsigned eve
 /* Where the table says nothing, the else of all events does, unless the event is to be ignored. */
 static bool has_answer(const struct writer *writer, unsigned state, unsigned event)
 {
-    return det_machine_step(writer->machine, state, event)->outcome != DET_UNHANDLED ||
+    return det_machine_step(writer->machine, state, event)->outcome != DET_OUTCOME_UNHANDLED ||
            writer->machine->events[event].unhandled == DET_UNHANDLED_IGNORE;
 }
 
@@ -289,7 +289,7 @@ static void put_event(struct writer *writer, unsigned state, unsigned event)
         writer->text, ":: event == %s_%s ->\n", writer->prefix,
         det_spec_event_c_name(writer->spec, event));
     writer->depth++;
-    if (det_machine_step(writer->machine, state, event)->outcome == DET_UNHANDLED)
+    if (det_machine_step(writer->machine, state, event)->outcome == DET_OUTCOME_UNHANDLED)
         put_line(writer, "skip;");
     else
         put_alternatives(writer, state, event);

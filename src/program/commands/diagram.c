@@ -66,7 +66,7 @@ static int write_svg(struct cli *cli, const char *text, size_t size, const char 
 
 static int draw(
     struct cli *cli, const struct cli_args *args, const struct det_machine *machine,
-    const struct det_trace *trace)
+    const struct det_draw_trace *trace)
 {
     const struct format *format = format_of(args->values[OPTION_FORMAT]);
     struct det_draw_options options = {

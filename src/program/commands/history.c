@@ -35,7 +35,7 @@ static void add_row(struct walk *walk, const struct det_store_event *row)
 {
     const struct det_machine *machine = walk->instance.machine;
     char time[INSTANCE_TIME_TEXT], text[INSTANCE_RECORD_TEXT];
-    bool is_lost = row->outcome == DET_DEAD_LETTER;
+    bool is_lost = row->outcome == DET_OUTCOME_DEAD_LETTER;
 
     table_add(&walk->table, CLI_FAINT, "%llu", (unsigned long long)row->sequence);
     table_add(&walk->table, CLI_PLAIN, "%s", instance_time(row->at, time));

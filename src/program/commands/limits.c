@@ -40,7 +40,7 @@ static const struct limit limits[] = {
       "after that, until the program ends whatever hangs", true },
     { "", "close_again", (uint64_t)DET_SECOND, (uint64_t)DET_SECOND, "",
       "the same after a second SIGTERM or SIGINT", true },
-    { "", "processes", DET_GUARD_PROCESSES_MAX, DET_GUARD_PROCESSES_MAX, "",
+    { "", "processes", DET_PROCESS_GUARD_MAX, DET_PROCESS_GUARD_MAX, "",
       "processes that one detent runs at the same time", false },
     { "", "states", DET_STATES_MAX, DET_STATES_MAX, "", "states of a machine", false },
     { "", "history", 16, DET_HISTORY_MAX, "", "states before, of an instance in memory", false },

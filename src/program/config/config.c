@@ -100,11 +100,11 @@ static int take_group(
 {
     static const char *const strategies[] = { "one-for-one", "all-for-one", "rest-for-one", NULL };
     static const struct config_key keys[] = {
-        { "strategy", config_take_choice, offsetof(struct det_group_spec, strategy), 0, 0, NULL,
-          DET_ONE_FOR_ONE, strategies },
-        { "intensity", config_take_intensity, offsetof(struct det_group_spec, intensity), 0, 0,
+        { "strategy", config_take_choice, offsetof(struct det_task_group_spec, strategy), 0, 0,
+          NULL, DET_STRATEGY_ONE_FOR_ONE, strategies },
+        { "intensity", config_take_intensity, offsetof(struct det_task_group_spec, intensity), 0, 0,
           NULL, 0, NULL },
-        { "parent", config_take_text, offsetof(struct det_group_spec, parent), 0, 0, NULL, 0,
+        { "parent", config_take_text, offsetof(struct det_task_group_spec, parent), 0, 0, NULL, 0,
           NULL },
     };
     int r = config_check_name(reader, node);

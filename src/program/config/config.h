@@ -47,7 +47,7 @@ struct config_task {
 };
 
 struct config_group {
-    struct det_group_spec spec;
+    struct det_task_group_spec spec;
     const struct cli_yaml *node;
 };
 

@@ -229,7 +229,7 @@ static void what_others_need_is_added_before_them(void **state)
     assert_string_equal(project.config.group_order[0]->spec.name, "outer");
     assert_string_equal(project.config.group_order[1]->spec.name, "inner");
     assert_string_equal(project.config.group_order[2]->spec.name, "alone");
-    assert_int_equal(project.config.group_order[0]->spec.strategy, DET_REST_FOR_ONE);
+    assert_int_equal(project.config.group_order[0]->spec.strategy, DET_STRATEGY_REST_FOR_ONE);
     assert_int_equal(project.config.group_order[0]->spec.intensity.count, 3);
     assert_int_equal(project.config.group_order[0]->spec.intensity.window, DET_MINUTE);
     assert_string_equal(project.config.group_order[1]->spec.parent, "outer");

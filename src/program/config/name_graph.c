@@ -282,12 +282,12 @@ static int fail_parents(struct graph *graph, const struct thing *thing)
 static int set_depth(struct graph *graph, struct thing *thing)
 {
     thing->depth = thing->parent ? thing->parent->depth + 1 : 1;
-    if (thing->depth != DET_GROUP_DEPTH_MAX + 1)
+    if (thing->depth != DET_TASK_GROUP_DEPTH_MAX + 1)
         return 0;
     return reader_fail(
         graph->reader, cli_yaml_get(thing->group->node, "parent"),
-        "groups are at most %d deep, and this one would be in %d others", DET_GROUP_DEPTH_MAX,
-        DET_GROUP_DEPTH_MAX);
+        "groups are at most %d deep, and this one would be in %d others", DET_TASK_GROUP_DEPTH_MAX,
+        DET_TASK_GROUP_DEPTH_MAX);
 }
 
 /* Climbs from each group to the first ancestor that has its place, then gives places on the way

@@ -74,7 +74,7 @@ static void put_words(const struct audit_deed *deed, char target[DET_TASK_REASON
 static void publish(struct up *up, const struct audit_deed *deed)
 {
     struct det_task_event event = {
-        .kind = DET_EVENT_ORDERED,
+        .kind = DET_TASK_EVENT_ORDERED,
         .at = det_world_now(up->cli->world, DET_CLOCK_WALL),
     };
 

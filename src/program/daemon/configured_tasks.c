@@ -27,7 +27,7 @@
 
 static bool has_completed(const struct up_known *known)
 {
-    return known->has_ended && known->end.outcome == DET_OUTCOME_COMPLETED;
+    return known->has_ended && known->end.outcome == DET_TASK_OUTCOME_COMPLETED;
 }
 
 static struct up_known *find_known(const struct up *up, const char *name)
@@ -148,7 +148,7 @@ static int add(struct up *up, size_t index, struct det_error *reterr)
     r = give(up, task, &admitted, reterr);
     known->is_pending = false;
     if (r < 0) {
-        struct det_task_end end = { .outcome = DET_OUTCOME_REJECTED,
+        struct det_task_end end = { .outcome = DET_TASK_OUTCOME_REJECTED,
                                     .rejection = r == DET_ERR_REFUSED ? admitted.rejection
                                                                       : DET_REJECTION_FAILED };
 
@@ -168,7 +168,7 @@ struct group_look {
     bool has_failed;
 };
 
-static int see_group(void *user, const struct det_group_info *info)
+static int see_group(void *user, const struct det_task_group_info *info)
 {
     struct group_look *look = user;
 
@@ -281,7 +281,7 @@ void up_known_ended(struct up *up, const struct det_task_end *end)
         if (known->is_replaced)
             up_known_wait(up, i);
         else if (
-            end->outcome == DET_OUTCOME_REJECTED && end->rejection == DET_REJECTION_FAILED &&
+            end->outcome == DET_TASK_OUTCOME_REJECTED && end->rejection == DET_REJECTION_FAILED &&
             has_lost_dependency(up, &config->tasks[i]))
             become_pending(up, known);
         else if (up_is_refusal(end->rejection))
@@ -323,7 +323,7 @@ bool up_known_forget(struct up *up, size_t index)
 
     if (!known->is_pending)
         return false;
-    become_ended(up, known, &(struct det_task_end){ .outcome = DET_OUTCOME_CANCELLED });
+    become_ended(up, known, &(struct det_task_end){ .outcome = DET_TASK_OUTCOME_CANCELLED });
     up->has_news = true;
     return true;
 }
@@ -335,17 +335,17 @@ const char *up_known_state(const struct up_known *known)
     if (known->is_pending)
         return "held";
     switch (known->end.outcome) {
-    case DET_OUTCOME_COMPLETED:
+    case DET_TASK_OUTCOME_COMPLETED:
         return "completed";
-    case DET_OUTCOME_FAILED:
-    case DET_OUTCOME_FATAL:
+    case DET_TASK_OUTCOME_FAILED:
+    case DET_TASK_OUTCOME_FATAL:
         return "failed";
-    case DET_OUTCOME_REJECTED:
+    case DET_TASK_OUTCOME_REJECTED:
         return up_is_refusal(known->end.rejection) ? "rejected" : "stopped";
-    case DET_OUTCOME_CANCELLED:
-    case DET_OUTCOME_FORCE_ABORTED:
-    case DET_OUTCOME_NONE:
-    case DET_OUTCOME_COUNT:
+    case DET_TASK_OUTCOME_CANCELLED:
+    case DET_TASK_OUTCOME_FORCE_ABORTED:
+    case DET_TASK_OUTCOME_NONE:
+    case DET_TASK_OUTCOME_COUNT:
         break;
     }
     return "stopped";

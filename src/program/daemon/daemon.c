@@ -270,7 +270,7 @@ static void close_parts(struct up *up)
     serve_notify_close(&up->notify);
     up_signals_end(up);
     det_loop_close(up->loop);
-    det_guard_close(up->guard);
+    det_process_guard_close(up->guard);
 }
 
 /* Running. */

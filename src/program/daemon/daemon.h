@@ -189,8 +189,8 @@ struct up {
     struct up_known *known;        /* the same */
     struct det_task_end early_end; /* the one of the highest id since a task is being added */
     size_t selected_count;
-    det_time since;          /* wall */
-    struct det_guard *guard; /* its world is that of all below */
+    det_time since;                  /* wall */
+    struct det_process_guard *guard; /* its world is that of all below */
     struct det_loop *loop;
     struct det_tasks *tasks;
     struct det_store *store; /* of durable slots, or that of the machines; NULL: there are none */

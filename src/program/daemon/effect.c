@@ -203,17 +203,17 @@ static int run_binding(
     else
         effect_http(effects, binding, call, input, &outcome);
     /* Once it has run it counts, also where there is no memory for its answer. */
-    r = outcome.is_shortage || outcome.is_cut_off ? DET_POSTPONED
+    r = outcome.is_shortage || outcome.is_cut_off ? DET_EFFECT_POSTPONED
                                                   : effect_answer(effects, binding, &outcome, ret);
     if (r < 0)
         call->retry_after = outcome.retry_after;
     else if (outcome.is_cut_off)
         call->retry_after = STOPPED_SPAN;
-    if ((r < 0 || r == DET_POSTPONED) && call->reason)
+    if ((r < 0 || r == DET_EFFECT_POSTPONED) && call->reason)
         (void)det_text_copy(call->reason, DET_REASON_MAX + 1, outcome.why);
     if (r < 0 || (outcome.is_cut_off && begins) ||
         (outcome.is_shortage && is_worth_telling(effects)))
-        tell_failure(effects, call, outcome.why, r == DET_POSTPONED);
+        tell_failure(effects, call, outcome.why, r == DET_EFFECT_POSTPONED);
     wipe(&outcome.body);
     return r;
 }
@@ -224,7 +224,7 @@ static int run(struct det_effect_call *call, const void *data, const void *event
     struct effects *effects = call->move.user;
     const struct effect_binding *binding = find(effects, call->move.machine, call->effect);
     struct det_json_writer json;
-    int r = DET_POSTPONED;
+    int r = DET_EFFECT_POSTPONED;
 
     det_assert(binding);
     det_json_writer_init(&json, effects->allocator);

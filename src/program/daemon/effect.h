@@ -112,8 +112,8 @@ void effect_http(
     const struct det_effect_call *call, const struct det_buffer *input,
     struct effect_outcome *outcome);
 
-/* effect_answer.c: what the runtime is told. DET_DONE, DET_PRODUCED with the event, or an error
- * with the reason in outcome->why. */
+/* effect_answer.c: what the runtime is told. DET_EFFECT_DONE, DET_EFFECT_PRODUCED with the event,
+ * or an error with the reason in outcome->why. */
 DET_MUST_CHECK int effect_answer(
     const struct effects *effects, const struct effect_binding *binding,
     struct effect_outcome *outcome, void *ret);

@@ -149,7 +149,7 @@ static int write_payload(struct answer *answer, unsigned kind, void *ret)
         return fail(
             answer, r, "the '%s' of its answer does not fit %s: %s", answer->payload_key,
             machine->events[kind].name, det_error_text(r));
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 /* Who has an answer to give and gives none has forgotten it: the instance would wait for ever. */
@@ -189,7 +189,7 @@ static int choose(struct answer *answer, void *ret)
             answer, DET_ERR_INVALID, "it answers '%.60s', which EFFECT(%s) does not list", event,
             binding->config->name);
     return event || binding->machine->effects[binding->effect].produces_count == 0
-               ? DET_DONE
+               ? DET_EFFECT_DONE
                : miss_answer(answer);
 }
 

@@ -28,7 +28,7 @@ static void it_gets_the_whole_story_on_its_input(void **state)
 
     (void)state;
     open_bench(&bench, "{" SHELL("cat > input") ", exits: {0: nothing}}");
-    assert_int_equal(bench_call(&bench), DET_DONE);
+    assert_int_equal(bench_call(&bench), DET_EFFECT_DONE);
     snprintf(path, sizeof path, "%s/input", bench.folder);
     assert_int_equal(det_file_load(det_world_real(), NULL, path, 4096, &text, &size), 0);
     assert_string_equal(
@@ -51,10 +51,10 @@ static void its_environment_is_what_the_file_allows(void **state)
                                                                               "environment: {MODE: "
                                                                               "fast}, exits: {0: "
                                                                               "nothing}}");
-    assert_int_equal(bench_call(&bench), DET_DONE);
+    assert_int_equal(bench_call(&bench), DET_EFFECT_DONE);
     bench_close(&bench);
     open_bench(&bench, "{" SHELL("test $SHY = secret") ", pass: [SHY], exits: {0: nothing}}");
-    assert_int_equal(bench_call(&bench), DET_DONE);
+    assert_int_equal(bench_call(&bench), DET_EFFECT_DONE);
     bench_close(&bench);
 }
 
@@ -64,11 +64,11 @@ static void exit_codes_are_events(void **state)
 
     (void)state;
     open_bench(&bench, "{" SHELL("exit 3") ", exits: {0: charged, 3: declined}}");
-    assert_int_equal(bench_call(&bench), DET_PRODUCED);
+    assert_int_equal(bench_call(&bench), DET_EFFECT_PRODUCED);
     assert_string_equal(bench_event(&bench), "declined");
     bench_close(&bench);
     open_bench(&bench, "{" SHELL("exit 4") ", exits: {4: nothing}}");
-    assert_int_equal(bench_call(&bench), DET_DONE);
+    assert_int_equal(bench_call(&bench), DET_EFFECT_DONE);
     assert_int_equal(bench.told, 0);
     bench_close(&bench);
 }
@@ -85,7 +85,7 @@ static void who_lists_no_event_needs_none(void **state)
     silent = rows[0];
     silent.produces_count = 0;
     bench.machine->effects = &silent;
-    assert_int_equal(bench_call(&bench), DET_DONE);
+    assert_int_equal(bench_call(&bench), DET_EFFECT_DONE);
     bench.machine->effects = rows;
     bench_close(&bench);
 }
@@ -99,7 +99,7 @@ static void output_is_an_event_with_data(void **state)
         &bench,
         "{command: [echo, '{\"event\": \"charged\", \"payload\": {\"receipt\": \"r-7\"}}'], "
         "exits: {0: declined}}");
-    assert_int_equal(bench_call(&bench), DET_PRODUCED);
+    assert_int_equal(bench_call(&bench), DET_EFFECT_PRODUCED);
     assert_string_equal(bench_event(&bench), "charged");
     assert_non_null(strstr(bench_payload(&bench), "r-7"));
     bench_close(&bench);
@@ -108,7 +108,7 @@ static void output_is_an_event_with_data(void **state)
         "{" SHELL(
             "echo {\\\"data\\\":{\\\"receipt\\\":\\\"r-8\\\"}}; exit 5") ", "
                                                                          "exits: {5: charged}}");
-    assert_int_equal(bench_call(&bench), DET_PRODUCED);
+    assert_int_equal(bench_call(&bench), DET_EFFECT_PRODUCED);
     assert_non_null(strstr(bench_payload(&bench), "r-8"));
     bench_close(&bench);
 }
@@ -221,7 +221,7 @@ static void when_detent_stops_it_is_cut_off_and_postponed(void **state)
 
     (void)state;
     open_bench(&bench, "{" SHELL("echo > ran; sleep 600") ", timeout: 1h}");
-    assert_int_equal(call_and_stop(&bench, &bench.effects.stop_at), DET_POSTPONED);
+    assert_int_equal(call_and_stop(&bench, &bench.effects.stop_at), DET_EFFECT_POSTPONED);
     assert_true(has_file(&bench, "ran"));
     assert_string_equal(bench.why, "cut off, because detent stops");
     assert_int_equal(bench.told, 1);
@@ -238,7 +238,7 @@ static void a_second_signal_cuts_it_off_as_well(void **state)
     open_bench(&bench, "{" SHELL("echo > ran; sleep 600") ", timeout: 1h}");
     bench.effects.forced_at = &forced_at;
     effects_stop(&bench.effects, monotonic_now() + DET_HOUR);
-    assert_int_equal(call_and_stop(&bench, &forced_at), DET_POSTPONED);
+    assert_int_equal(call_and_stop(&bench, &forced_at), DET_EFFECT_POSTPONED);
     assert_string_equal(bench.why, "cut off, because detent stops");
     bench_close(&bench);
 }
@@ -250,7 +250,7 @@ static void nothing_begins_after_the_stop(void **state)
     (void)state;
     open_bench(&bench, "{" SHELL("echo > ran") "}");
     effects_stop(&bench.effects, 0);
-    assert_int_equal(bench_call(&bench), DET_POSTPONED);
+    assert_int_equal(bench_call(&bench), DET_EFFECT_POSTPONED);
     assert_false(has_file(&bench, "ran"));
     assert_int_equal(bench.told, 0);
     bench_close(&bench);
@@ -309,11 +309,11 @@ static int call_all(struct det_test_memory *memory, void *argument)
         r = bench_call(&bench);
         snprintf(path, sizeof path, "%s/ran", bench.folder);
         has_run = access(path, F_OK) == 0;
-        assert_int_equal(r == DET_POSTPONED, !has_run);
+        assert_int_equal(r == DET_EFFECT_POSTPONED, !has_run);
         *failed_after += has_run && r < 0;
     }
     bench_close(&bench);
-    return r == DET_PRODUCED ? 0 : r == DET_POSTPONED ? DET_ERR_NO_MEMORY : r;
+    return r == DET_EFFECT_PRODUCED ? 0 : r == DET_EFFECT_POSTPONED ? DET_ERR_NO_MEMORY : r;
 }
 
 static void a_lack_of_memory_postpones_it_before_it_runs_and_fails_it_afterwards(void **state)
@@ -341,11 +341,11 @@ static void a_lack_of_descriptors_puts_it_off_and_is_told_once(void **state)
     for (int left = 0; left < 4; left++) {
         limit = (struct rlimit){ (rlim_t)(first + left), before.rlim_max };
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-        assert_int_equal(bench_call(&bench), DET_POSTPONED);
+        assert_int_equal(bench_call(&bench), DET_EFFECT_POSTPONED);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
         assert_int_equal(bench.told, 1);
     }
-    assert_int_equal(bench_call(&bench), DET_PRODUCED);
+    assert_int_equal(bench_call(&bench), DET_EFFECT_PRODUCED);
     bench_close(&bench);
 }
 

@@ -128,7 +128,7 @@ static void it_is_sent_the_whole_story_with_its_key(void **state)
         &bench, &server, ANSWER("204", ""),
         ", statuses: {204: nothing}, headers: {X-Shop: one}, "
         "secret: {Authorization: \"file:token\"}");
-    assert_int_equal(bench.result, DET_DONE);
+    assert_int_equal(bench.result, DET_EFFECT_DONE);
     assert_non_null(strstr(server.got, "POST /charge?a=b HTTP/1.1\r\n"));
     assert_non_null(strstr(server.got, "Idempotency-Key: order/o-1/3/0\r\n"));
     assert_non_null(strstr(server.got, "Content-Type: application/json\r\n"));
@@ -175,7 +175,7 @@ static void statuses_and_bodies_are_events(void **state)
     assert_string_equal(bench_event(&bench), "declined");
     bench_close(&bench);
     call(&bench, &server, ANSWER("404", "[]"), ", statuses: {402: declined, 4xx: nothing}");
-    assert_int_equal(bench.result, DET_DONE);
+    assert_int_equal(bench.result, DET_EFFECT_DONE);
     bench_close(&bench);
     call(
         &bench, &server, ANSWER("201", "{\"data\": 7, \"id\": \"x\"}"),
@@ -222,7 +222,7 @@ static void when_detent_stops_it_is_cut_off_and_postponed(void **state)
 
     (void)state;
     call(&bench, &server, until_stop, ", timeout: 1h");
-    assert_int_equal(bench.result, DET_POSTPONED);
+    assert_int_equal(bench.result, DET_EFFECT_POSTPONED);
     assert_non_null(strstr(server.got, "Idempotency-Key: "));
     assert_string_equal(bench.why, "cut off, because detent stops");
     assert_int_equal(bench.told, 1);
@@ -371,9 +371,9 @@ static void judge_shortage(
 {
     bool was_sent = server->got[0] != '\0';
 
-    if (bench->result == DET_POSTPONED && was_sent)
+    if (bench->result == DET_EFFECT_POSTPONED && was_sent)
         fail_msg("postponed, and the server has got: %s", server->got);
-    shortages->postponed += bench->result == DET_POSTPONED;
+    shortages->postponed += bench->result == DET_EFFECT_POSTPONED;
     shortages->failed += bench->result < 0 && was_sent;
 }
 
@@ -423,7 +423,7 @@ static int call_all(struct det_test_memory *memory, void *argument)
     if (bench.result)
         judge_shortage(argument, &bench, &server);
     bench_close(&bench);
-    return r == DET_PRODUCED ? 0 : r == DET_POSTPONED ? DET_ERR_NO_MEMORY : r;
+    return r == DET_EFFECT_PRODUCED ? 0 : r == DET_EFFECT_POSTPONED ? DET_ERR_NO_MEMORY : r;
 }
 
 static void a_lack_of_memory_for_the_answer_is_a_failed_attempt(void **state)

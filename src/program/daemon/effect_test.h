@@ -122,7 +122,7 @@ static inline int bench_call(struct bench *bench)
 
 static inline const char *bench_event(const struct bench *bench)
 {
-    assert_int_equal(bench->result, DET_PRODUCED);
+    assert_int_equal(bench->result, DET_EFFECT_PRODUCED);
     return bench->machine->events[det_event_kind(bench->event)].name;
 }
 

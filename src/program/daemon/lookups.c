@@ -80,7 +80,7 @@ static int put_task(void *user, const struct det_task_info *info)
     return det_buffer_status(&json->text);
 }
 
-static int put_group(void *user, const struct det_group_info *info)
+static int put_group(void *user, const struct det_task_group_info *info)
 {
     struct det_json_writer *json = user;
 

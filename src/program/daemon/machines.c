@@ -113,43 +113,43 @@ static void observe(void *user, const struct det_note *note)
     machines->up->options->front->notice(machines->up);
     up_observe_note(machines->up->observe, note);
     switch ((enum det_outcome)note->outcome) {
-    case DET_GOTO:
+    case DET_OUTCOME_GOTO:
         if (event)
             tell(machines, &about, "%s: %s -> %s (%s%s)", note->instance, from, to, event, by);
         else
             tell(machines, &about, "%s: started, %s", note->instance, to);
         break;
-    case DET_STAY:
+    case DET_OUTCOME_STAY:
         tell(machines, &about, "%s: stays %s (%s%s)", note->instance, to, event, by);
         break;
-    case DET_STOP:
+    case DET_OUTCOME_STOP:
         tell(
             machines, &about, "%s: stopped in %s (%s%s)", note->instance, to,
             event ? event : "by hand", by);
         break;
-    case DET_DEFERRED:
+    case DET_OUTCOME_DEFERRED:
         tell(machines, &about, "%s: %s is kept until %s is left", note->instance, event, to);
         break;
-    case DET_DEAD_LETTER: /* told as trouble */
-    case DET_UNHANDLED:
-    case DET_IGNORED:
+    case DET_OUTCOME_DEAD_LETTER: /* told as trouble */
+    case DET_OUTCOME_UNHANDLED:
+    case DET_OUTCOME_IGNORED:
         break;
     }
 }
 
 /* A failed attempt of a command or a call was told by the effect itself, which knows more. */
-static void trouble(void *user, const struct det_trouble *what)
+static void trouble(void *user, const struct det_incident *what)
 {
     struct up_machines *machines = user;
 
     up_observe_trouble(machines->up->observe, what);
-    if (what->kind == DET_TROUBLE_EFFECTS_QUEUED) {
+    if (what->kind == DET_INCIDENT_EFFECTS_QUEUED) {
         tell(
             machines, &(struct about){ .machine = UP_NAME, .is_failure = true }, "%s%s", what->text,
             what->code == DET_ERR_LIMIT ? "; raise limits.effects in " CONFIG_FILE_NAME : "");
         return;
     }
-    if (what->kind != DET_TROUBLE_EFFECT_FAILED ||
+    if (what->kind != DET_INCIDENT_EFFECT_FAILED ||
         !effects_has(&machines->effects, what->machine->name, what->name))
         tell(
             machines,
@@ -210,7 +210,7 @@ static int open_runtime(struct up_machines *machines, struct det_error *reterr)
         .user = &machines->effects,
         .effect_policy = effects_policy,
         .observe = observe,
-        .trouble = trouble,
+        .incident = trouble,
         .meter = &up_meter,
         .observer = machines,
     };

@@ -135,30 +135,30 @@ static void note_end(struct up *up, const struct det_task_event *event)
     const char *attempts = event->attempt == 1 ? "attempt" : "attempts";
 
     switch ((enum det_task_outcome)event->outcome) {
-    case DET_OUTCOME_COMPLETED:
+    case DET_TASK_OUTCOME_COMPLETED:
         up_note(up, event->name, "completed");
         break;
-    case DET_OUTCOME_FAILED:
+    case DET_TASK_OUTCOME_FAILED:
         up_note_failure(
             up, event->name, "failed for good after %u %s: %s", (unsigned)event->attempt, attempts,
             reason_of(event, "no reason given"));
         break;
-    case DET_OUTCOME_FATAL:
+    case DET_TASK_OUTCOME_FATAL:
         up_note_failure(
             up, event->name, "failed for good, not to be tried again: %s",
             reason_of(event, "no reason given"));
         break;
-    case DET_OUTCOME_FORCE_ABORTED:
+    case DET_TASK_OUTCOME_FORCE_ABORTED:
         up_note_failure(up, event->name, "killed: it did not stop by itself");
         break;
-    case DET_OUTCOME_REJECTED:
+    case DET_TASK_OUTCOME_REJECTED:
         up_note(
             up, event->name, "not run: %s",
             det_rejection_label((enum det_rejection)event->rejection));
         break;
-    case DET_OUTCOME_CANCELLED:
-    case DET_OUTCOME_NONE:
-    case DET_OUTCOME_COUNT:
+    case DET_TASK_OUTCOME_CANCELLED:
+    case DET_TASK_OUTCOME_NONE:
+    case DET_TASK_OUTCOME_COUNT:
         break;
     }
     up->failure.id = 0;
@@ -175,9 +175,9 @@ static void note_stop(struct up *up, const struct det_task_event *event)
 
 static void note_group(struct up *up, const struct det_task_event *event)
 {
-    if (event->kind == DET_EVENT_GROUP_RESTARTING)
+    if (event->kind == DET_TASK_EVENT_GROUP_RESTARTING)
         up_note(up, event->name, "restarts its members: %s", reason_of(event, "one has failed"));
-    else if (event->kind == DET_EVENT_GROUP_FAILED)
+    else if (event->kind == DET_TASK_EVENT_GROUP_FAILED)
         up_note_failure(
             up, event->name, "the group has failed: %s", reason_of(event, "too many restarts"));
     else if (up->state < UP_STOPPING)
@@ -202,7 +202,7 @@ static void note_slot(struct up *up, const struct det_task_event *event)
 
 static void note_whole(struct up *up, const struct det_task_event *event)
 {
-    if (event->kind == DET_EVENT_GRACE_EXCEEDED)
+    if (event->kind == DET_TASK_EVENT_GRACE_EXCEEDED)
         up_note_failure(up, UP_NAME, "did not stop in time and were killed: %s", event->reason);
     else
         up_note_failure(up, UP_NAME, "%s: %s", det_task_event_label(event->kind), event->reason);
@@ -211,70 +211,70 @@ static void note_whole(struct up *up, const struct det_task_event *event)
 static void tell(struct up *up, const struct det_task_event *event)
 {
     switch (event->kind) {
-    case DET_EVENT_ATTEMPT_STARTING:
+    case DET_TASK_EVENT_ATTEMPT_STARTING:
         note_start(up, event);
         break;
-    case DET_EVENT_ATTEMPT_FAILED:
-    case DET_EVENT_ATTEMPT_TIMED_OUT:
+    case DET_TASK_EVENT_ATTEMPT_FAILED:
+    case DET_TASK_EVENT_ATTEMPT_TIMED_OUT:
         note_failure(up, event);
         break;
-    case DET_EVENT_ATTEMPT_CANCELLED:
+    case DET_TASK_EVENT_ATTEMPT_CANCELLED:
         note_stop(up, event);
         break;
-    case DET_EVENT_BACKOFF_SCHEDULED:
+    case DET_TASK_EVENT_BACKOFF_SCHEDULED:
         note_pause(up, event);
         break;
-    case DET_EVENT_RUNS_MISSED:
+    case DET_TASK_EVENT_RUNS_MISSED:
         up_note(
             up, event->name, "%llu run%s missed", (unsigned long long)event->count,
             event->count == 1 ? " was" : "s were");
         break;
-    case DET_EVENT_TASK_READY:
+    case DET_TASK_EVENT_TASK_READY:
         up_note(up, event->name, "ready");
         break;
-    case DET_EVENT_TASK_UNHEALTHY:
+    case DET_TASK_EVENT_TASK_UNHEALTHY:
         up_note(up, event->name, "unhealthy: %s", reason_of(event, "its check fails"));
         break;
-    case DET_EVENT_CHECK_POSTPONED:
+    case DET_TASK_EVENT_CHECK_POSTPONED:
         up_note(up, event->name, "not checked: %s", event->reason);
         break;
-    case DET_EVENT_TASK_STUCK:
+    case DET_TASK_EVENT_TASK_STUCK:
         up_note_failure(up, event->name, "stuck: it does not stop");
         break;
-    case DET_EVENT_POOL_EXHAUSTED:
+    case DET_TASK_EVENT_POOL_EXHAUSTED:
         up_note(up, event->name, "waits for %s", event->reason);
         break;
-    case DET_EVENT_TASK_FINISHED:
+    case DET_TASK_EVENT_TASK_FINISHED:
         note_end(up, event);
         break;
-    case DET_EVENT_TASK_ADD_FAILED:
+    case DET_TASK_EVENT_TASK_ADD_FAILED:
         up_note_failure(up, event->name, "not admitted: %s", event->reason);
         break;
-    case DET_EVENT_SLOT_REJECTED:
+    case DET_TASK_EVENT_SLOT_REJECTED:
         note_slot(up, event);
         break;
-    case DET_EVENT_GROUP_RESTARTING:
-    case DET_EVENT_GROUP_FAILED:
-    case DET_EVENT_GROUP_STOPPED:
+    case DET_TASK_EVENT_GROUP_RESTARTING:
+    case DET_TASK_EVENT_GROUP_FAILED:
+    case DET_TASK_EVENT_GROUP_STOPPED:
         note_group(up, event);
         break;
-    case DET_EVENT_GRACE_EXCEEDED:
-    case DET_EVENT_SUBSCRIBER_OVERFLOWED:
-    case DET_EVENT_SUBSCRIBER_FAILED:
-    case DET_EVENT_RUNTIME_FAILURE:
+    case DET_TASK_EVENT_GRACE_EXCEEDED:
+    case DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED:
+    case DET_TASK_EVENT_SUBSCRIBER_FAILED:
+    case DET_TASK_EVENT_RUNTIME_FAILURE:
         note_whole(up, event);
         break;
-    case DET_EVENT_ATTEMPT_SUCCEEDED:
-    case DET_EVENT_TASK_ADD_REQUESTED:
-    case DET_EVENT_TASK_ADDED:
-    case DET_EVENT_TASK_REMOVE_REQUESTED:
-    case DET_EVENT_TASK_REMOVED:
-    case DET_EVENT_SLOT_SUBMITTED:
-    case DET_EVENT_SLOT_CHANGED:
-    case DET_EVENT_GROUP_STARTED:
-    case DET_EVENT_ORDERED:
-    case DET_EVENT_SHUTDOWN_REQUESTED:
-    case DET_EVENT_ALL_STOPPED:
+    case DET_TASK_EVENT_ATTEMPT_SUCCEEDED:
+    case DET_TASK_EVENT_TASK_ADD_REQUESTED:
+    case DET_TASK_EVENT_TASK_ADDED:
+    case DET_TASK_EVENT_TASK_REMOVE_REQUESTED:
+    case DET_TASK_EVENT_TASK_REMOVED:
+    case DET_TASK_EVENT_SLOT_SUBMITTED:
+    case DET_TASK_EVENT_SLOT_CHANGED:
+    case DET_TASK_EVENT_GROUP_STARTED:
+    case DET_TASK_EVENT_ORDERED:
+    case DET_TASK_EVENT_SHUTDOWN_REQUESTED:
+    case DET_TASK_EVENT_ALL_STOPPED:
     case DET_TASK_EVENT_COUNT:
         break;
     }
@@ -283,9 +283,9 @@ static void tell(struct up *up, const struct det_task_event *event)
 /* What an end means for the exit code: jobs are none of the file's tasks. */
 static void judge(struct up *up, const struct det_task_event *event)
 {
-    if (event->outcome == DET_OUTCOME_FORCE_ABORTED && up->state == UP_STOPPING)
+    if (event->outcome == DET_TASK_OUTCOME_FORCE_ABORTED && up->state == UP_STOPPING)
         up->was_forced = true;
-    if ((event->outcome == DET_OUTCOME_FAILED || event->outcome == DET_OUTCOME_FATAL) &&
+    if ((event->outcome == DET_TASK_OUTCOME_FAILED || event->outcome == DET_TASK_OUTCOME_FATAL) &&
         up_find_task(up, event->name) >= 0)
         up->has_failed = true;
 }
@@ -304,17 +304,18 @@ static void end_tasks(struct up *up, bool is_late)
 static void heed(struct up *up, const struct det_task_event *event)
 {
     up->has_news = true;
-    if (event->kind == DET_EVENT_ATTEMPT_STARTING)
+    if (event->kind == DET_TASK_EVENT_ATTEMPT_STARTING)
         up_waits_started(up, event->id);
-    else if (event->kind == DET_EVENT_ATTEMPT_CANCELLED)
+    else if (event->kind == DET_TASK_EVENT_ATTEMPT_CANCELLED)
         up_waits_stopped(up, event->id);
-    else if (event->kind == DET_EVENT_GROUP_STOPPED)
+    else if (event->kind == DET_TASK_EVENT_GROUP_STOPPED)
         up_waits_group_stopped(up, event->name);
-    else if (event->kind == DET_EVENT_ALL_STOPPED || event->kind == DET_EVENT_GRACE_EXCEEDED)
-        end_tasks(up, event->kind == DET_EVENT_GRACE_EXCEEDED);
-    else if (event->kind == DET_EVENT_TASK_FINISHED)
+    else if (
+        event->kind == DET_TASK_EVENT_ALL_STOPPED || event->kind == DET_TASK_EVENT_GRACE_EXCEEDED)
+        end_tasks(up, event->kind == DET_TASK_EVENT_GRACE_EXCEEDED);
+    else if (event->kind == DET_TASK_EVENT_TASK_FINISHED)
         judge(up, event);
-    up->was_forced = up->was_forced || event->kind == DET_EVENT_GRACE_EXCEEDED;
+    up->was_forced = up->was_forced || event->kind == DET_TASK_EVENT_GRACE_EXCEEDED;
 }
 
 /* Whether the task or the slot is one of the file. */
@@ -322,8 +323,8 @@ static bool is_in_file(const struct up *up, const struct det_task_event *event)
 {
     const struct config *config = &up->file.config;
 
-    if (event->kind != DET_EVENT_SLOT_SUBMITTED && event->kind != DET_EVENT_SLOT_REJECTED &&
-        event->kind != DET_EVENT_SLOT_CHANGED)
+    if (event->kind != DET_TASK_EVENT_SLOT_SUBMITTED &&
+        event->kind != DET_TASK_EVENT_SLOT_REJECTED && event->kind != DET_TASK_EVENT_SLOT_CHANGED)
         return up_find_task(up, event->name) >= 0;
     for (size_t i = 0; i < config->slot_count; i++) {
         if (strcmp(config->slots[i].name, event->name) == 0)
@@ -340,9 +341,9 @@ static int on_event(void *user, const struct det_task_event *event)
     heed(up, event);
     if (up->observe)
         det_monitor_task(up->observe->monitor, event, is_in_file(up, event));
-    if (event->kind == DET_EVENT_ATTEMPT_STARTING && event->attempt > 1)
+    if (event->kind == DET_TASK_EVENT_ATTEMPT_STARTING && event->attempt > 1)
         atomic_fetch_add(&up->restarts, 1);
-    if (up->cli->is_json && event->kind == DET_EVENT_ATTEMPT_STARTING)
+    if (up->cli->is_json && event->kind == DET_TASK_EVENT_ATTEMPT_STARTING)
         (void)up_durable_take_job(up, event->name, job, sizeof job);
     if (up->cli->is_json && !up->options->is_quiet && up_output_has_room(&up->output))
         cli_json(up->cli, up_json_event(event, 0));

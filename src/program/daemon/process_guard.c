@@ -35,9 +35,9 @@ int up_guard_open(struct up *up)
 {
     int r;
 
-    r = det_guard_open(up->cli->allocator, &up->guard);
+    r = det_process_guard_open(up->cli->allocator, &up->guard);
     if (r == 0)
-        up->output.cli.world = det_guard_world(up->guard);
+        up->output.cli.world = det_process_guard_world(up->guard);
     return r;
 }
 
@@ -46,7 +46,7 @@ int up_guard_start(struct up *up, struct det_error *reterr)
     char path[DET_PATH_MAX + sizeof SOCKET_FOLDER + sizeof UP_PROCESSES + 2];
     struct left left = { .up = up };
     det_time grace = up->file.config.limits.grace;
-    struct det_guard_options options = {
+    struct det_process_guard_options options = {
         .path = path,
         .grace = grace && grace < GRACE_MAX ? grace : GRACE_MAX,
         .on_left = on_left,
@@ -55,7 +55,7 @@ int up_guard_start(struct up *up, struct det_error *reterr)
     int r;
 
     (void)snprintf(path, sizeof path, "%s/" SOCKET_FOLDER "/" UP_PROCESSES, up->project);
-    r = det_guard_start(up->guard, &options, reterr);
+    r = det_process_guard_start(up->guard, &options, reterr);
     if (r == 0)
         up_deadline_guard(up);
     if (r == 0 && left.count > NAMED_MAX)
@@ -79,7 +79,7 @@ static void tend_later(struct up *up)
 
 void up_guard_tend(struct up *up)
 {
-    int r = up->guard ? det_guard_tend(up->guard) : 0;
+    int r = up->guard ? det_process_guard_tend(up->guard) : 0;
 
     if (r == 0)
         return;

@@ -24,7 +24,7 @@ static bool is_helper(void *user, int64_t number)
 {
     const struct up *up = user;
 
-    return up->guard && det_guard_is_helper(up->guard, number);
+    return up->guard && det_process_guard_is_helper(up->guard, number);
 }
 
 /* A child that was started here leads its group and stays in our session, which no leader of a

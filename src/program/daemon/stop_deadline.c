@@ -40,11 +40,11 @@ struct up_deadline {
     int wake;    /* eventfd */
     int forward; /* pipe to the loop */
     _Atomic(det_time) grace;
-    _Atomic det_time forced_at;        /* monotonic: of the second signal; DET_NEVER: none */
-    _Atomic(det_time) at;              /* monotonic; DET_NEVER: nobody stops */
-    _Atomic(const char *) phase;       /* what the main thread does */
-    _Atomic(det_time) first;           /* when a stop was first wanted; 0: none is */
-    _Atomic(struct det_guard *) guard; /* NULL: nothing was started */
+    _Atomic det_time forced_at;  /* monotonic: of the second signal; DET_NEVER: none */
+    _Atomic(det_time) at;        /* monotonic; DET_NEVER: nobody stops */
+    _Atomic(const char *) phase; /* what the main thread does */
+    _Atomic(det_time) first;     /* when a stop was first wanted; 0: none is */
+    _Atomic(struct det_process_guard *) guard; /* NULL: nothing was started */
     atomic_bool is_over;
 };
 
@@ -89,10 +89,10 @@ static void take_signal(struct up_deadline *deadline)
 
 static _Noreturn void end_now(const struct up_deadline *deadline)
 {
-    struct det_guard *guard = atomic_load(&deadline->guard);
+    struct det_process_guard *guard = atomic_load(&deadline->guard);
 
     if (guard)
-        det_guard_kill(guard, KILL_SPAN);
+        det_process_guard_kill(guard, KILL_SPAN);
     (void)dprintf(
         STDERR_FILENO,
         "detent: the stop did not end in time: %s; ends at once. What was started was killed.\n",

@@ -91,12 +91,12 @@ void up_write_task(struct det_json_writer *json, const struct det_task_info *inf
     put_last(json, &info->last);
 }
 
-void up_write_group(struct det_json_writer *json, const struct det_group_info *info)
+void up_write_group(struct det_json_writer *json, const struct det_task_group_info *info)
 {
     static const char *const strategies[] = {
-        [DET_ONE_FOR_ONE] = "one-for-one",
-        [DET_ALL_FOR_ONE] = "all-for-one",
-        [DET_REST_FOR_ONE] = "rest-for-one",
+        [DET_STRATEGY_ONE_FOR_ONE] = "one-for-one",
+        [DET_STRATEGY_ALL_FOR_ONE] = "all-for-one",
+        [DET_STRATEGY_REST_FOR_ONE] = "rest-for-one",
     };
 
     det_json_text(json, "kind", "group");

@@ -14,7 +14,7 @@
 
 /* Members of an object that is open. */
 void up_write_task(struct det_json_writer *json, const struct det_task_info *info);
-void up_write_group(struct det_json_writer *json, const struct det_group_info *info);
+void up_write_group(struct det_json_writer *json, const struct det_task_group_info *info);
 
 json_t *up_json_slot(const struct det_slot_info *info);
 json_t *up_json_end(const struct det_task_end *end);

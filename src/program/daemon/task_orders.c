@@ -217,7 +217,7 @@ static void order_all(struct order *order, bool shall_drain)
 
 /* Groups. */
 
-static int see_group(void *user, const struct det_group_info *info)
+static int see_group(void *user, const struct det_task_group_info *info)
 {
     struct names *names = user;
 

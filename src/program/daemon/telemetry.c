@@ -62,7 +62,7 @@ void up_observe_note(struct up_observe *observe, const struct det_note *note)
         det_episode_commit(observe->tracer, note->trace, note);
 }
 
-void up_observe_trouble(struct up_observe *observe, const struct det_trouble *trouble)
+void up_observe_trouble(struct up_observe *observe, const struct det_incident *trouble)
 {
     det_monitor_trouble(observe->monitor, trouble);
 }

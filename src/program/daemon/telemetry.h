@@ -29,6 +29,6 @@ void up_observe_close(struct up *up);
 /* What the runtime tells; the observer is the struct up_machines. */
 extern const struct det_meter up_meter;
 void up_observe_note(struct up_observe *observe, const struct det_note *note);
-void up_observe_trouble(struct up_observe *observe, const struct det_trouble *trouble);
+void up_observe_trouble(struct up_observe *observe, const struct det_incident *trouble);
 
 #endif

@@ -107,13 +107,13 @@ bool up_workers_take_id(
 static const char *freshness_word(enum det_freshness freshness)
 {
     switch (freshness) {
-    case DET_FRESH_UNKNOWN:
+    case DET_FRESHNESS_UNKNOWN:
         return "unknown";
-    case DET_FRESH_NEVER:
+    case DET_FRESHNESS_NEVER:
         return "never";
-    case DET_FRESH_STALE:
+    case DET_FRESHNESS_STALE:
         return "stale";
-    case DET_FRESH:
+    case DET_FRESHNESS_FRESH:
         return "fresh";
     }
     return "unknown";

@@ -20,7 +20,7 @@ static bool is_down(const struct det_worker_status *status)
 
 bool up_workers_is_unwell(const struct det_worker_status *status)
 {
-    return status->phase == DET_PHASE_DEGRADED || status->freshness == DET_FRESH_STALE ||
+    return status->phase == DET_PHASE_DEGRADED || status->freshness == DET_FRESHNESS_STALE ||
            status->is_circuit_open || *status->degraded_by || is_down(status) ||
            status->counts.failures >= FAILURES;
 }
@@ -32,7 +32,7 @@ static const char *why(const struct det_worker_status *status)
         return "it is paused: what is below it failed too often";
     if (*status->degraded_by)
         return status->degraded_by;
-    if (status->freshness == DET_FRESH_STALE)
+    if (status->freshness == DET_FRESHNESS_STALE)
         return "it is paused: what was observed is too old";
     return *status->reason ? status->reason : status->life;
 }

@@ -78,7 +78,7 @@ static void on_event(void *user, const struct det_worker_event *event)
 
     det_monitor_worker(up->observe->metrics, event);
     print_event(up, event);
-    if (event->kind == DET_WORKER_REMOVED && event->identity &&
+    if (event->kind == DET_WORKER_EVENT_REMOVED && event->identity &&
         strcmp(event->identity->id, workers->name) == 0)
         workers->is_over = true;
 }

@@ -27,9 +27,9 @@ int activity_take(void *context, const struct det_pending_effect *row)
 
     if (!effect)
         return 0;
-    if (row->state == DET_EFFECT_QUEUED)
+    if (row->state == DET_EFFECT_STATE_QUEUED)
         effect->activity = INSTANCE_QUEUED;
-    if (row->state == DET_EFFECT_RUNNING) {
+    if (row->state == DET_EFFECT_STATE_RUNNING) {
         effect->activity = INSTANCE_RUNNING;
         effect->attempt = row->attempts;
         effect->began = row->began;

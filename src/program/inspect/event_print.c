@@ -13,13 +13,13 @@ const char *event_print_name(const struct det_machine *machine, const struct det
 const char *event_print_target(const struct det_machine *machine, const struct det_store_event *row)
 {
     switch (row->outcome) {
-    case DET_GOTO:
+    case DET_OUTCOME_GOTO:
         return machine->states[row->to].name;
-    case DET_STAY:
+    case DET_OUTCOME_STAY:
         return "(stays)";
-    case DET_STOP:
+    case DET_OUTCOME_STOP:
         return "(stops)";
-    case DET_DEFERRED:
+    case DET_OUTCOME_DEFERRED:
         return "(deferred)";
     default:
         return "(dead letter)";

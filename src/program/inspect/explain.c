@@ -16,7 +16,8 @@ static bool is_taken(const struct instance *instance, unsigned event)
     const struct det_machine *machine = instance->machine;
 
     return !instance->loaded.head.is_stopped &&
-           det_machine_step(machine, instance->loaded.head.state, event)->outcome != DET_UNHANDLED;
+           det_machine_step(machine, instance->loaded.head.state, event)->outcome !=
+               DET_OUTCOME_UNHANDLED;
 }
 
 /* Not taken now, and kept for a state that takes it. */
@@ -68,7 +69,7 @@ static int tell_arrival(void *context, const struct det_store_event *row)
 {
     struct arrival *arrival = context;
     const struct det_machine *machine = arrival->instance->machine;
-    bool is_move = row->outcome == DET_GOTO;
+    bool is_move = row->outcome == DET_OUTCOME_GOTO;
     const char *event =
         row->event == UINT16_MAX ? "a stop by hand" : machine->events[row->event].name;
     const char *sender = instance_sender(row);

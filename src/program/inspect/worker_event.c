@@ -17,7 +17,7 @@
 enum det_log_level worker_event_level(enum det_worker_event_kind kind)
 {
     static const enum det_log_level levels[] = {
-#define DET_WORKER_EVENT(name, wire, level, text) [DET_WORKER_##name] = LEVEL_##level,
+#define DET_WORKER_EVENT(name, wire, level, text) [DET_WORKER_EVENT_##name] = LEVEL_##level,
 #include <detent/worker_events.def>
 #undef DET_WORKER_EVENT
     };

@@ -23,9 +23,9 @@ static void assert_text(struct det_worker_event event, const char *wanted)
 static void what_there_is_is_told(void **state)
 {
     (void)state;
-    assert_text((struct det_worker_event){ .kind = DET_WORKER_HEARTBEAT }, "");
+    assert_text((struct det_worker_event){ .kind = DET_WORKER_EVENT_HEARTBEAT }, "");
     assert_text(
-        (struct det_worker_event){ .kind = DET_WORKER_TRANSITION,
+        (struct det_worker_event){ .kind = DET_WORKER_EVENT_TRANSITION,
                                    .identity = &press,
                                    .from = "stopped",
                                    .to = "up",
@@ -36,13 +36,13 @@ static void what_there_is_is_told(void **state)
         "number=7 took=1.5s");
     assert_text(
         (struct det_worker_event){
-            .kind = DET_WORKER_ACTION_FAILED, .action = "connect", .code = DET_ERR_TIMEOUT },
+            .kind = DET_WORKER_EVENT_ACTION_FAILED, .action = "connect", .code = DET_ERR_TIMEOUT },
         " action=connect error=TIMEOUT");
 }
 
 static void an_object_has_the_same(void **state)
 {
-    struct det_worker_event event = { .kind = DET_WORKER_ACTION_FAILED,
+    struct det_worker_event event = { .kind = DET_WORKER_EVENT_ACTION_FAILED,
                                       .identity = &press,
                                       .action = "connect",
                                       .reason = "refused",
@@ -67,11 +67,11 @@ static void an_object_has_the_same(void **state)
 static void levels_are_those_of_a_log(void **state)
 {
     (void)state;
-    assert_int_equal(worker_event_level(DET_WORKER_GATE_PENDING), DET_LOG_DEBUG);
-    assert_int_equal(worker_event_level(DET_WORKER_ACTION_COMPLETED), DET_LOG_DEBUG);
-    assert_int_equal(worker_event_level(DET_WORKER_TRANSITION), DET_LOG_INFO);
-    assert_int_equal(worker_event_level(DET_WORKER_STALE), DET_LOG_WARNING);
-    assert_int_equal(worker_event_level(DET_WORKER_ACTION_PANIC), DET_LOG_ERROR);
+    assert_int_equal(worker_event_level(DET_WORKER_EVENT_GATE_PENDING), DET_LOG_DEBUG);
+    assert_int_equal(worker_event_level(DET_WORKER_EVENT_ACTION_COMPLETED), DET_LOG_DEBUG);
+    assert_int_equal(worker_event_level(DET_WORKER_EVENT_TRANSITION), DET_LOG_INFO);
+    assert_int_equal(worker_event_level(DET_WORKER_EVENT_STALE), DET_LOG_WARNING);
+    assert_int_equal(worker_event_level(DET_WORKER_EVENT_ACTION_PANIC), DET_LOG_ERROR);
 }
 
 int main(void)

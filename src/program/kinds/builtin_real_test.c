@@ -31,7 +31,7 @@ static void on_event(void *user, const struct det_worker_event *event)
     struct det_world *world = det_world_real();
 
     (void)user;
-    if (event->kind != DET_WORKER_TRANSITION)
+    if (event->kind != DET_WORKER_EVENT_TRANSITION)
         return;
     det_mutex_lock(world, told.mutex);
     if (told.size < sizeof told.log - 1024)

@@ -29,7 +29,7 @@ static void a_parent_is_degraded_with_its_children_and_well_again(void **state)
         char id[64];
 
         (void)snprintf(id, sizeof id, "%s/child-%d", PARENT, i);
-        assert_true(play_count(&play, DET_WORKER_ACTION_FAILED, id, "connect") >= 6);
+        assert_true(play_count(&play, DET_WORKER_EVENT_ACTION_FAILED, id, "connect") >= 6);
         play_went(&play, id, "connected", "disconnected", "trying_to_connect", "connected");
     }
     play_close(&play);
@@ -42,8 +42,8 @@ static void children_fail_and_recover_independently(void **state)
 
     (void)state;
     play_named(&play, "cascade");
-    first = play_find(&play, 0, DET_WORKER_TRANSITION, PARENT "/child-0", "connected");
-    second = play_find(&play, 0, DET_WORKER_TRANSITION, PARENT "/child-1", "connected");
+    first = play_find(&play, 0, DET_WORKER_EVENT_TRANSITION, PARENT "/child-0", "connected");
+    second = play_find(&play, 0, DET_WORKER_EVENT_TRANSITION, PARENT "/child-1", "connected");
     assert_true(first < play.count && second < play.count);
     /* By chance, as each has its own delays. */
     assert_true(play.told[first].at != play.told[second].at);
@@ -57,7 +57,7 @@ static void the_reason_of_a_parent_is_that_of_now(void **state)
 
     (void)state;
     play_named(&whole, "cascade");
-    degraded = whole.told[play_find(&whole, 0, DET_WORKER_TRANSITION, PARENT, "degraded")].at;
+    degraded = whole.told[play_find(&whole, 0, DET_WORKER_EVENT_TRANSITION, PARENT, "degraded")].at;
     part.at = degraded + DET_SECOND;
     part.act = look_at_parent;
     parent_reason[0] = '\0';
@@ -86,11 +86,11 @@ static void children_that_are_not_in_the_set_any_more_go(void **state)
 
     (void)state;
     play_named(&play, "simple");
-    gone = play_find(&play, 0, DET_WORKER_REMOVED, "scenario-simple/parent-1/child-0", NULL);
+    gone = play_find(&play, 0, DET_WORKER_EVENT_REMOVED, "scenario-simple/parent-1/child-0", NULL);
     assert_true(gone < play.count);
     assert_true(play.told[gone].at < 14 * DET_SECOND);
     play_went(&play, "scenario-simple/parent-1/child-0", "connected", "trying_to_stop", "stopped");
-    gone = play_find(&play, 0, DET_WORKER_REMOVED, "scenario-simple/parent-1", NULL);
+    gone = play_find(&play, 0, DET_WORKER_EVENT_REMOVED, "scenario-simple/parent-1", NULL);
     assert_true(play.told[gone].at > 44 * DET_SECOND);
     play_close(&play);
 }
@@ -114,8 +114,9 @@ static void a_disabled_child_is_there_and_rests(void **state)
     assert_string_equal(running.state, "running");
     assert_string_equal(disabled.state, "stopped");
     assert_true(disabled.is_disabled);
-    assert_int_equal(play_count(&play, DET_WORKER_TRANSITION, "scenario-noop/noop-2", NULL), 0);
-    assert_int_equal(play_count(&play, DET_WORKER_ADDED, "scenario-noop/noop-2", NULL), 1);
+    assert_int_equal(
+        play_count(&play, DET_WORKER_EVENT_TRANSITION, "scenario-noop/noop-2", NULL), 0);
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_ADDED, "scenario-noop/noop-2", NULL), 1);
     play_close(&play);
 }
 

@@ -19,7 +19,7 @@ static void messages_go_both_ways_and_an_outage_costs_none(void **state)
     assert_non_null(strstr(play.notes, "relay_killed"));
     assert_non_null(strstr(play.notes, "auth_calls=1 pushed=3 received=3"));
     /* That the relay fails is no failure of an action. */
-    assert_int_equal(play_count(&play, DET_WORKER_ACTION_FAILED, NULL, NULL), 0);
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_ACTION_FAILED, NULL, NULL), 0);
     /* Neither of the two tokens is recorded. */
     assert_non_null(strstr(play.documents, "has_token"));
     assert_null(strstr(play.documents, "scenario-token"));

@@ -32,9 +32,9 @@ static void a_bad_config_spoils_its_own_worker_only(void **state)
     assert_string_equal(seen[2].state, "running");
     assert_int_equal(seen[2].child_count, 0);
     assert_non_null(strstr(seen[3].degraded_by, "max_failures"));
-    assert_int_equal(play_count(&play, DET_WORKER_DERIVE_FAILED, bad_ids[1], NULL), 1);
-    assert_int_equal(play_count(&play, DET_WORKER_DERIVE_FAILED, bad_ids[3], NULL), 1);
-    assert_int_equal(play_count(&play, DET_WORKER_DERIVE_FAILED, NULL, NULL), 2);
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_DERIVE_FAILED, bad_ids[1], NULL), 1);
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_DERIVE_FAILED, bad_ids[3], NULL), 1);
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_DERIVE_FAILED, NULL, NULL), 2);
     play_close(&play);
 }
 
@@ -137,7 +137,8 @@ static void a_sad_mood_degrades_until_it_is_better(void **state)
     play_named(&play, "helloworld");
     play_went(&play, "scenario-helloworld/hello", "running", "degraded", "running", "stopped");
     assert_int_equal(
-        play_count(&play, DET_WORKER_ACTION_COMPLETED, "scenario-helloworld/hello", "say_hello"),
+        play_count(
+            &play, DET_WORKER_EVENT_ACTION_COMPLETED, "scenario-helloworld/hello", "say_hello"),
         1);
     play_close(&play);
 }
@@ -156,7 +157,8 @@ static void the_history_is_kept_short(void **state)
     (void)state;
     play_named(&play, "persistence");
     assert_true(
-        play_count(&play, DET_WORKER_ACTION_COMPLETED, "scenario-persistence/keeper", "compact") >=
+        play_count(
+            &play, DET_WORKER_EVENT_ACTION_COMPLETED, "scenario-persistence/keeper", "compact") >=
         10);
     assert_true(kept.latest > 60);
     /* What came after the last time is there, too. */

@@ -14,15 +14,15 @@ static void one_recovers_one_never_does_one_is_made_anew(void **state)
 
     (void)state;
     play_named(&play, "failing");
-    assert_int_equal(play_count(&play, DET_WORKER_ACTION_FAILED, recovers, "connect"), 3);
-    at = play_find(&play, 0, DET_WORKER_TRANSITION, recovers, "connected");
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_ACTION_FAILED, recovers, "connect"), 3);
+    at = play_find(&play, 0, DET_WORKER_EVENT_TRANSITION, recovers, "connected");
     assert_true(at < play.count);
-    assert_int_equal(play_count(&play, DET_WORKER_TRANSITION, stays, "connected"), 0);
-    assert_true(play_count(&play, DET_WORKER_ACTION_FAILED, stays, "connect") >= 5);
-    assert_int_equal(play_count(&play, DET_WORKER_TRANSITION, restarts, "connected"), 0);
-    assert_true(play_count(&play, DET_WORKER_RESTART_REQUESTED, restarts, NULL) >= 1);
-    assert_true(play_count(&play, DET_WORKER_RESTART_DONE, restarts, NULL) >= 1);
-    assert_true(play_count(&play, DET_WORKER_TRANSITION, restarts, "trying_to_connect") >= 2);
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_TRANSITION, stays, "connected"), 0);
+    assert_true(play_count(&play, DET_WORKER_EVENT_ACTION_FAILED, stays, "connect") >= 5);
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_TRANSITION, restarts, "connected"), 0);
+    assert_true(play_count(&play, DET_WORKER_EVENT_RESTART_REQUESTED, restarts, NULL) >= 1);
+    assert_true(play_count(&play, DET_WORKER_EVENT_RESTART_DONE, restarts, NULL) >= 1);
+    assert_true(play_count(&play, DET_WORKER_EVENT_TRANSITION, restarts, "trying_to_connect") >= 2);
     play_close(&play);
 }
 
@@ -36,7 +36,7 @@ static void failures_come_with_growing_delays(void **state)
     (void)state;
     play_named(&play, "failing");
     for (int i = 0; i < 6; i++) {
-        at = play_find(&play, at, DET_WORKER_ACTION_FAILED, stays, "connect");
+        at = play_find(&play, at, DET_WORKER_EVENT_ACTION_FAILED, stays, "connect");
         assert_true(at < play.count);
         assert_int_equal(play.told[at].number, i + 1);
         delays[i] = play.told[at].at - last;
@@ -58,10 +58,10 @@ static void a_panic_is_told_tried_again_and_takes_nothing_with_it(void **state)
 
     (void)state;
     play_named(&play, "panic");
-    assert_true(play_count(&play, DET_WORKER_ACTION_PANIC, panics, "connect") >= 2);
-    at = play_find(&play, 0, DET_WORKER_ACTION_PANIC, panics, "connect");
+    assert_true(play_count(&play, DET_WORKER_EVENT_ACTION_PANIC, panics, "connect") >= 2);
+    at = play_find(&play, 0, DET_WORKER_EVENT_ACTION_PANIC, panics, "connect");
     assert_string_equal(play.told[at].reason, "this cannot be, as it was told to");
-    assert_int_equal(play_count(&play, DET_WORKER_TRANSITION, panics, "connected"), 0);
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_TRANSITION, panics, "connected"), 0);
     play_went(&play, "scenario-panic/beside-it", "trying_to_connect", "connected");
     play_close(&play);
 }
@@ -76,10 +76,11 @@ static void a_slow_action_is_waited_for(void **state)
     (void)state;
     play_named(&play, "slow");
     at = play_went(&play, slow, "trying_to_connect", "connected");
-    span = play.told[at].at -
-           play.told[play_find(&play, 0, DET_WORKER_TRANSITION, slow, "trying_to_connect")].at;
+    span =
+        play.told[at].at -
+        play.told[play_find(&play, 0, DET_WORKER_EVENT_TRANSITION, slow, "trying_to_connect")].at;
     assert_true(span >= 2 * DET_SECOND && span < 4 * DET_SECOND);
-    assert_int_equal(play_count(&play, DET_WORKER_ACTION_COMPLETED, slow, "connect"), 1);
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_ACTION_COMPLETED, slow, "connect"), 1);
     play_close(&play);
 }
 
@@ -90,7 +91,7 @@ static void a_slow_action_can_be_broken_off(void **state)
 
     (void)state;
     play_named(&play, "slow");
-    assert_int_equal(play_count(&play, DET_WORKER_TRANSITION, slow, "connected"), 0);
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_TRANSITION, slow, "connected"), 0);
     play_went(&play, slow, "trying_to_connect", "trying_to_stop", "stopped");
     /* Long before the two seconds are over that it would have taken. */
     assert_true(play.ended - play.began < 2200 * DET_MILLISECOND);
@@ -110,8 +111,8 @@ static void quick_slow_and_failing_ones_do_not_wait_for_each_other(void **state)
     play_went(&play, "scenario-timeout/combined", "connected");
     assert_true(quick < slow && slow < retried);
     assert_int_equal(
-        play_count(&play, DET_WORKER_ACTION_FAILED, "scenario-timeout/combined", NULL), 5);
-    assert_int_equal(play_count(&play, DET_WORKER_RESTART_REQUESTED, NULL, NULL), 0);
+        play_count(&play, DET_WORKER_EVENT_ACTION_FAILED, "scenario-timeout/combined", NULL), 5);
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_RESTART_REQUESTED, NULL, NULL), 0);
     play_close(&play);
 }
 

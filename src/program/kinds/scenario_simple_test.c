@@ -27,18 +27,18 @@ static int close_suite(void **state)
 static void both_children_are_added_and_connect(void **state)
 {
     (void)state;
-    assert_true(play_count(&play, DET_WORKER_CHILD_ADDING, NULL, NULL) >= 2);
-    assert_int_equal(play_count(&play, DET_WORKER_CHILD_ADDING, CHILD0, NULL), 1);
-    assert_int_equal(play_count(&play, DET_WORKER_CHILD_ADDING, CHILD1, NULL), 1);
+    assert_true(play_count(&play, DET_WORKER_EVENT_CHILD_ADDING, NULL, NULL) >= 2);
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_CHILD_ADDING, CHILD0, NULL), 1);
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_CHILD_ADDING, CHILD1, NULL), 1);
     play_went(&play, CHILD0, "trying_to_connect", "connected");
     play_went(&play, CHILD1, "trying_to_connect", "connected");
 }
 
 static void no_child_moves_before_its_parent_starts(void **state)
 {
-    size_t parent = play_find(&play, 0, DET_WORKER_TRANSITION, PARENT, "trying_to_start");
-    size_t first = play_find(&play, 0, DET_WORKER_TRANSITION, CHILD0, NULL);
-    size_t second = play_find(&play, 0, DET_WORKER_TRANSITION, CHILD1, NULL);
+    size_t parent = play_find(&play, 0, DET_WORKER_EVENT_TRANSITION, PARENT, "trying_to_start");
+    size_t first = play_find(&play, 0, DET_WORKER_EVENT_TRANSITION, CHILD0, NULL);
+    size_t second = play_find(&play, 0, DET_WORKER_EVENT_TRANSITION, CHILD1, NULL);
 
     (void)state;
     assert_true(parent < first && first < play.count);
@@ -50,21 +50,21 @@ static void no_child_moves_before_its_parent_starts(void **state)
 
 static void children_stop_when_their_parent_does(void **state)
 {
-    size_t parent = play_find(&play, 0, DET_WORKER_TRANSITION, PARENT, "trying_to_stop");
-    size_t stopped = play_find(&play, parent, DET_WORKER_TRANSITION, PARENT, "stopped");
-    size_t first = play_find(&play, 0, DET_WORKER_TRANSITION, CHILD0, "trying_to_stop");
-    size_t second = play_find(&play, first, DET_WORKER_TRANSITION, CHILD0, "stopped");
+    size_t parent = play_find(&play, 0, DET_WORKER_EVENT_TRANSITION, PARENT, "trying_to_stop");
+    size_t stopped = play_find(&play, parent, DET_WORKER_EVENT_TRANSITION, PARENT, "stopped");
+    size_t first = play_find(&play, 0, DET_WORKER_EVENT_TRANSITION, CHILD0, "trying_to_stop");
+    size_t second = play_find(&play, first, DET_WORKER_EVENT_TRANSITION, CHILD0, "stopped");
 
     (void)state;
     assert_true(parent < first && first < second && second < stopped && stopped < play.count);
-    second = play_find(&play, parent, DET_WORKER_TRANSITION, CHILD1, "stopped");
+    second = play_find(&play, parent, DET_WORKER_EVENT_TRANSITION, CHILD1, "stopped");
     assert_true(parent < second && second < stopped);
 }
 
 static void the_parent_goes_round(void **state)
 {
-    size_t running = play_find(&play, 0, DET_WORKER_TRANSITION, PARENT, "running");
-    size_t stopping = play_find(&play, 0, DET_WORKER_TRANSITION, PARENT, "trying_to_stop");
+    size_t running = play_find(&play, 0, DET_WORKER_EVENT_TRANSITION, PARENT, "running");
+    size_t stopping = play_find(&play, 0, DET_WORKER_EVENT_TRANSITION, PARENT, "trying_to_stop");
 
     (void)state;
     play_went(
@@ -72,7 +72,7 @@ static void the_parent_goes_round(void **state)
         "running", "trying_to_stop", "stopped");
     assert_true(play.told[stopping].at - play.told[running].at >= 10 * DET_SECOND);
     assert_true(play.told[stopping].at - play.told[running].at < 11 * DET_SECOND);
-    assert_int_equal(play_count(&play, DET_WORKER_TRANSITION, PARENT, "degraded"), 0);
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_TRANSITION, PARENT, "degraded"), 0);
 }
 
 static void every_line_has_the_path_of_a_worker(void **state)
@@ -84,9 +84,9 @@ static void every_line_has_the_path_of_a_worker(void **state)
         assert_int_equal(strncmp(told->path, "scenario-simple(application)", 28), 0);
         assert_int_equal(strncmp(told->id, "scenario-simple", 15), 0);
     }
-    play_find(&play, 0, DET_WORKER_ADDED, CHILD0, NULL);
+    play_find(&play, 0, DET_WORKER_EVENT_ADDED, CHILD0, NULL);
     assert_string_equal(
-        play.told[play_find(&play, 0, DET_WORKER_ADDED, CHILD0, NULL)].path,
+        play.told[play_find(&play, 0, DET_WORKER_EVENT_ADDED, CHILD0, NULL)].path,
         "scenario-simple(application)/parent-1(exampleparent)/child-0(examplechild)");
 }
 
@@ -95,8 +95,8 @@ static void nothing_fails_and_all_stop_cleanly(void **state)
     (void)state;
     for (size_t i = 0; i < play.count; i++)
         assert_int_not_equal(det_scenario_level_of(play.told[i].kind), DET_SCENARIO_ERROR);
-    assert_int_equal(play_count(&play, DET_WORKER_STOP_TIMEOUT, NULL, NULL), 0);
-    assert_int_equal(play_count(&play, DET_WORKER_REMOVED, NULL, NULL), 4);
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_STOP_TIMEOUT, NULL, NULL), 0);
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_REMOVED, NULL, NULL), 4);
     assert_true(play.ended - play.began < 50 * DET_SECOND);
 }
 

@@ -123,7 +123,7 @@ static void a_request_ends_it_before_its_time(void **state)
     (void)state;
     play_named(&play, "concurrent");
     assert_true(play.ended - play.began < 5 * DET_SECOND);
-    assert_int_equal(play_count(&play, DET_WORKER_REMOVED, NULL, NULL), 6);
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_REMOVED, NULL, NULL), 6);
     play_close(&play);
 }
 
@@ -141,7 +141,7 @@ static void a_second_request_takes_down_and_is_not_clean(void **state)
     play_scenario(&play, det_scenario_find("simple"));
     assert_int_equal(play.result, DET_ERR_TIMEOUT);
     assert_true(strlen(play.error.text) > 0);
-    assert_int_equal(play_count(&play, DET_WORKER_STOP_FORCED, NULL, NULL), 1);
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_STOP_FORCED, NULL, NULL), 1);
     play_close(&play);
 }
 

@@ -234,7 +234,7 @@ static inline size_t play_walked(const struct play *play, const char *id, const 
     size_t at = 0;
 
     for (; *states; states++) {
-        at = play_find(play, at, DET_WORKER_TRANSITION, id, *states);
+        at = play_find(play, at, DET_WORKER_EVENT_TRANSITION, id, *states);
         if (at == play->count)
             print_error("%s did not get to %s\n", id, *states);
         assert_true(at < play->count);

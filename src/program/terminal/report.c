@@ -30,11 +30,11 @@ struct severity_look {
 static struct severity_look look_of(enum det_severity severity)
 {
     switch (severity) {
-    case DET_INFO:
+    case DET_SEVERITY_INFO:
         return (struct severity_look){ "info", CLI_BLUE };
-    case DET_WARNING:
+    case DET_SEVERITY_WARNING:
         return (struct severity_look){ "warning", CLI_YELLOW };
-    case DET_BROKEN:
+    case DET_SEVERITY_BROKEN:
         break;
     }
     return (struct severity_look){ "error", CLI_RED };
@@ -257,7 +257,7 @@ void cli_report_broken(struct cli *cli, const char *path, const struct det_diagn
     struct cli talk = cli_aside(cli);
 
     for (size_t i = 0; i < findings->count; i++) {
-        if (findings->items[i].severity == DET_BROKEN)
+        if (findings->items[i].severity == DET_SEVERITY_BROKEN)
             cli_report(cli->is_json ? cli : &talk, path, &findings->items[i]);
     }
     cli_aside_end(cli, &talk);

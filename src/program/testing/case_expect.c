@@ -41,7 +41,7 @@ static int take_outcome(struct cli_reader *reader, const struct cli_yaml *node, 
     if (r < 0)
         return r;
     *ret = det_row_outcome_find(node->text);
-    if (*ret > DET_UNHANDLED)
+    if (*ret > DET_OUTCOME_UNHANDLED)
         return 0;
     return reader_fail(
         reader, node, "an outcome is goto, stay, stop, ignored, deferred or dead_letter");

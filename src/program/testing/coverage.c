@@ -42,7 +42,7 @@ void cli_coverage_deinit(struct cli_coverage *coverage, const struct det_allocat
 void cli_coverage_note(struct cli_coverage *coverage, const struct det_note *note, size_t way)
 {
     coverage->states[note->to] = true;
-    if (note->event != UINT16_MAX && note->outcome <= DET_STOP)
+    if (note->event != UINT16_MAX && note->outcome <= DET_OUTCOME_STOP)
         coverage->transitions[way] = true;
 }
 
@@ -54,7 +54,7 @@ struct cli_coverage_counts cli_coverage_count(const struct cli_coverage *coverag
     for (size_t i = 0; i < machine->state_count; i++)
         counts.states_visited += coverage->states[i];
     for (size_t i = 0; i < cli_ways_count(machine); i++) {
-        if (cli_way_at(machine, i).transition->outcome == DET_UNHANDLED)
+        if (cli_way_at(machine, i).transition->outcome == DET_OUTCOME_UNHANDLED)
             continue;
         counts.transitions++;
         counts.transitions_taken += coverage->transitions[i];
@@ -64,7 +64,7 @@ struct cli_coverage_counts cli_coverage_count(const struct cli_coverage *coverag
 
 static bool is_missed(const struct cli_coverage *coverage, size_t way)
 {
-    return cli_way_at(coverage->machine, way).transition->outcome != DET_UNHANDLED &&
+    return cli_way_at(coverage->machine, way).transition->outcome != DET_OUTCOME_UNHANDLED &&
            !coverage->transitions[way];
 }
 
@@ -98,10 +98,10 @@ static void print_missed(
         machine->events[way.event].name);
     if (condition)
         cli_print(cli, " [%s]", condition);
-    if (transition->outcome == DET_GOTO)
+    if (transition->outcome == DET_OUTCOME_GOTO)
         cli_print(cli, " -> %s\n", machine->states[transition->to].name);
     else
-        cli_print(cli, " (%s)\n", transition->outcome == DET_STAY ? "stay" : "stop");
+        cli_print(cli, " (%s)\n", transition->outcome == DET_OUTCOME_STAY ? "stay" : "stop");
 }
 
 static void print_text(

@@ -25,17 +25,17 @@ static void observe_note(void *context, const struct det_note *note)
 }
 
 /* The last thing that went wrong by itself may explain why an expectation is not met. */
-static void hear_trouble(void *context, const struct det_trouble *trouble)
+static void hear_trouble(void *context, const struct det_incident *trouble)
 {
     static const char *const sentences[][2] = {
-        [DET_TROUBLE_EFFECT_FAILED] = { "an attempt of effect", "failed" },
-        [DET_TROUBLE_EFFECT_DEAD] = { "effect", "was given up" },
-        [DET_TROUBLE_PRODUCT_REJECTED] = { "the product of effect", "was not taken" },
-        [DET_TROUBLE_TIMEOUT_REJECTED] = { "the event of timer", "was not taken" },
-        [DET_TROUBLE_EVENT_DEAD] = { "event", "became a dead letter" },
-        [DET_TROUBLE_EVENT_FAILED] = { "the deferred event", "was not taken" },
-        [DET_TROUBLE_NOT_LOADED] = { "the instance", "cannot be loaded" },
-        [DET_TROUBLE_EFFECTS_QUEUED] = { "effects wait for a thread that effect", "holds" },
+        [DET_INCIDENT_EFFECT_FAILED] = { "an attempt of effect", "failed" },
+        [DET_INCIDENT_EFFECT_DEAD] = { "effect", "was given up" },
+        [DET_INCIDENT_PRODUCT_REJECTED] = { "the product of effect", "was not taken" },
+        [DET_INCIDENT_TIMEOUT_REJECTED] = { "the event of timer", "was not taken" },
+        [DET_INCIDENT_EVENT_DEAD] = { "event", "became a dead letter" },
+        [DET_INCIDENT_EVENT_FAILED] = { "the deferred event", "was not taken" },
+        [DET_INCIDENT_NOT_LOADED] = { "the instance", "cannot be loaded" },
+        [DET_INCIDENT_EFFECTS_QUEUED] = { "effects wait for a thread that effect", "holds" },
     };
     const char *const *sentence = sentences[trouble->kind];
     struct play *play = context;
@@ -63,7 +63,7 @@ static int open_play(struct play *play)
         .pool_threads = POOL_THREADS,
         .effects = { .jitter_percent = UINT32_MAX },
         .observe = observe_note,
-        .trouble = hear_trouble,
+        .incident = hear_trouble,
         .observer = play,
     };
 

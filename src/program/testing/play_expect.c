@@ -86,7 +86,7 @@ static int see_timer(void *context, const struct det_timer_record *row)
 static int see_effect(void *context, const struct det_pending_effect *row)
 {
     struct facts *facts = context;
-    struct case_ids *ids = row->state == DET_EFFECT_DEAD ? &facts->dead : &facts->effects;
+    struct case_ids *ids = row->state == DET_EFFECT_STATE_DEAD ? &facts->dead : &facts->effects;
 
     add_id(ids, det_machine_find_effect(facts->machine, row->name), -1);
     return 0;

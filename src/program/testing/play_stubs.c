@@ -96,7 +96,7 @@ static int answer_effect(
 {
     struct play *play = context;
     const struct case_answer *answer;
-    int result = DET_DONE;
+    int result = DET_EFFECT_DONE;
 
     (void)call;
     det_mutex_lock(play->stage.world, play->stage.mutex);
@@ -111,7 +111,7 @@ static int answer_effect(
         result = answer->error;
     else if (answer->reply == CASE_PRODUCE) {
         memcpy(ret, answer->event, play->machine->event_size);
-        result = DET_PRODUCED;
+        result = DET_EFFECT_PRODUCED;
     }
     det_mutex_unlock(play->stage.world, play->stage.mutex);
     return result;

@@ -38,7 +38,7 @@ static void observe_note(void *context, const struct det_note *note)
         cli_trace_step(walk->options->trace, note);
 }
 
-static void hear_trouble(void *context, const struct det_trouble *trouble)
+static void hear_trouble(void *context, const struct det_incident *trouble)
 {
     walk_model_trouble(context, trouble);
 }
@@ -63,7 +63,7 @@ static int open_walk(struct walk *walk)
         .allocator = allocator,
         .pool_threads = POOL_THREADS,
         .observe = observe_note,
-        .trouble = hear_trouble,
+        .incident = hear_trouble,
         .observer = walk,
     };
     int r;
@@ -107,7 +107,8 @@ static void start_instance(struct walk *walk)
 
 static bool takes_event(const struct walk *walk, unsigned event)
 {
-    return det_machine_step(walk->machine, walk->model.state, event)->outcome != DET_UNHANDLED;
+    return det_machine_step(walk->machine, walk->model.state, event)->outcome !=
+           DET_OUTCOME_UNHANDLED;
 }
 
 /* Mostly an event that the state takes from outside, sometimes any other. */
@@ -138,7 +139,7 @@ static bool is_explained(const struct walk *walk, unsigned event, bool was_runni
                error == DET_ERR_STOPPED;
     if (error == DET_ERR_LIMIT)
         return true;
-    if (step->outcome == DET_UNHANDLED)
+    if (step->outcome == DET_OUTCOME_UNHANDLED)
         return error == DET_ERR_UNHANDLED && def->unhandled == DET_UNHANDLED_ERROR;
     if (error == DET_ERR_REFUSED)
         return cli_may_be_refused(walk->machine, walk->model.state, event);
@@ -178,7 +179,7 @@ static void send_event(struct walk *walk, unsigned event)
     bool has_id = det_sim_chance(walk->stage.sim, HAS_ID), was_running = walk->model.is_running;
     struct det_send_options options = { 0 };
     struct walk_view before;
-    struct det_sent sent = { .outcome = DET_UNHANDLED };
+    struct det_sent sent = { .outcome = DET_OUTCOME_UNHANDLED };
     char id[32];
     int r;
 
@@ -202,9 +203,9 @@ static void send_event(struct walk *walk, unsigned event)
                 walk, "sending %s failed with %s, which nothing explains", def->name,
                 det_error_name(r));
         check_unchanged(walk, &before, "a refused event");
-    } else if (sent.outcome == DET_IGNORED) {
+    } else if (sent.outcome == DET_OUTCOME_IGNORED) {
         check_unchanged(walk, &before, "an ignored event");
-    } else if (has_id && (sent.outcome == DET_GOTO || sent.outcome == DET_STAY)) {
+    } else if (has_id && (sent.outcome == DET_OUTCOME_GOTO || sent.outcome == DET_OUTCOME_STAY)) {
         send_again(walk, &options, &sent);
     }
 }

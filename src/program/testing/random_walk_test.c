@@ -218,7 +218,7 @@ static void forge(struct forged *forged, const struct det_machine *machine)
         .machine = machine,
         .to = machine->initial,
         .event = UINT16_MAX,
-        .outcome = DET_GOTO,
+        .outcome = DET_OUTCOME_GOTO,
         .data = forged->data,
     };
     walk_model_note(&forged->walk, &forged->note);

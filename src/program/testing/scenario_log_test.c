@@ -11,7 +11,7 @@ static const struct det_worker_identity identity = { "plant/a", "a", "link",
 
 static struct det_worker_event transition(void)
 {
-    return (struct det_worker_event){ .kind = DET_WORKER_TRANSITION,
+    return (struct det_worker_event){ .kind = DET_WORKER_EVENT_TRANSITION,
                                       .at = DET_SECOND,
                                       .wall = 3661 * DET_SECOND + 250 * DET_MILLISECOND,
                                       .identity = &identity,
@@ -31,7 +31,7 @@ static void a_line_has_time_level_event_and_pairs(void **state)
     catch_output(&caught);
     scenario_log_init(&log, &caught.cli, DET_SCENARIO_INFO, true);
     scenario_log_event(&log, &event);
-    event = (struct det_worker_event){ .kind = DET_WORKER_ACTION_FAILED,
+    event = (struct det_worker_event){ .kind = DET_WORKER_EVENT_ACTION_FAILED,
                                        .wall = DET_MILLISECOND,
                                        .identity = &identity,
                                        .action = "connect",
@@ -59,7 +59,7 @@ static void what_is_below_the_level_is_not_shown(void **state)
     catch_output(&caught);
     scenario_log_init(&log, &caught.cli, DET_SCENARIO_WARN, false);
     scenario_log_event(&log, &event);
-    event.kind = DET_WORKER_GATE_PENDING;
+    event.kind = DET_WORKER_EVENT_GATE_PENDING;
     scenario_log_event(&log, &event);
     assert_int_equal(log.events, 2);
     expect_output(&caught, "");

@@ -56,11 +56,11 @@ static const struct mark *mark_of(const struct matrix *matrix, unsigned state, u
     };
     int outcome = matrix->machine->table[cell_of(matrix, state, event)].outcome;
 
-    if (outcome == DET_GOTO)
+    if (outcome == DET_OUTCOME_GOTO)
         return &marks[MARK_GOTO];
-    if (outcome == DET_STAY)
+    if (outcome == DET_OUTCOME_STAY)
         return &marks[MARK_STAY];
-    if (outcome == DET_STOP)
+    if (outcome == DET_OUTCOME_STOP)
         return &marks[MARK_STOP];
     return &marks[policies[matrix->machine->events[event].unhandled]];
 }

@@ -74,7 +74,7 @@ void cli_trace_step(struct cli_trace_writer *writer, const struct det_note *note
     const char *shown;
 
     /* A stop by hand has no event; one that was put aside is no step yet. */
-    if (!writer->is_wanted || note->event == UINT16_MAX || note->outcome > DET_STOP)
+    if (!writer->is_wanted || note->event == UINT16_MAX || note->outcome > DET_OUTCOME_STOP)
         return;
     shown = detail_of(note, detail);
     begin_line(writer, &json, "step");
@@ -111,7 +111,7 @@ struct reader {
     const struct det_machine *machine;
     const char *run; /* wanted; NULL: the first */
     struct cli_trace *trace;
-    struct det_trace_step *steps;
+    struct det_draw_step *steps;
     size_t capacity;
     enum { BEFORE, INSIDE, BEHIND } where;
     unsigned line;
@@ -172,13 +172,13 @@ static int read_run(
 }
 
 /* Room for one more step; the old array stays in the arena, which is bounded by the file. */
-static struct det_trace_step *add_step(struct reader *reader)
+static struct det_draw_step *add_step(struct reader *reader)
 {
-    struct det_trace *trace = &reader->trace->trace;
+    struct det_draw_trace *trace = &reader->trace->trace;
 
     if (trace->step_count == reader->capacity) {
         size_t capacity = reader->capacity ? reader->capacity * 2 : 64;
-        struct det_trace_step *steps =
+        struct det_draw_step *steps =
             det_arena_array(&reader->trace->arena, capacity, sizeof *steps);
 
         if (!steps)
@@ -192,13 +192,13 @@ static struct det_trace_step *add_step(struct reader *reader)
 }
 
 static int read_names(
-    struct reader *reader, const struct det_json_value *object, struct det_trace_step *step)
+    struct reader *reader, const struct det_json_value *object, struct det_draw_step *step)
 {
     const char *outcome = det_json_get_text(object, "outcome");
     int found = outcome ? det_row_outcome_find(outcome) : -1;
     int r;
 
-    if (found != DET_GOTO && found != DET_STAY && found != DET_STOP)
+    if (found != DET_OUTCOME_GOTO && found != DET_OUTCOME_STAY && found != DET_OUTCOME_STOP)
         return fail_at(
             reader, DET_ERR_MALFORMED, "the outcome of a step is goto, stay or stop", "");
     step->outcome = (uint16_t)found;
@@ -213,7 +213,7 @@ static int read_names(
 static int read_step(struct reader *reader, const struct det_json_value *object, const char *detail)
 {
     const char *at = det_json_get_text(object, "at");
-    struct det_trace_step *step;
+    struct det_draw_step *step;
     int r;
 
     if (reader->where != INSIDE)
@@ -243,7 +243,7 @@ static bool is_step(const struct det_json_value *object)
     int found = outcome ? det_row_outcome_find(outcome) : -1;
 
     return det_json_get_text(object, "event") &&
-           (found == DET_GOTO || found == DET_STAY || found == DET_STOP);
+           (found == DET_OUTCOME_GOTO || found == DET_OUTCOME_STAY || found == DET_OUTCOME_STOP);
 }
 
 static int read_history_event(struct reader *reader, const struct det_json_value *object)

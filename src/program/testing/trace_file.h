@@ -35,7 +35,7 @@ bool cli_trace_is_output(const char *path);
 /* One run of a trace, ready to be drawn. */
 struct cli_trace {
     struct det_arena arena;
-    struct det_trace trace;
+    struct det_draw_trace trace;
 };
 
 /* The run called `run`, or the first one if NULL, from the text of a trace of this machine, or of

@@ -81,15 +81,15 @@ static void what_was_written_is_read(void **state)
     struct cli_trace trace;
 
     cli_trace_run(&fixture->writer, fixture->machine, "first");
-    write_step(fixture, 1, 0, 0, DET_GOTO);
-    write_step(fixture, 2, 1, 0, DET_STAY);
+    write_step(fixture, 1, 0, 0, DET_OUTCOME_GOTO);
+    write_step(fixture, 2, 1, 0, DET_OUTCOME_STAY);
     cli_trace_run(&fixture->writer, fixture->machine, "second");
-    write_step(fixture, 1, 0, 0, DET_GOTO);
+    write_step(fixture, 1, 0, 0, DET_OUTCOME_GOTO);
     assert_int_equal(read_run(fixture, NULL, &trace), 0);
     assert_string_equal(trace.trace.instance, "first");
     assert_int_equal(trace.trace.step_count, 2);
     assert_int_equal(trace.trace.current, 1);
-    assert_int_equal(trace.trace.steps[1].outcome, DET_STAY);
+    assert_int_equal(trace.trace.steps[1].outcome, DET_OUTCOME_STAY);
     assert_int_equal(trace.trace.steps[1].at, 1500 * DET_MILLISECOND);
     assert_string_equal(trace.trace.steps[0].detail, "code{digits={redacted}, tries=0}");
     cli_trace_deinit(&trace);
@@ -106,11 +106,11 @@ static void what_is_no_step_is_not_written(void **state)
 
     cli_trace_run(&fixture->writer, fixture->machine, "x");
     size = fixture->writer.lines.size;
-    write_step(fixture, 1, 0, UINT16_MAX, DET_STOP);
-    write_step(fixture, 1, 0, 1, DET_DEFERRED);
+    write_step(fixture, 1, 0, UINT16_MAX, DET_OUTCOME_STOP);
+    write_step(fixture, 1, 0, 1, DET_OUTCOME_DEFERRED);
     assert_int_equal(fixture->writer.lines.size, size);
     fixture->writer.is_wanted = false;
-    write_step(fixture, 1, 0, 0, DET_GOTO);
+    write_step(fixture, 1, 0, 0, DET_OUTCOME_GOTO);
     cli_trace_run(&fixture->writer, fixture->machine, "y");
     assert_int_equal(fixture->writer.lines.size, size);
 }
@@ -122,7 +122,7 @@ static void many_steps_are_read(void **state)
 
     cli_trace_run(&fixture->writer, fixture->machine, "long");
     for (uint64_t i = 1; i <= 1000; i++)
-        write_step(fixture, i, (i + 1) % 2, (i + 1) % 2, DET_GOTO);
+        write_step(fixture, i, (i + 1) % 2, (i + 1) % 2, DET_OUTCOME_GOTO);
     assert_int_equal(read_run(fixture, "long", &trace), 0);
     assert_int_equal(trace.trace.step_count, 1000);
     for (uint64_t i = 0; i < 1000; i++)

@@ -50,7 +50,7 @@ static void cells_come_first_and_then_the_alternatives(void **state)
     assert_int_equal(way.state, 0);
     assert_int_equal(way.event, 1);
     assert_true(way.is_else);
-    assert_int_equal(way.transition->outcome, DET_STOP);
+    assert_int_equal(way.transition->outcome, DET_OUTCOME_STOP);
 }
 
 static void people_read_the_alternatives_behind_their_cell(void **state)

@@ -73,7 +73,7 @@ bool walk_fail(struct walk *walk, const char *format, ...) DET_PRINTF(2, 3);
 /* walk_model.c */
 /* Returns the number of the transition, as in transition_index.h, that the event took. */
 size_t walk_model_note(struct walk *walk, const struct det_note *note);
-void walk_model_trouble(struct walk *walk, const struct det_trouble *trouble);
+void walk_model_trouble(struct walk *walk, const struct det_incident *trouble);
 /* Compares the settled instance with the model. */
 void walk_check(struct walk *walk);
 /* What must not change by an event that is not taken. */

@@ -66,9 +66,9 @@ static void move_timers(
         model->timers[more->arms[i]] =
             note->at + walk->machine->timers[more->arms[i]].timeout.after;
     }
-    if (transition->outcome == DET_GOTO)
+    if (transition->outcome == DET_OUTCOME_GOTO)
         arm_timer(model, det_machine_timeout(walk->machine, transition), note->at);
-    if (transition->outcome == DET_STOP)
+    if (transition->outcome == DET_OUTCOME_STOP)
         clear_timers(model);
 }
 
@@ -92,10 +92,10 @@ static size_t fold_note(struct walk *walk, const struct det_note *note)
             machine->states[note->from].name, machine->states[model->state].name);
     model->sequence = note->sequence;
     /* Put aside, now or for later: recorded, and nothing else. */
-    if (transition->outcome == DET_UNHANDLED && note->outcome > DET_STOP)
+    if (transition->outcome == DET_OUTCOME_UNHANDLED && note->outcome > DET_OUTCOME_STOP)
         return way;
     /* A deferred event may be refused in a state that takes it. */
-    if (note->outcome == DET_DEAD_LETTER && note->to == note->from &&
+    if (note->outcome == DET_OUTCOME_DEAD_LETTER && note->to == note->from &&
         machine->events[note->event].unhandled == DET_UNHANDLED_DEFER)
         return way;
     if (note->outcome != transition->outcome || note->to != transition->to)
@@ -108,7 +108,7 @@ static size_t fold_note(struct walk *walk, const struct det_note *note)
             walk, "%s on %s gave other data than the definition says",
             machine->states[note->from].name, machine->events[note->event].name);
     model->state = note->to;
-    model->is_running = note->outcome != DET_STOP;
+    model->is_running = note->outcome != DET_OUTCOME_STOP;
     move_timers(walk, transition, note);
     return way;
 }
@@ -119,7 +119,7 @@ size_t walk_model_note(struct walk *walk, const struct det_note *note)
 
     if (note->event != UINT16_MAX) {
         way = fold_note(walk, note);
-    } else if (note->outcome == DET_STOP) {
+    } else if (note->outcome == DET_OUTCOME_STOP) {
         clear_timers(&walk->model);
         walk->model.is_running = false;
         walk->model.sequence = note->sequence;
@@ -130,12 +130,12 @@ size_t walk_model_note(struct walk *walk, const struct det_note *note)
     return way;
 }
 
-void walk_model_trouble(struct walk *walk, const struct det_trouble *trouble)
+void walk_model_trouble(struct walk *walk, const struct det_incident *trouble)
 {
     int id = *trouble->name ? det_machine_find_timer(walk->machine, trouble->name) : -1;
 
     walk->decisions++;
-    if (trouble->kind != DET_TROUBLE_TIMEOUT_REJECTED)
+    if (trouble->kind != DET_INCIDENT_TIMEOUT_REJECTED)
         return;
     if (id < 0)
         walk->model.is_timeout_refused = true;
@@ -243,7 +243,8 @@ static int hash_effect(void *context, const struct det_pending_effect *row)
     *hash = det_hash_mix(*hash, det_hash64(row->key, strlen(row->key), row->attempts));
     /* Whether it has a thread yet is a matter of the moment. */
     *hash = det_hash_mix(
-        *hash, (uint64_t)(row->state == DET_EFFECT_QUEUED ? DET_EFFECT_RUNNING : row->state));
+        *hash,
+        (uint64_t)(row->state == DET_EFFECT_STATE_QUEUED ? DET_EFFECT_STATE_RUNNING : row->state));
     return 0;
 }
 

@@ -73,7 +73,7 @@ void walk_steer_note(struct walk *walk, const struct det_note *note, size_t way)
 {
     struct walk_steer *steer = &walk->steer;
 
-    if (way >= steer->count || note->event == UINT16_MAX || note->outcome > DET_STOP)
+    if (way >= steer->count || note->event == UINT16_MAX || note->outcome > DET_OUTCOME_STOP)
         return;
     if (way == steer->aim)
         end_aimed_walk(walk);
@@ -95,12 +95,12 @@ static uint32_t distance_by(const struct walk *walk, size_t number)
     const struct det_transition *transition = cli_way_at(walk->machine, number).transition;
     const struct walk_steer *steer = &walk->steer;
 
-    if (transition->outcome == DET_UNHANDLED)
+    if (transition->outcome == DET_OUTCOME_UNHANDLED)
         return FAR;
     if (is_wanted(steer, number))
         return steer->aim < steer->count ? 0
                                          : steer->ways[number].vain * walk->machine->state_count;
-    if (transition->outcome != DET_GOTO || steer->distance[transition->to] == FAR)
+    if (transition->outcome != DET_OUTCOME_GOTO || steer->distance[transition->to] == FAR)
         return FAR;
     return steer->distance[transition->to] + 1 + steer->ways[number].vain;
 }

@@ -109,7 +109,7 @@ static int answer_effect(
     if (walk->stage.is_closing || det_sim_chance(walk->stage.sim, EFFECT_FAILS))
         return DET_ERR_CANCELLED;
     if (def->produces_count == 0 || det_sim_chance(walk->stage.sim, EFFECT_IS_MUTE))
-        return DET_DONE;
+        return DET_EFFECT_DONE;
     memset(ret, 0, walk->machine->event_size);
     if (walk->steer.is_aimed ||
         (walk->steer.count > 0 && det_sim_chance(walk->stage.sim, EFFECT_IS_LED)))
@@ -117,7 +117,7 @@ static int answer_effect(
     else
         event = def->produces[det_sim_random_below(walk->stage.sim, def->produces_count)];
     fill_event(walk, event, ret);
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
 
 struct cli_stubs walk_stubs(struct walk *walk)

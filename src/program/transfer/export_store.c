@@ -295,7 +295,7 @@ static int see_first(void *context, const struct det_store_event *row)
 
     if (!exporter->first)
         exporter->first = row->sequence;
-    exporter->moves += row->outcome == DET_GOTO;
+    exporter->moves += row->outcome == DET_OUTCOME_GOTO;
     /* Where all events are kept, all changes of the state are among them. */
     return row->sequence == 1 ? 1 : 0;
 }

@@ -281,7 +281,7 @@ static void ids_of_events_are_known_in_the_new_store(void **state)
     assert_int_equal(
         target.store.ops->answer(target.store.store, instance.loaded.instance, "p-1", &answer), 0);
     assert_int_equal(answer.sequence, 1);
-    assert_int_equal(answer.outcome, DET_GOTO);
+    assert_int_equal(answer.outcome, DET_OUTCOME_GOTO);
     assert_string_equal(instance.machine->states[answer.state].name, "charging");
     instance_close(&instance);
     shop_close(&target);

@@ -73,7 +73,7 @@ static void advance_head(
         incoming->at.sequence = events[i].sequence;
         incoming->at.visit = events[i].visit;
         incoming->at.state = events[i].to;
-        if (events[i].outcome != DET_GOTO)
+        if (events[i].outcome != DET_OUTCOME_GOTO)
             continue;
         incoming->at.transition_count++;
         incoming->at.last_transition_at = events[i].at;

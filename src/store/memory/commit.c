@@ -357,7 +357,7 @@ static void apply_commit(
 
     for (size_t i = 0; i < commit->event_count; i++) {
         det_memory_rows_append(instance, &commit->events[i]);
-        if (commit->events[i].outcome == DET_GOTO)
+        if (commit->events[i].outcome == DET_OUTCOME_GOTO)
             instance->history[transitions++ % DET_HISTORY_MAX] = commit->events[i].from;
     }
     for (size_t i = 0; i < commit->timer_count; i++)
@@ -403,7 +403,7 @@ static void apply_light(
     struct memory_store *store, struct memory_instance *instance, struct det_store_commit *commit)
 {
     det_memory_rows_append(instance, commit->events);
-    if (commit->events->outcome == DET_GOTO)
+    if (commit->events->outcome == DET_OUTCOME_GOTO)
         instance->history[instance->head.transition_count % DET_HISTORY_MAX] = commit->events->from;
     if (commit->timer_count)
         apply_timer(store, instance, commit->timers);

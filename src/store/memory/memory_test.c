@@ -88,7 +88,7 @@ static void an_event_id_is_remembered_with_its_answer_and_taken_once(void **stat
             assert_int_equal(answer.sequence, i + 1);
             assert_int_equal(answer.visit, i + 2);
             assert_int_equal(answer.state, i % 2 == 0);
-            assert_int_equal(answer.outcome, DET_GOTO);
+            assert_int_equal(answer.outcome, DET_OUTCOME_GOTO);
         }
     }
     pad_close(pad);

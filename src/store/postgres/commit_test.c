@@ -142,7 +142,7 @@ static void a_known_event_id_changes_nothing_and_has_its_answer(void **state)
     assert_int_equal(look_up(pad, "p", &found), 0);
     assert_int_equal(found.loaded.head.sequence, 1);
     assert_int_equal(pad->store->ops->answer(pad->store, pad->instance, "pay-1", &answer), 0);
-    assert_int_equal(answer.outcome, DET_GOTO);
+    assert_int_equal(answer.outcome, DET_OUTCOME_GOTO);
     assert_int_equal(answer.state, 1);
     assert_int_equal(answer.sequence, 1);
     assert_int_equal(answer.visit, 2);
@@ -161,7 +161,7 @@ static void a_stop_keeps_its_reason(void **state)
     add_event(pad, BARE);
     pad->event.event = UINT16_MAX;
     pad->event.value = NULL;
-    pad->event.outcome = DET_STOP;
+    pad->event.outcome = DET_OUTCOME_STOP;
     pad->head.is_stopped = true;
     pad->commit.reason = "that is enough";
     assert_int_equal(commit(pad), 0);

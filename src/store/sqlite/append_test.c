@@ -34,7 +34,7 @@ static void crowd_init(struct crowd *crowd, const struct pad *pad)
             .from = 0,
             .to = 1,
             .event = (uint16_t)(i % 3),
-            .outcome = DET_GOTO,
+            .outcome = DET_OUTCOME_GOTO,
             .at = 100 + i,
             .value = value,
             .event_id = i % 4 == 0 ? crowd->ids[i] : NULL,

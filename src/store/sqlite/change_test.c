@@ -312,7 +312,7 @@ static void make_commit(struct many *many, unsigned i, const struct pad *pad)
                                                 .visit = 2,
                                                 .to = 1,
                                                 .event = (uint16_t)value->kind,
-                                                .outcome = DET_GOTO,
+                                                .outcome = DET_OUTCOME_GOTO,
                                                 .at = 100 + i,
                                                 .value = value,
                                                 .event_id = i % 4 ? NULL : many->ids[i] };

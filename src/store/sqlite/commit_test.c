@@ -141,7 +141,7 @@ static void a_stop_by_hand_is_an_event_without_a_name(void **state)
     add_event(pad, BARE);
     pad->event.event = UINT16_MAX;
     pad->event.value = NULL;
-    pad->event.outcome = DET_STOP;
+    pad->event.outcome = DET_OUTCOME_STOP;
     assert_int_equal(commit(pad), 0);
     assert_int_equal(shelf_reopen(shelf, &found), 0);
     assert_int_equal(shelf_ask(shelf, "SELECT event IS NULL FROM events"), 1);
@@ -217,7 +217,7 @@ static void an_event_id_is_remembered_with_its_answer_and_taken_once(void **stat
     assert_int_equal(shelf_reopen(shelf, &found), 0);
     assert_int_equal(found.loaded.head.sequence, 1);
     assert_int_equal(pad->store->ops->answer(pad->store, pad->instance, "e1", &answer), 0);
-    assert_int_equal(answer.outcome, DET_GOTO);
+    assert_int_equal(answer.outcome, DET_OUTCOME_GOTO);
     assert_int_equal(answer.state, 1);
     assert_int_equal(answer.sequence, 1);
     assert_int_equal(answer.visit, 2);
@@ -450,7 +450,7 @@ static void a_commit_that_fails_half_way_is_left_out_of_its_batch(void **state)
                                       .from = 0,
                                       .to = 1,
                                       .event = BARE,
-                                      .outcome = DET_GOTO,
+                                      .outcome = DET_OUTCOME_GOTO,
                                       .value = &value };
     for (int i = 0; i < 3; i++)
         commits[i] = (struct det_store_commit){ .machine = pad->machine,

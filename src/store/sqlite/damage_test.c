@@ -24,7 +24,7 @@ static struct shelf *shelf_of_events(void)
         begin(pad);
         add_event(pad, BARE);
         pad->event.event_id = pad->commit.event_id = id;
-        pad->commit.answer = (struct det_store_answer){ .outcome = DET_GOTO,
+        pad->commit.answer = (struct det_store_answer){ .outcome = DET_OUTCOME_GOTO,
                                                         .state = pad->head.state,
                                                         .sequence = pad->head.sequence,
                                                         .visit = pad->head.visit };

@@ -108,7 +108,7 @@ static inline void fill_send(struct pad *pad, unsigned number)
     add_event(pad, BARE);
     snprintf(id, sizeof id, "id-%u", number);
     pad->event.event_id = pad->commit.event_id = id;
-    pad->commit.answer = (struct det_store_answer){ .outcome = DET_GOTO,
+    pad->commit.answer = (struct det_store_answer){ .outcome = DET_OUTCOME_GOTO,
                                                     .state = pad->head.state,
                                                     .sequence = pad->head.sequence,
                                                     .visit = pad->head.visit };

@@ -502,7 +502,7 @@ static int look_back(
     past->first = sequence;
     *position = det_sqlite_get_number(call, 0);
     past->is_cut = *position == 0 && sequence > 1;
-    if (outcome != DET_GOTO)
+    if (outcome != DET_OUTCOME_GOTO)
         return 1;
     past->sequences[loaded->history_count] = sequence;
     if (det_row_state_find(instance->machine, state, &loaded->history[loaded->history_count]) < 0)

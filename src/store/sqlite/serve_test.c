@@ -39,7 +39,7 @@ static struct det_machine *lacking(struct lack lack)
             b, &(struct det_on_row){ .from = DET_LIST(i ? (lack.state ? "C" : "B") : "A"),
                                      .events =
                                          lack.event ? DET_LIST("SMALL") : DET_LIST("SMALL", "BARE"),
-                                     .outcome = DET_GOTO,
+                                     .outcome = DET_OUTCOME_GOTO,
                                      .to = i            ? "A"
                                            : lack.state ? "C"
                                                         : "B",

@@ -13,7 +13,7 @@ static int wait_for_it(struct motor *motor, struct motor_event *ret)
 {
     (void)motor;
     (void)ret;
-    return DET_CONTINUE;
+    return DET_DIRECTIVE_CONTINUE;
 }
 
 #ifndef MENDED
@@ -26,5 +26,5 @@ static int spin(struct motor *call, const struct motor_event *event, struct moto
     (void)call;
     (void)event;
     (void)ret;
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }

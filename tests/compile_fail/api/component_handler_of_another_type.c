@@ -17,7 +17,7 @@ static int wait_for_it(struct motor *motor, struct motor_event *ret)
 {
     (void)motor;
     (void)ret;
-    return DET_CONTINUE;
+    return DET_DIRECTIVE_CONTINUE;
 }
 
 static int spin(struct motor *motor, const struct motor_event *event, struct motor_event *ret)
@@ -25,5 +25,5 @@ static int spin(struct motor *motor, const struct motor_event *event, struct mot
     (void)motor;
     (void)event;
     (void)ret;
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }

@@ -17,5 +17,5 @@ static int ring(
     (void)data;
     (void)event;
     (void)ret;
-    return DET_DONE;
+    return DET_EFFECT_DONE;
 }

@@ -14,5 +14,5 @@ static int ring(
     event->knock.times = 0;
 #endif
     *ret = door_slam();
-    return DET_PRODUCED;
+    return DET_EFFECT_PRODUCED;
 }
