@@ -7,7 +7,7 @@
  * The program is a process of its own, on a store in a file; instances are a thousand, and all are
  * in memory. What is sent is answered when it is on the disk. */
 #include <detent/runtime.h>
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>

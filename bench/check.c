@@ -4,7 +4,7 @@
 /* check.c - reading a machine of 2,000 rows without a compiler, in a process and in ours. */
 #include <unistd.h>
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "bench.h"
 #include "large_spec.h"

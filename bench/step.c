@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "bench.h"
 #include "order.h"

@@ -7,14 +7,8 @@
 #define DETENT_H
 
 #include <detent/base.h>
-#include <detent/builder.h>
 #include <detent/bus.h>
-#include <detent/control.h>
-#include <detent/diagnostic.h>
-#include <detent/documents.h>
-#include <detent/draw.h>
 #include <detent/durable.h>
-#include <detent/guard.h>
 #include <detent/lock.h>
 #include <detent/loop.h>
 #include <detent/machine.h>
@@ -24,13 +18,11 @@
 #include <detent/schedule.h>
 #include <detent/sim.h>
 #include <detent/slot.h>
-#include <detent/spec.h>
 #include <detent/store.h>
 #include <detent/supervise.h>
 #include <detent/task.h>
 #include <detent/trace.h>
 #include <detent/worker.h>
-#include <detent/worker_spec.h>
 #include <detent/worker_test.h>
 #include <detent/workers.h>
 #include <detent/world.h>

@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* decisions.c - composes what strategies decide about a signal, and resolves it into what to do. */
-#include <detent/control.h>
+#include <detent/driver/control.h>
 
 #include "base/assert.h"
 

@@ -4,7 +4,7 @@
 /* decisions_test.c - decisions compose by precedence, and resolve as the sentences of control.h
  * say: every pair and triple of decisions, and every input of the resolution. Nothing here
  * allocates. */
-#include <detent/control.h>
+#include <detent/driver/control.h>
 
 #include "lib/test.h"
 

@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* strategies.c - the strategies that come with the library: breaker, window, retry. */
-#include <detent/control.h>
+#include <detent/driver/control.h>
 
 #include "base/assert.h"
 #include "base/hash.h"

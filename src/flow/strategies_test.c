@@ -3,7 +3,7 @@
 
 /* strategies_test.c - the breaker, the window and the retry hold up EOF and DRAIN for as
  * long as they say, and never for ever. */
-#include <detent/control.h>
+#include <detent/driver/control.h>
 
 #include "lib/test.h"
 

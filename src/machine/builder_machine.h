@@ -5,7 +5,7 @@
 #ifndef DET_MACHINE_BUILDER_MACHINE_H
 #define DET_MACHINE_BUILDER_MACHINE_H
 
-#include <detent/builder.h>
+#include <detent/tool/builder.h>
 
 #include "base/arena.h"
 

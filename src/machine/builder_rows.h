@@ -14,7 +14,7 @@
 #ifndef DET_MACHINE_BUILDER_ROWS_H
 #define DET_MACHINE_BUILDER_ROWS_H
 
-#include <detent/builder.h>
+#include <detent/tool/builder.h>
 
 #include "base/arena.h"
 

@@ -8,7 +8,7 @@
 #ifndef DET_MACHINE_BUILDER_TEST_H
 #define DET_MACHINE_BUILDER_TEST_H
 
-#include <detent/builder.h>
+#include <detent/tool/builder.h>
 
 #include "lib/test.h"
 

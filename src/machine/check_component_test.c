@@ -5,7 +5,7 @@
  * its sentence, and the reader's words for them. */
 #include "machine/builder_test.h"
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #define DISPATCH(b, s, ...)       \
     det_machine_builder_dispatch( \

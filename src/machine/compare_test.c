@@ -4,7 +4,7 @@
 /* compare_test.c - what is told of a change, and what of it is called a hazard. */
 #include "machine/compare.h"
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "lib/test.h"
 

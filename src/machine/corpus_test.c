@@ -11,7 +11,7 @@
 
 #include <dirent.h>
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #define CORPUS    DET_SOURCE_DIR "/tests/corpus/"
 #define PATH_SIZE 1024

@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* diagnostic.c - the names, helps and severities of the rules, from rules.def. */
-#include <detent/diagnostic.h>
+#include <detent/tool/diagnostic.h>
 
 #include "base/assert.h"
 
@@ -14,7 +14,7 @@ struct rule {
 
 static const struct rule rules[] = {
 #define DET_RULE(name, id, severity, help) [DET_RULE_##name] = { id, help, severity },
-#include <detent/rules.def>
+#include <detent/tool/rules.def>
 #undef DET_RULE
 };
 

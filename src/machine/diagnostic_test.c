@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* diagnostic_test.c - every rule has an id for scripts, a help for people and a severity. */
-#include <detent/diagnostic.h>
+#include <detent/tool/diagnostic.h>
 
 #include "lib/test.h"
 

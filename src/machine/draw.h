@@ -8,7 +8,7 @@
 #ifndef DET_MACHINE_DRAW_H
 #define DET_MACHINE_DRAW_H
 
-#include <detent/draw.h>
+#include <detent/tool/draw.h>
 
 /* How det_pen_text() writes what is not ours: names, reasons, details. */
 enum det_pen_dialect {

@@ -6,7 +6,7 @@
 #ifndef DET_MACHINE_DRAW_TEST_ORDER_H
 #define DET_MACHINE_DRAW_TEST_ORDER_H
 
-#include <detent/draw.h>
+#include <detent/tool/draw.h>
 
 enum order_state { PENDING, CHARGING, PAID, SHIPPED, CANCELLED, EXPIRED, ORDER_STATES };
 enum order_event { PAY, CHARGED, DECLINED, CANCEL, EXPIRE, SHIP, PING, HALT, ORDER_EVENTS };

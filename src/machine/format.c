@@ -27,7 +27,7 @@
  *   2. the text is known to be sound before anything is written. */
 #include "machine/format.h"
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 /* format_test.c - how specs are written anew. */
 #include "lib/test.h"
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 /* Formats, twice, and compares; `expected` must not change any more. */
 static void becomes(const char *text, const char *expected)

@@ -17,7 +17,7 @@
 #ifndef DET_MACHINE_PARSE_H
 #define DET_MACHINE_PARSE_H
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "base/arena.h"
 #include "base/map.h"

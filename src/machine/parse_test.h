@@ -7,7 +7,7 @@
 
 #include "lib/test.h"
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #define HEAD  "#define FSM_NAME order\n#define FSM_PREFIX ORDER\n"
 #define BASE  "STATE(PENDING, pending, INITIAL)\nSTATE(PAID, paid, FINAL)\nEVENT(PAY, pay)\n"

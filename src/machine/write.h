@@ -15,7 +15,7 @@
 #ifndef DET_MACHINE_WRITE_H
 #define DET_MACHINE_WRITE_H
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "base/arena.h"
 #include "base/buffer.h"

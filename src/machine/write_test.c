@@ -4,7 +4,7 @@
 /* write_test.c - every machine there is becomes a text, and the text becomes the same machine. */
 #include <dirent.h>
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "machine/builder_random_test.h"
 #include "machine/same_machine_test.h"

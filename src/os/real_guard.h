@@ -16,7 +16,7 @@
 #ifndef DET_OS_REAL_GUARD_H
 #define DET_OS_REAL_GUARD_H
 
-#include <detent/guard.h>
+#include <detent/driver/process_guard.h>
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
 
 /* glance_test.c - looking at an instance without ever waiting: what is in memory is told as it is
  * there, and all else is somebody else's to load. */
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "runtime/contract_test.h"
 

@@ -12,9 +12,9 @@
 
 #include "lib/test.h"
 
-#include <detent/builder.h>
 #include <detent/runtime.h>
 #include <detent/sim.h>
+#include <detent/tool/builder.h>
 
 struct payment {
     uint64_t cents;

@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 
 #include "base/arena.h"
 #include "base/buffer.h"

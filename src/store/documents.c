@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* documents.c - the public operations on documents, and following their changes. */
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 
 #include "base/assert.h"
 #include "store/store.h"

@@ -15,7 +15,7 @@ static void spoil(const char *url, const char *table);
 
 #include <detent/driver/store.h>
 #include <detent/runtime.h>
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "lib/test.h"
 

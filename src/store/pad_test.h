@@ -7,7 +7,7 @@
 
 #include "lib/test.h"
 
-#include <detent/builder.h>
+#include <detent/tool/builder.h>
 
 #include "store/store.h"
 

@@ -13,7 +13,7 @@
 #ifndef DET_WORKER_ARCH_H
 #define DET_WORKER_ARCH_H
 
-#include <detent/worker_spec.h>
+#include <detent/tool/worker_spec.h>
 
 /* Bytes of one source. */
 #define DET_ARCH_SIZE_MAX (4 << 20)

@@ -9,7 +9,7 @@
  * A snippet without a .worker of its own belongs to tests/corpus/arch/link.worker. */
 #include "lib/test.h"
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "worker/arch.h"
 

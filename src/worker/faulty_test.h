@@ -5,8 +5,8 @@
 #ifndef DET_WORKER_FAULTY_TEST_H
 #define DET_WORKER_FAULTY_TEST_H
 
-#include <detent/documents.h>
 #include <detent/driver/store.h>
+#include <detent/tool/documents.h>
 
 #include "worker/lab_test.h"
 

@@ -5,7 +5,7 @@
  * handed to their parents when those are made. With them comes how often each worker was begun. */
 #include <string.h>
 
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 
 #include "base/memory.h"
 #include "base/text.h"

@@ -5,7 +5,7 @@
  * beside what was put by hand, or alone. */
 #include <string.h>
 
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 
 #include "base/memory.h"
 #include "worker/page.h"

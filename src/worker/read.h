@@ -5,7 +5,7 @@
 #ifndef DET_WORKER_READ_H
 #define DET_WORKER_READ_H
 
-#include <detent/worker_spec.h>
+#include <detent/tool/worker_spec.h>
 
 #include "machine/parse.h"
 

@@ -11,8 +11,8 @@
 
 #include <dirent.h>
 
-#include <detent/draw.h>
-#include <detent/worker_spec.h>
+#include <detent/tool/draw.h>
+#include <detent/tool/worker_spec.h>
 
 #define CORPUS DET_SOURCE_DIR "/tests/corpus/worker/"
 #define HEAD   "#define WORKER_NAME link\n#define WORKER_PREFIX LINK\n"

@@ -17,8 +17,8 @@
 
 #include <string.h>
 
-#include <detent/documents.h>
 #include <detent/driver/store.h>
+#include <detent/tool/documents.h>
 
 #include "base/assert.h"
 #include "base/memory.h"

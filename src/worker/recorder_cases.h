@@ -5,7 +5,7 @@
 #ifndef DET_WORKER_RECORDER_CASES_H
 #define DET_WORKER_RECORDER_CASES_H
 
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 
 #include "worker/recorder_office_cases.h"
 

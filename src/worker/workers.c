@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 
 #include "base/assert.h"
 #include "base/checked.h"

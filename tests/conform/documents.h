@@ -5,7 +5,7 @@
 #ifndef DET_CONFORM_DOCUMENTS_H
 #define DET_CONFORM_DOCUMENTS_H
 
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 
 #include "conform/conform.h"
 

@@ -7,7 +7,7 @@
 
 #include <detent/driver/store.h>
 #include <detent/runtime.h>
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #define FSM_SPEC "conform/parcel.fsm"
 #include <detent/fsm/declare.h>

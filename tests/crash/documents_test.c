@@ -4,7 +4,7 @@
 /* documents_test.c - documents are saved and their deltas compacted while the power goes, at every
  * write and every sync: what was answered is there, a call is there whole or not at all, and no
  * sync id is given twice. */
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 
 #include "crash/bed.h"
 #include "crash/cut.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <detent/builder.h>
+#include <detent/tool/builder.h>
 
 #include "crash/value.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <detent/builder.h>
+#include <detent/tool/builder.h>
 
 #define FIELD_NUMBER                                                        \
     {                                                                       \

@@ -3,8 +3,8 @@
 
 /* cli_trace.c - fuzz target: a trace into a drawing. Whatever is read, there is a trace that can be
  * drawn, or an error with a sentence. */
-#include <detent/builder.h>
-#include <detent/draw.h>
+#include <detent/tool/builder.h>
+#include <detent/tool/draw.h>
 
 #include <stdlib.h>
 

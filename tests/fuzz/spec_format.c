@@ -5,7 +5,7 @@
  *
  * What can be formatted keeps its words and its comments, is as long as measured, and does not
  * change when it is formatted again. What cannot has an offset in the text. */
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include <stdlib.h>
 #include <string.h>

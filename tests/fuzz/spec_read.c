@@ -7,7 +7,7 @@
  * whatever kind of file the spec takes them for. Whatever is read, every finding has a place in a
  * file that was read, there is a machine or an error, and a machine stands on sound records and can
  * be written as a text from which it comes out the same. */
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <detent/draw.h>
+#include <detent/tool/draw.h>
 
 #include "worker/arch.h"
 

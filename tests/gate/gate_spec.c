@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* gate_spec.c - reading the spec of 2,000 rows. */
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "gate.h"
 #include "large_spec.h"

@@ -3,7 +3,7 @@
 
 /* contract_choice_test.c - events that choose: which alternative is taken, in which order guards
  * are asked, and that nothing of the others happens. */
-#include <detent/builder.h>
+#include <detent/tool/builder.h>
 
 #include "runtime/choice_test.h"
 

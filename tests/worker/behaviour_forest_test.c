@@ -7,7 +7,7 @@
 #define SEEDS 60
 #include "worker/forest_test.h"
 
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 
 /* What is wanted: two parents with three children each at most, in the spec and by hand. */
 #define PARENTS  2

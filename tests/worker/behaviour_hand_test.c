@@ -5,7 +5,7 @@
  * there again when the store is opened again. */
 #include "worker/forest_test.h"
 
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 
 static int put(
     struct lab *lab, const char *parent, const char *name, const char *kind, const char *config)

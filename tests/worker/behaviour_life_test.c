@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* behaviour_life_test.c - workers come, go and begin anew. */
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
  * leaks or hangs, and when there is memory again all is as it was wanted. */
 #include "lib/test.h"
 
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 
 #include "worker/behaviour_test.h"
 

@@ -42,7 +42,7 @@
 #ifndef DET_API_API_H
 #define DET_API_API_H
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 #include <stdatomic.h>
 
 #include "api/lanes.h"

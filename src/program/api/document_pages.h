@@ -5,7 +5,7 @@
 #ifndef DET_API_DOCUMENT_PAGES_H
 #define DET_API_DOCUMENT_PAGES_H
 
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 
 #include "api/api.h"
 

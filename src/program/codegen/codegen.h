@@ -5,7 +5,7 @@
 #ifndef DET_CODEGEN_CODEGEN_H
 #define DET_CODEGEN_CODEGEN_H
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 #include <jansson.h>
 
 #include "base/buffer.h"

@@ -4,7 +4,7 @@
 /* help.c - `detent help`: the commands, one command, the rows of a spec, the rules about it. */
 #include <string.h>
 
-#include <detent/diagnostic.h>
+#include <detent/tool/diagnostic.h>
 
 #include "base/text.h"
 #include "machine/rows.h"

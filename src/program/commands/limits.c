@@ -4,7 +4,7 @@
 /* limits.c - `detent limits`: every limit there is, with its default and the most it can be. */
 #include <string.h>
 
-#include <detent/guard.h>
+#include <detent/driver/process_guard.h>
 
 #include "base/text.h"
 #include "config/config.h"

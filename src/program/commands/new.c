@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "base/buffer.h"
 #include "base/text.h"

@@ -5,7 +5,7 @@
  * and together with a definition. */
 #include "config/config_test.h"
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 static const char spec_text[] = "#define FSM_NAME order\n"
                                 "#define FSM_PREFIX ORDER\n"

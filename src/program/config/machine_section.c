@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <detent/builder.h>
+#include <detent/tool/builder.h>
 
 #include "config/config_internal.h"
 

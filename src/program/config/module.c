@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "base/assert.h"
 #include "base/buffer.h"

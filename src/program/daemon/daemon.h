@@ -41,8 +41,8 @@
 #ifndef DET_DAEMON_DAEMON_H
 #define DET_DAEMON_DAEMON_H
 
+#include <detent/driver/process_guard.h>
 #include <detent/durable.h>
-#include <detent/guard.h>
 
 #include <jansson.h>
 #include <signal.h>

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include <detent/builder.h>
+#include <detent/tool/builder.h>
 
 #include "base/assert.h"
 #include "base/checked.h"

@@ -7,7 +7,7 @@
 
 #include "config/config_test.h"
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "daemon/effect.h"
 #include "inspect/stored_instance.h"

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "base/buffer.h"
 #include "daemon/machines.h"

@@ -3,7 +3,7 @@
 
 /* reload_try.c - loads what a file names and lets go of it again, while what it would replace still
  * runs. */
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "config/module.h"
 #include "daemon/reload.h"

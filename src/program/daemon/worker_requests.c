@@ -8,7 +8,7 @@
  * Each ask has all it needs in one arena: the request is gone when the pool comes to it. */
 #include <string.h>
 
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 
 #include "base/memory.h"
 #include "base/text.h"

@@ -6,7 +6,7 @@
 #ifndef DET_INSPECT_DOCUMENT_PRINT_H
 #define DET_INSPECT_DOCUMENT_PRINT_H
 
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 
 #include "terminal/terminal.h"
 

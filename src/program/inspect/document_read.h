@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 
 #include "base/text.h"
 

@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* persistence.c - compacts the deltas of the store that is provided as "documents". */
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 #include <detent/world.h>
 
 #include "base/text.h"

@@ -5,8 +5,8 @@
 #ifndef DET_KINDS_SCENARIO_TEST_H
 #define DET_KINDS_SCENARIO_TEST_H
 
-#include <detent/documents.h>
 #include <detent/sim.h>
+#include <detent/tool/documents.h>
 
 #include "kinds/scenario.h"
 #include "lib/test.h"

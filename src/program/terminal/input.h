@@ -5,7 +5,7 @@
 #ifndef DET_TERMINAL_INPUT_H
 #define DET_TERMINAL_INPUT_H
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "terminal/terminal.h"
 

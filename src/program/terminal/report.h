@@ -13,7 +13,7 @@
 #ifndef DET_TERMINAL_REPORT_H
 #define DET_TERMINAL_REPORT_H
 
-#include <detent/diagnostic.h>
+#include <detent/tool/diagnostic.h>
 
 #include "terminal/terminal.h"
 

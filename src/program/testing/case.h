@@ -9,7 +9,7 @@
 #ifndef DET_TESTING_CASE_H
 #define DET_TESTING_CASE_H
 
-#include <detent/builder.h>
+#include <detent/tool/builder.h>
 
 #include "base/arena.h"
 #include "yaml/yaml_reader.h"

@@ -8,7 +8,7 @@
 
 #include "lib/test.h"
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "testing/case.h"
 #include "testing/coverage.h"

@@ -6,7 +6,7 @@
 #define DET_TESTING_COVERAGE_H
 
 #include <detent/runtime.h>
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "terminal/terminal.h"
 

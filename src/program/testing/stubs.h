@@ -9,7 +9,7 @@
 #ifndef DET_TESTING_STUBS_H
 #define DET_TESTING_STUBS_H
 
-#include <detent/builder.h>
+#include <detent/tool/builder.h>
 
 /* Functions of one kind that a machine may name here. */
 #define CLI_STUBS_MAX 256

@@ -6,8 +6,8 @@
 #ifndef DET_TESTING_TRACE_FILE_H
 #define DET_TESTING_TRACE_FILE_H
 
-#include <detent/draw.h>
 #include <detent/runtime.h>
+#include <detent/tool/draw.h>
 
 #include "base/arena.h"
 #include "base/buffer.h"

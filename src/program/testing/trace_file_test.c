@@ -4,7 +4,7 @@
 /* trace_file_test.c - traces are read back as they were written, and wrong ones are refused. */
 #include "testing/trace_file.h"
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "lib/test.h"
 

@@ -4,7 +4,7 @@
 /* transition_index.c - counts, finds and chooses the transitions of a machine. */
 #include "testing/transition_index.h"
 
-#include <detent/builder.h>
+#include <detent/tool/builder.h>
 
 #include "base/memory.h"
 

@@ -5,7 +5,7 @@
  * them. */
 #include "testing/transition_index.h"
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 #include "lib/test.h"
 

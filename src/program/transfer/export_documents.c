@@ -3,7 +3,7 @@
 
 /* export_documents.c - the documents of a store as lines of its export, all of one moment, without
  * their deltas. */
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 
 #include "transfer/export.h"
 

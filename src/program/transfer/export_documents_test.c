@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* export_documents_test.c - documents go through an export, with their versions and times. */
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 
 #include "transfer/export.h"
 #include "transfer/import.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <detent/builder.h>
+#include <detent/tool/builder.h>
 
 #include "base/text.h"
 

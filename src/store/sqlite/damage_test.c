@@ -7,7 +7,7 @@
 
 #include <fcntl.h>
 
-#include <detent/documents.h>
+#include <detent/tool/documents.h>
 
 /* Four events with ids, a snapshot of the second, the first of which is gone. */
 static struct shelf *shelf_of_events(void)

@@ -5,7 +5,7 @@
  * and listed, in a file that other machines share. */
 #include "store/sqlite/sqlite_test.h"
 
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 
 /* A machine of the same name with fewer names in it. */
 struct lack {

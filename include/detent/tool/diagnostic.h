@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* diagnostic.h - what is wrong with a definition, said so that a person can mend it. */
-#ifndef DETENT_DIAGNOSTIC_H
-#define DETENT_DIAGNOSTIC_H
+/* tool/diagnostic.h - what is wrong with a definition, said so that a person can mend it. */
+#ifndef DETENT_TOOL_DIAGNOSTIC_H
+#define DETENT_TOOL_DIAGNOSTIC_H
 
 #include <detent/base.h>
 
@@ -12,7 +12,7 @@ DET_BEGIN
 /* Every rule, once: rules.def. */
 enum det_rule {
 #define DET_RULE(name, id, severity, help) DET_RULE_##name,
-#include <detent/rules.def>
+#include <detent/tool/rules.def>
 #undef DET_RULE
     DET_RULE_COUNT
 };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* draw.h - a machine, or one run of it, as a diagram: Mermaid and GraphViz text.
+/* tool/draw.h - a machine, or one run of it, as a diagram: Mermaid and GraphViz text.
  *
  * Everything is in declaration order and escaped, names are those on disk, and payloads are shown
  * only as the caller's trace gives them (print them redacted). Every alternative of a choice is an
  * edge with its guard, or [else]; a trace highlights all that fit its step. The output is text that
  * `dot` and mermaid's own parser accept; mermaid itself limits a flowchart to 500 edges and any
  * diagram to 50,000 characters unless its page configures more. */
-#ifndef DETENT_DRAW_H
-#define DETENT_DRAW_H
+#ifndef DETENT_TOOL_DRAW_H
+#define DETENT_TOOL_DRAW_H
 
 #include <detent/machine.h>
 

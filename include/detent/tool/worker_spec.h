@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker_spec.h - reads the spec file of a kind of worker (.worker) without a compiler.
+/* tool/worker_spec.h - reads the spec file of a kind of worker (.worker) without a compiler.
  *
  * The text is the same that the C templates of worker/define.h include: rows, comments, #define of
  * WORKER_* words, #include of fragments, and nothing else of C. The verdict is the compiler's. */
-#ifndef DETENT_WORKER_SPEC_H
-#define DETENT_WORKER_SPEC_H
+#ifndef DETENT_TOOL_WORKER_SPEC_H
+#define DETENT_TOOL_WORKER_SPEC_H
 
 #include <detent/machine.h>
-#include <detent/spec.h>
+#include <detent/tool/spec.h>
 #include <detent/worker.h>
 
 DET_BEGIN

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* control.h - what a stage does about a control signal: strategies decide, composed by precedence,
- * and one pure function turns the decision into what to do. No I/O, no clock.
+/* driver/control.h - what a stage does about a control signal: strategies decide, composed by
+ * precedence, and one pure function turns the decision into what to do. No I/O, no clock.
  *
  *     signal -> every strategy: FORWARD | SKIP | RETRY | DELAY(d) -> the strictest of them
  *            -> not FORWARD: as it is; nothing else is looked at, nothing is noted
@@ -13,8 +13,8 @@
  *
  * A signal that is kept (DELAY, RETRY) is decided anew when its time has come: the strategies are
  * asked again, and remember that they were. Only when they let it pass does it count as seen. */
-#ifndef DETENT_CONTROL_H
-#define DETENT_CONTROL_H
+#ifndef DETENT_DRIVER_CONTROL_H
+#define DETENT_DRIVER_CONTROL_H
 
 #include <detent/base.h>
 

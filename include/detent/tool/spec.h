@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* spec.h - reads spec files (.fsm with its fragments and .rec files) without a compiler.
+/* tool/spec.h - reads spec files (.fsm with its fragments and .rec files) without a compiler.
  *
  * The text is the same that the C templates include; the reader understands rows, comments, #define
  * of FSM_* words and of list macros, and #include of fragments, and nothing else of C. It feeds a
  * det_machine_builder, so its verdict is the compiler's. */
-#ifndef DETENT_SPEC_H
-#define DETENT_SPEC_H
+#ifndef DETENT_TOOL_SPEC_H
+#define DETENT_TOOL_SPEC_H
 
-#include <detent/builder.h>
+#include <detent/tool/builder.h>
 
 DET_BEGIN
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* documents.h - documents of a store, and what has changed in them: what driver/documents.h says,
- * for those who only use it. From any thread, also while a runtime or workers use the store.
+/* tool/documents.h - documents of a store, and what has changed in them: what driver/documents.h
+ * says, for those who only use it. From any thread, also while a runtime or workers use the store.
  *
  *     position 0 ----> all documents, as they are at 41      position 41
  *     position 41 ---> delta 42, delta 43                    position 43
  *     position 43 ---> nothing                               position 43
  *     (deltas up to 60 were compacted)
  *     position 43 ---> all documents, as they are at 75      position 75 */
-#ifndef DETENT_DOCUMENTS_H
-#define DETENT_DOCUMENTS_H
+#ifndef DETENT_TOOL_DOCUMENTS_H
+#define DETENT_TOOL_DOCUMENTS_H
 
 #include <detent/driver/documents.h>
 #include <detent/store.h>

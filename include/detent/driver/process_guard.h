@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* guard.h - a real world whose processes do not outlive the program, however it ends.
+/* driver/process_guard.h - a real world whose processes do not outlive the program, however it
+ * ends.
  *
  * A supervisor that is killed with SIGKILL runs no handler. Its children would go on, and its next
  * start would run them a second time. A guard prevents both:
@@ -23,8 +24,8 @@
  * thread that forks, with all signals blocked, and registers a handler with pthread_atfork(). The
  * thread is detached and ends with the program; so a library that contains detent cannot be
  * unloaded afterwards. */
-#ifndef DETENT_GUARD_H
-#define DETENT_GUARD_H
+#ifndef DETENT_DRIVER_PROCESS_GUARD_H
+#define DETENT_DRIVER_PROCESS_GUARD_H
 
 #include <detent/world.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder.h - machines made at run time, under the same rules as those made by the compiler.
+/* tool/builder.h - machines made at run time, under the same rules as those made by the compiler.
  *
  *     struct det_machine_builder *b;
  *     det_machine_builder_open("light", NULL, &b);
@@ -26,11 +26,11 @@
  * Rows are counted from 1 in the order of the calls that take one (state, event, ..., on, after,
  * entry, exit, event_unhandled, dispatch, ...): that is the `row` of a transition, and the line of
  * a finding when there is no text. */
-#ifndef DETENT_BUILDER_H
-#define DETENT_BUILDER_H
+#ifndef DETENT_TOOL_BUILDER_H
+#define DETENT_TOOL_BUILDER_H
 
-#include <detent/diagnostic.h>
 #include <detent/machine.h>
+#include <detent/tool/diagnostic.h>
 
 DET_BEGIN
 
