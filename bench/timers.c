@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <detent/driver/loop.h>
 #include <detent/sim.h>
 
 #include "base/heap.h"

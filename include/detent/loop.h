@@ -19,36 +19,6 @@ DET_BEGIN
 
 struct det_loop;
 
-typedef void det_loop_fn(void *argument);
-
-/* A message, in the poster's memory until `run` is called: post it, forget it, find yourself again
- * in `run`. */
-struct det_post {
-    det_loop_fn *run;
-    void *argument;
-    struct det_post *next; /* the loop's */
-};
-
-/* A timer, in its owner's memory. Zero it, set `run` and `argument`, then det_loop_timer_set(). */
-struct det_timer {
-    det_loop_fn *run;
-    void *argument;
-    struct {
-        int64_t key;
-        uint64_t tie;
-        size_t position;
-        bool is_set, is_wall;
-    } node; /* the loop's */
-};
-
-/* A watched descriptor, in its owner's memory: zero it, set `run`, `argument` and `descriptor`. */
-struct det_watch {
-    void (*run)(void *argument, unsigned events); /* enum det_poll_events */
-    void *argument;
-    int descriptor;
-    unsigned events; /* the loop's */
-};
-
 DET_API int det_loop_open(
     struct det_world *world, const struct det_allocator *allocator,
     struct det_loop **ret) DET_MUST_CHECK;
@@ -59,29 +29,9 @@ DET_SCOPED_CLOSE(loop)
 
 DET_API struct det_world *det_loop_world(const struct det_loop *loop);
 
-/* From any thread, at any time before close. Never fails and never allocates. */
-DET_API void det_loop_post(struct det_loop *loop, struct det_post *post);
-
 /* The monotonic time at which this turn began: one reading of the clock per turn. Between turns it
  * is the time now. Owner only. */
 DET_API det_time det_loop_now(const struct det_loop *loop);
-/* Arms or moves the timer; `deadline` is monotonic. Fails only for memory. Owner only. */
-DET_API int det_loop_timer_set(struct det_loop *loop, struct det_timer *timer, det_time deadline)
-    DET_MUST_CHECK;
-/* The same with a deadline in wall time. The timer runs when the wall clock has reached it, also
- * when that is because the clock was set or the machine slept, and not before. */
-DET_API int det_loop_timer_set_wall(
-    struct det_loop *loop, struct det_timer *timer, det_time deadline) DET_MUST_CHECK;
-/* Harmless when it is not set. A timer that was cancelled does not run. Owner only. */
-DET_API void det_loop_timer_cancel(struct det_loop *loop, struct det_timer *timer);
-
-/* Watches the descriptor, or changes what is watched; `events` is not 0. DET_ERR_UNSUPPORTED in a
- * simulated world, which has no descriptors but those of its processes. Owner only. */
-DET_API int det_loop_watch(struct det_loop *loop, struct det_watch *watch, unsigned events)
-    DET_MUST_CHECK;
-/* Harmless when it is not watched. Do it before the descriptor is closed. Owner only. */
-DET_API void det_loop_unwatch(struct det_loop *loop, struct det_watch *watch);
-
 /* Runs what is due: messages in the order posted, then timers by deadline, then descriptors. What
  * a callback posts or arms runs in the next turn. Waits for the first of them until `deadline`
  * (monotonic; 0 does not wait, DET_NEVER waits for ever). Returns how many callbacks ran, or an
@@ -97,13 +47,6 @@ DET_API int det_loop_start(struct det_loop *loop, const char *name) DET_MUST_CHE
 DET_API void det_loop_stop(struct det_loop *loop);
 /* Non-blocking det_loop_stop(), from any thread, also from a callback of the loop. */
 DET_API void det_loop_break(struct det_loop *loop);
-
-/* Whether the calling thread may use it as its owner: it runs the loop, or was the last to turn it,
- * or nobody has done either, and then whoever will is taken to ask. */
-DET_API bool det_loop_is_mine(const struct det_loop *loop);
-/* The calling thread is taken for the one that will turn it, until another one does: for whoever
- * starts threads that use the loop before it is turned. Nothing while it has an owner. */
-DET_API void det_loop_claim(struct det_loop *loop);
 
 /* For a foreign loop: readable when a turn has something to do; -1 in a simulated world. */
 DET_API int det_loop_descriptor(const struct det_loop *loop);

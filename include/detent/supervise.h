@@ -51,7 +51,7 @@
 #ifndef DETENT_SUPERVISE_H
 #define DETENT_SUPERVISE_H
 
-#include <detent/loop.h>
+#include <detent/driver/loop.h>
 #include <detent/machine.h>
 
 DET_BEGIN

@@ -186,26 +186,6 @@ DET_API int det_workers_get(
 DET_API int det_workers_each(
     struct det_workers *workers, int (*visit)(void *user, const struct det_worker_status *status),
     void *user) DET_MUST_CHECK;
-/* The desired state, the observed one, the fields of both that differ, and the metrics, as JSON:
- * {"desired": {...}, "observed": {...}, "gap": {"port": {"desired": 1, "observed": 2}}, "metrics":
- * {...}, "states": {"up": {"entered": 2, "total_ms": 1500}}}; allocated, of `size` + 1 bytes of
- * options.allocator. Sensitive fields are cut off; the config is not shown, as it may have secrets
- * in it. DET_ERR_NOT_FOUND. */
-DET_API int det_workers_show(
-    struct det_workers *workers, const char *id, char **ret, size_t *ret_size) DET_MUST_CHECK;
-/* The newest ends of actions and changes of state of a worker, newest first, as JSON lines: at most
- * 256 of this run. Each has its `sequence`, from 1. */
-DET_API int det_workers_history(
-    struct det_workers *workers, const char *id, char **ret, size_t *ret_size) DET_MUST_CHECK;
-/* Drains it: what came after the sequence `after` (0: all), oldest first. Call it again with the
- * sequence of the last line. `ret_lost`, which may be NULL, is how many of them are not remembered
- * any more: 0 when it is drained at least once in 256 rows. A worker that was removed and made anew
- * begins at 1, and so does every worker of a new run: an `after` beyond the newest sequence is of
- * an earlier one, and counts as 0. */
-DET_API int det_workers_history_after(
-    struct det_workers *workers, const char *id, uint64_t after, char **ret, size_t *ret_size,
-    uint64_t *ret_lost) DET_MUST_CHECK;
-
 /* Asks a worker to begin anew, or to stop and rest, or to run again. That it is to rest is recorded
  * when this returns 0, and counts for the next run of the program, too, until it is to run again or
  * is gone. What is below one that rests does so too. DET_ERR_NOT_FOUND; DET_ERR_REFUSED: its own
@@ -231,18 +211,6 @@ struct det_workers_summary {
     uint64_t observations, observations_failed;
 };
 DET_API void det_workers_summary(struct det_workers *workers, struct det_workers_summary *ret);
-
-/* What workers count and measure by themselves: det_worker_count(), det_worker_gauge(). Borrowed
- * for the visit. On the loop; a non-zero answer ends it and is returned. */
-struct det_worker_value {
-    const char *id, *kind, *name;
-    bool is_gauge;
-    uint64_t count;
-    double value;
-};
-DET_API int det_workers_each_value(
-    struct det_workers *workers, int (*visit)(void *user, const struct det_worker_value *value),
-    void *user) DET_MUST_CHECK;
 
 /* Shuts down: all are told to stop, and 0 when all of them got to STOPPED by themselves in time;
  * DET_ERR_TIMEOUT when some were taken down, and det_error says which was the first. Waits; on the

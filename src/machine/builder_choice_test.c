@@ -3,6 +3,8 @@
 
 /* builder_choice_test.c - alternatives of a pair: where an ELSE may stand, what it becomes, and
  * that the checks see it. */
+#include <detent/tool/machine.h>
+
 #include "machine/builder_test.h"
 
 #define ELSE(b, s, e, ...)                                                          \

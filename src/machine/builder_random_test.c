@@ -4,6 +4,8 @@
 /* builder_random_test.c - thousands of random definitions, right and wrong, judged by the builder
  * and by an interpreter that only ever looks through all rows. Both must find the same number of
  * breaches of every rule, and every pair must come out the same. */
+#include <detent/tool/machine.h>
+
 #include "machine/builder_random_test.h"
 
 #define DEFINITIONS 20000

@@ -3,6 +3,8 @@
 
 /* builder_test.c - what a build lays down, that it owns all of it, and what happens without memory.
  */
+#include <detent/tool/machine.h>
+
 #include "machine/builder_test.h"
 
 static bool guard_yes(const struct det_move *move, const void *data, const void *event)

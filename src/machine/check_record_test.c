@@ -3,6 +3,8 @@
 
 /* check_record_test.c - what may be kept of a payload, and that the copy is right at every layout.
  */
+#include <detent/tool/machine.h>
+
 #include "machine/builder_test.h"
 
 /* The same fields as in struct payment, in another order and at other distances. */

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* compare.c - two definitions of a machine, thing by thing. */
+#include <detent/tool/machine.h>
+
 #include "machine/compare.h"
 
 #include <stdarg.h>

@@ -3,6 +3,7 @@
 
 /* compare_transitions.c - what the states that both definitions have do on the events that both
  * have, and whether who is in such a state can still get on. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "machine/compare.h"

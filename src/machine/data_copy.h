@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <detent/machine.h>
+#include <detent/tool/machine.h>
 
 #include "record/field_value.h"
 

@@ -3,6 +3,7 @@
 
 /* machine.c - what can be asked of a machine, whoever made it: pure functions over its tables. */
 #include <detent/machine.h>
+#include <detent/tool/machine.h>
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
 
 /* machine_test.c - what can be asked of a machine, asked of one that no builder made. */
 #include <detent/machine.h>
+#include <detent/tool/machine.h>
 
 #include "lib/test.h"
 

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* parse_record_test.c - records that are read have the layout that the compiler gives them. */
+#include <detent/tool/machine.h>
+
 #include "machine/parse_test.h"
 
 #define REC_SPEC "corpus/good/parts/shop.rec"

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* parse_test.c - specs become machines: words, rows, lists, places. */
+#include <detent/tool/machine.h>
+
 #include "machine/parse_test.h"
 
 static void a_spec_becomes_a_machine(void **state)

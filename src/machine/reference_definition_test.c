@@ -3,6 +3,8 @@
 
 /* reference_definition_test.c - the reference behaviours about definitions, by their numbers. Where
  * the contract differs from the reference, the test says so. */
+#include <detent/tool/machine.h>
+
 #include "machine/builder_test.h"
 
 /* A front end gives the rows of a fragment where it is included; to a builder they are rows. */

@@ -10,6 +10,7 @@
 #include "lib/test.h"
 
 #include <detent/machine.h>
+#include <detent/tool/machine.h>
 
 static inline void same_text(const char *a, const char *b)
 {

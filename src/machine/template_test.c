@@ -3,6 +3,8 @@
 
 /* template_test.c - the machine that the template makes, and that the reader makes the same one. */
 #include <detent/detent.h>
+#include <detent/tool/machine.h>
+#include <detent/tool/spec.h>
 
 #define FSM_SPEC "machine/template_test.fsm"
 #include <detent/fsm/declare.h>

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* store_gauges.c - counts a store into memory, then into the gauges. */
+#include <detent/tool/store.h>
+
 #include "observe/store_gauges.h"
 
 #include "base/arena.h"

@@ -3,6 +3,8 @@
 
 /* worker_metrics.c - workers as metrics: what happens is counted when it is told, how things stand
  * is taken anew each time. */
+#include <detent/tool/workers.h>
+
 #include "observe/worker_metrics.h"
 
 #include <math.h>

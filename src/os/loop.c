@@ -24,6 +24,8 @@
  *   7. A loop that has been borrowed since its last wait naps: it wakes by itself after `nap`. What
  *      a borrower leaves to an owner that naps, or was woken already, needs no wake: a borrower
  *      who comes again, or waits for the work, finds it first. */
+#include <detent/driver/loop.h>
+
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/heap.h"

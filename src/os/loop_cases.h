@@ -5,6 +5,7 @@
 #ifndef DET_OS_LOOP_CASES_H
 #define DET_OS_LOOP_CASES_H
 
+#include <detent/driver/loop.h>
 #include <detent/loop.h>
 
 #include "os/common_cases.h"

@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 
+#include <detent/driver/loop.h>
 #include <detent/loop.h>
 
 #include "base/heap.h"

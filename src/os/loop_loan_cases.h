@@ -6,6 +6,7 @@
 #ifndef DET_OS_LOOP_LOAN_CASES_H
 #define DET_OS_LOOP_LOAN_CASES_H
 
+#include <detent/driver/loop.h>
 #include <stdatomic.h>
 
 #include "os/loop_cases.h"

@@ -12,6 +12,7 @@
  *      thread. So a burst of short jobs does not wake all threads.
  *   5. There are not more jobs in the queue than threads that are idle or starting, unless there
  *      are `threads_most`, or the system provides no more. */
+#include <detent/driver/loop.h>
 #include <stdatomic.h>
 #include <string.h>
 

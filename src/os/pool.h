@@ -13,6 +13,7 @@
 #ifndef DET_OS_POOL_H
 #define DET_OS_POOL_H
 
+#include <detent/driver/loop.h>
 #include <detent/loop.h>
 
 struct det_pool;

@@ -5,6 +5,7 @@
 #ifndef DET_OS_POOL_CASES_H
 #define DET_OS_POOL_CASES_H
 
+#include <detent/driver/loop.h>
 #include <stdatomic.h>
 
 #include "os/loop_cases.h"

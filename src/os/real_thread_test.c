@@ -4,6 +4,8 @@
 /* real_thread_test.c - the real world holds what every world holds, as far as threads, pollers,
  * loops and pools go; and what only the real one has: descriptors, precision, want of resources. */
 /* test: threads */
+#include <detent/driver/loop.h>
+
 #include "os/loop_loan_cases.h"
 #include "os/pool_cases.h"
 #include "os/world_cases.h"

@@ -3,6 +3,7 @@
 
 /* decide.c - what an event does to an instance, decided in a draft. Nothing outside the draft is
  * changed, so that any step may still say no. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "base/assert.h"

@@ -11,6 +11,7 @@
  *
  *     in the heap --due, free--> in the batch --turn--> gone, or armed anew, or later again
  *                 --due, claimed--> held --release--> in the heap */
+#include <detent/driver/loop.h>
 #include <string.h>
 
 #include "base/assert.h"

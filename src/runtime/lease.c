@@ -10,6 +10,7 @@
  * The store counts from when it was asked, which is not before `sent_at`; so whatever the answer
  * took, and whatever stopped us, we give up before anybody else can have it. Who asks whether it is
  * held compares with the clock, and does not depend on the loop. */
+#include <detent/driver/loop.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* node.c - a runtime as a node: alarms, the pool of the leases, the lease of the node itself. */
+#include <detent/driver/loop.h>
+
 #include "runtime/node.h"
 
 #include <stdio.h>

@@ -21,6 +21,7 @@
 
 #include <stdatomic.h>
 
+#include <detent/driver/loop.h>
 #include <detent/lock.h>
 #include <detent/supervise.h>
 

@@ -2,8 +2,10 @@
  * Copyright the detent authors */
 
 /* quick.c - one event, all of it on the stack. */
-#include "runtime/quick.h"
+#include <detent/tool/machine.h>
+
 #include "machine/data_copy.h"
+#include "runtime/quick.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
  *
  * A copy of an instance needs no claim. A walk that calls a visitor holds a claim, so that what it
  * walks over stays, and no lock while the visitor runs. */
+#include <detent/tool/machine.h>
 #include <limits.h>
 #include <string.h>
 

@@ -4,6 +4,7 @@
 /* repair.c - the damaged head of an instance, derived again from its snapshot, or from what it
  * began with, and the events behind that. Whether it is what the head was, the store proves by the
  * checksum; so what is derived here need only be right, not certain. */
+#include <detent/tool/machine.h>
 #include <stdio.h>
 #include <string.h>
 

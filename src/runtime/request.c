@@ -6,6 +6,7 @@
  *
  * It is over names and encoded records, and so the same in every process, whatever ids a definition
  * has. Fields that a later version of a record adds do not change it as long as they are zero. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "base/hash.h"

@@ -6,6 +6,8 @@
  *     open -> serving --close--> what is submitted is carried out -> no new calls -> calls end
  *                                -> the loop stops -> running effects end -> their ends are
  *                                recorded -> gone */
+#include <detent/driver/loop.h>
+
 #include "runtime/runtime.h"
 
 #include "base/assert.h"

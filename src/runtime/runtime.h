@@ -23,6 +23,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 
+#include <detent/driver/loop.h>
 #include <detent/runtime.h>
 
 #include "os/os.h"

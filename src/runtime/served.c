@@ -3,6 +3,7 @@
 
 /* served.c - the machines of a runtime. A machine is served from its first use on: the store learns
  * of it, and what its instances have pending goes on. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "base/assert.h"

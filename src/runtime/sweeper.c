@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* sweeper.c - takes over what lapsed nodes have left: the functions that sweeper.fsm names. */
+#include <detent/driver/loop.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* count.c - counts by machine and state. There are few of them, so they are searched linearly. */
+#include <detent/tool/store.h>
+
 #include "store/count.h"
 
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 #define DET_STORE_COUNT_H
 
 #include <detent/driver/store.h>
+#include <detent/tool/store.h>
 
 #include "base/arena.h"
 #include "base/buffer.h"

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* count_test.c - numbers by machine and state, with and without memory. */
+#include <detent/tool/store.h>
+
 #include "store/count.h"
 
 #include "store/pad_test.h"

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* log.c - which rows of the log are wanted, and when a walk ends. */
+#include <detent/tool/store.h>
+
 #include "store/log.h"
 
 #include <string.h>

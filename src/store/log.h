@@ -6,6 +6,7 @@
 #define DET_STORE_LOG_H
 
 #include <detent/driver/store.h>
+#include <detent/tool/store.h>
 
 #include "store/chain.h"
 

@@ -15,7 +15,9 @@ static void spoil(const char *url, const char *table);
 
 #include <detent/driver/store.h>
 #include <detent/runtime.h>
+#include <detent/tool/machine.h>
 #include <detent/tool/spec.h>
+#include <detent/tool/store.h>
 
 #include "lib/test.h"
 

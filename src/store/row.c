@@ -3,6 +3,8 @@
 
 /* row.c - conversion between a commit and its rows. An event whose payload has no fields is stored
  * without bytes: missing fields are zero. */
+#include <detent/tool/machine.h>
+
 #include "store/row.h"
 
 #include <stdio.h>

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* store.c - opens a store by its URL: the part before the colon chooses the driver. */
+#include <detent/tool/store.h>
+
 #include "store/store.h"
 
 #include <stdio.h>

@@ -6,6 +6,8 @@
 #ifndef DET_STORE_UPGRADE_CASES_H
 #define DET_STORE_UPGRADE_CASES_H
 
+#include <detent/tool/store.h>
+
 #include "store/effect_key.h"
 #include "store/jobs.h"
 #include "store/pad_test.h"

@@ -14,6 +14,8 @@
  *   2. While `ready` is not empty outside a pass, `post` is in the loop's queue. A pass runs those
  *      that were ready when it began; what becomes ready meanwhile is for the next turn.
  *   3. Its timer is set whenever timeout_at or wake_at is a time to come, and not later. */
+#include <detent/driver/loop.h>
+
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/list.h"

@@ -7,6 +7,7 @@
 
 #include <stdalign.h>
 
+#include <detent/driver/loop.h>
 #include <detent/supervise.h>
 
 /* Where a component is in its life. */

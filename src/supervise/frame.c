@@ -5,6 +5,8 @@
  *
  * The completion function is called once, when the component is in no list, has no timer, and its
  * handle takes nothing more. Behind that call the context is not touched: it may be gone. */
+#include <detent/driver/loop.h>
+
 #include "base/assert.h"
 #include "supervise/handle.h"
 

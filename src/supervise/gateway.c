@@ -24,6 +24,7 @@
  *      the next, and it finds the machine where it stands.
  *   4. A request from outside that moved the component and comes again, where its state has no row
  *      for it, is counted and ignored until another request moves it or it fails. */
+#include <detent/tool/machine.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

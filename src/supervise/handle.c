@@ -15,6 +15,7 @@
  *   3. `has_control` is true while an event waits or the channel is closed. It is read without the
  *      lock by the loop: whoever makes it true posts afterwards.
  *   4. `changes` counts what was published, from 1; `has_ended` is set once, with `end`. */
+#include <detent/driver/loop.h>
 #include <stdatomic.h>
 #include <string.h>
 

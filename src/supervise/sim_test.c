@@ -5,6 +5,8 @@
  * while others send, wake, hang up, abort and wait, and pumps offer events to one another. Every
  * step is one that the table allows from where the pump was, every pump completes exactly once, and
  * whoever waits hears of it. Every seed is run twice and must leave the same trace. */
+#include <detent/tool/machine.h>
+
 #include "supervise/pump_test.h"
 
 #include "os/os.h"

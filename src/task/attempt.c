@@ -9,6 +9,8 @@
  *
  * An end that is known at once (a program that is not there, a step that is dropped) is told by the
  * return value; every other one comes through the loop, as det_actor_ended(). */
+#include <detent/driver/loop.h>
+
 #include "task/attempt.h"
 
 #include <stdio.h>

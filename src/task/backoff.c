@@ -8,6 +8,7 @@
  *   2. A delay is in the range of its jitter, ends included, or it is the floor.
  *   3. The same numbers give the same delay on every machine: a double is multiplied and rounded,
  *      nothing else. */
+#include <detent/driver/policy.h>
 #include <detent/policy.h>
 
 #include "task/spread.h"

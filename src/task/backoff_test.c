@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* backoff_test.c - delays: exact before jitter, in their range after it, and spread over it. */
+#include <detent/driver/policy.h>
 #include <detent/policy.h>
 
 #include <float.h>

@@ -19,6 +19,8 @@
  *      freed yet. Both change under `mutex`.
  *   4. The memory goes with the last reference: the owner's, that of each subscription, and one for
  *      the turn while it is posted. */
+#include <detent/driver/loop.h>
+
 #include "task/bus.h"
 
 #include <stdatomic.h>

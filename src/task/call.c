@@ -13,6 +13,8 @@
  *   2. `intake` counts the queued and the posted ones that have not run; at most intake_max.
  *   3. Who waits for an answer, or for an end, has a condition of its own, so that nobody else is
  *      woken by it. Conditions are used again. */
+#include <detent/driver/loop.h>
+
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/loop_loan.h"

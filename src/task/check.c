@@ -16,6 +16,7 @@
  *   2. The timer is set from start to stop, if only to never: to set it anew needs no memory.
  *   3. Nothing here ends an attempt but from a callback of the loop: never inside of the actor.
  *   4. A check that our own process has no descriptor, process or memory for counts for nothing. */
+#include <detent/driver/loop.h>
 #include <stdio.h>
 
 #include "base/assert.h"

@@ -3,6 +3,8 @@
 
 /* check_test.c - readiness and health in virtual time: by notification, by a process, by a
  * function; and what our own shortage does not count for. */
+#include <detent/driver/sim.h>
+
 #include "lib/poor_world.h"
 #include "os/os.h"
 #include "task/tree_test.h"

@@ -3,6 +3,8 @@
 
 /* child.c - a process on a loop, over the operations of a world: three streams and an end, each a
  * watched descriptor. See child.h for the invariants. */
+#include <detent/driver/loop.h>
+
 #include "task/child.h"
 
 #include <string.h>

@@ -5,6 +5,7 @@
  * print, what they tell, how they take signals; over many seeds, each run twice. */
 #include "task/child_cases.h"
 
+#include <detent/driver/sim.h>
 #include <detent/sim.h>
 
 #include "os/sim/seeds_cases.h"

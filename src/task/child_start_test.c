@@ -6,6 +6,8 @@
  * replaced here, so that each of them fails when it is wanted. */
 /* test: alone */
 /* test: threads */
+#include <detent/driver/loop.h>
+
 #include "task/child_real_cases.h"
 
 #include <dirent.h>

@@ -3,6 +3,8 @@
 
 /* child_test.c - children of the real world, good ones and nasty ones: what they say is heard, how
  * they end is known, and nothing of them is left. */
+#include <detent/driver/loop.h>
+
 #include "task/child_real_cases.h"
 
 #include <poll.h>

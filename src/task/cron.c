@@ -9,6 +9,7 @@
  *   value      = number | the first three letters of a month or a day, in any case
  *
  * A range does not wrap around, but `fri-sun` is 5-7. */
+#include <detent/driver/schedule.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 #ifndef DET_TASK_CRON_H
 #define DET_TASK_CRON_H
 
+#include <detent/driver/schedule.h>
 #include <detent/schedule.h>
 
 /* How many times match after `after` and not after `until`. Looks at days, not at times. */

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* cron_test.c - expressions as they are read: what they mean, and what is said of mistakes. */
+#include <detent/driver/schedule.h>
+
 #include "task/cron.h"
 
 #include "lib/test.h"

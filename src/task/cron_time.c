@@ -8,6 +8,8 @@
  *
  *     number  0 1 2 ... S-1 | S ...        of the day
  *     second  the bits of `seconds`, over and over; minutes and hours move on in front of them */
+#include <detent/driver/schedule.h>
+
 #include "base/calendar.h"
 #include "base/checked.h"
 #include "task/cron.h"

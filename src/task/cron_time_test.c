@@ -3,6 +3,8 @@
 
 /* cron_time_test.c - the times of expressions: known ones, and minute by minute beside a calendar
  * that only knows how to go on. */
+#include <detent/driver/schedule.h>
+
 #include "task/cron.h"
 
 #include "base/text.h"

@@ -8,6 +8,8 @@
  *   2. The tasks are held (det_tasks_run() goes on) from opening, and from each news, until a claim
  *      that began after it finds the queue empty: nothing queued, delayed or running anywhere.
  *      Schedules hold them until closing, as a task with a schedule does. */
+#include <detent/driver/loop.h>
+
 #include "task/durable.h"
 
 #include <string.h>

@@ -14,6 +14,7 @@
  *      time due, one puts its submission
  *   2  the id of a submission depends on nothing but the schedule and its time: one that came from
  *      elsewhere, by an import, is not put again */
+#include <detent/driver/schedule.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -3,6 +3,8 @@
 
 /* edge_test.c - tasks at their edges: what is taken back, what is drained, who goes first, what
  * must not grow, and two threads at one loop. */
+#include <detent/driver/loop.h>
+
 #include "task/edge_test.h"
 
 /* What is taken back was never there. */

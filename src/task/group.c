@@ -17,6 +17,8 @@
  * Invariants, as group_is_sound() has them
  *   1. the cursor stands on a member or on the head of the list;
  *   2. a culprit is there only while a restart is under way, and then the restart concerns it. */
+#include <detent/driver/policy.h>
+
 #include "task/tree.h"
 
 #include <stdio.h>

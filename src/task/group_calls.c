@@ -3,6 +3,7 @@
 
 /* group_calls.c - what callers ask about groups, each as one step on the loop: add, stop, start,
  * look. */
+#include <detent/driver/policy.h>
 #include <string.h>
 
 #include "base/memory.h"

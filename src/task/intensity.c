@@ -12,6 +12,7 @@
  *   2. A restart is one too many exactly when the one `limit` before it still counts: so only the
  *      oldest of a full ring is ever looked at.
  *   3. What no longer counts stays in the ring until it is overwritten; nothing is ever moved. */
+#include <detent/driver/policy.h>
 #include <detent/policy.h>
 
 #include "base/assert.h"

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* intensity_test.c - restarts in a window, against a list that is counted from end to end. */
+#include <detent/driver/policy.h>
 #include <detent/policy.h>
 
 #include "lib/test.h"

@@ -8,6 +8,10 @@
  * pause has no deadline; a timer on the wall clock sets it when the time has come. If that has not
  * come though the monotonic clock says so, the wall clock was set back: then the schedule is asked
  * again, so that it does not stand still for as long as that. */
+#include <detent/driver/loop.h>
+#include <detent/driver/policy.h>
+#include <detent/driver/schedule.h>
+
 #include "task/registry.h"
 
 #include "base/assert.h"

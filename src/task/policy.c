@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* policy.c - what a policy comes to: its own words, else the defaults, else ours. */
+#include <detent/driver/policy.h>
 #include <detent/policy.h>
 
 #include <float.h>

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* policy_test.c - who inherits what from whom, and which policies are refused. */
+#include <detent/driver/policy.h>
 #include <detent/policy.h>
 
 #include <float.h>

@@ -8,6 +8,8 @@
  * The end of a task, in order: out of both indexes and of the tree; TASK_FINISHED; waiters told;
  * TASK_REMOVED; on_end; its slot gets its place back. So whoever hears of the end finds the name
  * free, and the next one in a slot may have the same name. */
+#include <detent/driver/loop.h>
+
 #include "task/registry.h"
 
 #include <string.h>

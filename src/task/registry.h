@@ -25,6 +25,7 @@
 
 #include <stdatomic.h>
 
+#include <detent/driver/loop.h>
 #include <detent/slot.h>
 #include <detent/supervise.h>
 

@@ -9,6 +9,8 @@
  *                                           -> still there:  GRACE_EXCEEDED; they are stuck
  *
  * What callers on other threads see (the verdict, whether it is over) stands under the mutex. */
+#include <detent/driver/loop.h>
+
 #include "task/supervisor.h"
 
 #include <stdio.h>

@@ -3,6 +3,8 @@
 
 /* tasks.c - the supervisor of all tasks as a thing that is opened and closed; what its parts share:
  * policies, clocks, chance. */
+#include <detent/driver/policy.h>
+
 #include "task/supervisor.h"
 
 #include <string.h>

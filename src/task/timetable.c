@@ -17,6 +17,8 @@
  *
  * Everything here is on the times as they stand in the schedule; the spread is taken off what comes
  * in and put on what goes out. */
+#include <detent/driver/schedule.h>
+
 #include "base/checked.h"
 #include "base/text.h"
 #include "task/cron.h"

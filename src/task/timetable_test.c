@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* timetable_test.c - what is due next: in time, late, after sleep, and when the clock is set. */
+#include <detent/driver/schedule.h>
+
 #include "task/cron.h"
 
 #include "base/text.h"

@@ -6,6 +6,8 @@
  * A waiter is its user's. It is in the list of its task until the task ends or the user gives it
  * up, so that those who only look now and then leave nothing behind with a task that runs for
  * ever. Only the loop makes a list longer; who gives up, on any thread, makes it shorter. */
+#include <detent/driver/loop.h>
+
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/loop_loan.h"

@@ -6,6 +6,8 @@
 #ifndef DET_TASK_ZONE_H
 #define DET_TASK_ZONE_H
 
+#include <detent/driver/schedule.h>
+
 #include "task/cron.h"
 
 /* Seconds that local time is ahead of UTC. */

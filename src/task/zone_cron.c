@@ -11,6 +11,8 @@
  *   - An expression that matches every hour follows real time: it knows no jump.
  *   - Of any other, times in the hour that is skipped run once, at the jump; times in the hour that
  *     is repeated run in the first of the two. */
+#include <detent/driver/schedule.h>
+
 #include "base/checked.h"
 #include "task/zone.h"
 

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* zone_test.c - offsets of time zones, and cron expressions by local time where the clock jumps. */
+#include <detent/driver/schedule.h>
+
 #include "lib/test.h"
 
 #include <time.h>

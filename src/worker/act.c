@@ -4,6 +4,7 @@
 /* act.c - actions. While one runs, and until an observation that began after its end, next() is not
  * asked: it would decide by what was true before. One that failed is not begun again before its
  * delay is over, one that succeeded not more often than the worker is observed. */
+#include <detent/driver/policy.h>
 #include <string.h>
 
 #include "base/assert.h"

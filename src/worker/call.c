@@ -3,6 +3,8 @@
 
 /* call.c - calls from other threads: run on the loop, waited for. When the loop is about to end,
  * those that have not begun are given up, so that nobody waits for a loop that does not turn. */
+#include <detent/driver/loop.h>
+
 #include "base/memory.h"
 #include "worker/tree.h"
 

@@ -4,6 +4,7 @@
 /* children.c - from wishes to workers: those that are not there are made, those that nobody wants
  * are told to go, and one whose kind has changed is another one. What is wrong with a wish is told
  * once and spoils no other. */
+#include <detent/driver/loop.h>
 #include <stdio.h>
 #include <string.h>
 

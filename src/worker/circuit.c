@@ -5,6 +5,7 @@
  * begin anew, could not be opened, or were given up; it pauses its worker and all below, but no
  * stop and no collector. The root has none: it would pause everything because of something. That of
  * panics pauses one worker until its panics are old. */
+#include <detent/driver/policy.h>
 #include <stdio.h>
 
 #include "base/assert.h"

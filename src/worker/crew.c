@@ -20,6 +20,8 @@
  *      such members need nobody else.
  *   6. A thread whose hand has ended takes no lock any more, so it may be joined under `mutex`.
  *   7. Once `is_closing` is true no job starts and no thread does. */
+#include <detent/driver/loop.h>
+
 #include "worker/crew.h"
 
 #include "base/assert.h"

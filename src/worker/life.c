@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* life.c - a worker from the moment it is wanted to its end, by life.fsm. */
+#include <detent/driver/policy.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -3,8 +3,10 @@
 
 /* limits.c - how patient a supervisor of workers is: the defaults, and what makes no sense
  * together. */
-#include "worker/limits.h"
+#include <detent/driver/policy.h>
+
 #include "base/text.h"
+#include "worker/limits.h"
 
 static det_time or_else(det_time value, det_time otherwise)
 {

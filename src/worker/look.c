@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* look.c - what others see of workers: copies, made on the loop. */
+#include <detent/tool/workers.h>
 #include <stdio.h>
 #include <string.h>
 

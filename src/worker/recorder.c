@@ -17,6 +17,7 @@
 
 #include <string.h>
 
+#include <detent/driver/loop.h>
 #include <detent/driver/store.h>
 #include <detent/tool/documents.h>
 

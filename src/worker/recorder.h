@@ -24,6 +24,7 @@
 #define DET_WORKER_RECORDER_H
 
 #include <detent/driver/documents.h>
+#include <detent/driver/loop.h>
 #include <detent/loop.h>
 
 #include "base/list.h"

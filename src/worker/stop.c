@@ -5,6 +5,7 @@
  * siblings at the same time, and taken down when that takes too long. The time of a worker is the
  * grace of its own level and of all levels below it, so that a parent has its own when its children
  * have used up theirs. */
+#include <detent/driver/policy.h>
 #include <stdio.h>
 
 #include "base/checked.h"

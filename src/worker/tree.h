@@ -31,6 +31,7 @@
 #ifndef DET_WORKER_TREE_H
 #define DET_WORKER_TREE_H
 
+#include <detent/driver/loop.h>
 #include <detent/workers.h>
 
 #include "base/list.h"

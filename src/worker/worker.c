@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* worker.c - the object of a worker: its block, its names, its place in the tree. */
+#include <detent/driver/policy.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <detent/driver/loop.h>
 #include <detent/tool/documents.h>
 
 #include "base/assert.h"

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* workers_test.c - the life of one worker, from its wish to its end. */
+#include <detent/tool/workers.h>
+
 #include "base/memory.h"
 #include "worker/lab_test.h"
 

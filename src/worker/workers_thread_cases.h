@@ -10,6 +10,7 @@
 
 #include <stdatomic.h>
 
+#include <detent/tool/workers.h>
 #include <detent/workers.h>
 
 #include "base/memory.h"

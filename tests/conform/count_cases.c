@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* count_cases.c - how much there is: of machines, of their states, and in bytes. */
+#include <detent/tool/store.h>
+
 #include "conform/conform.h"
 
 struct told {

@@ -3,6 +3,8 @@
 
 /* keep_cases.c - what is there after a store was closed and opened again; who may open it, and how.
  * Stores that are gone with the process pass these by staying open. */
+#include <detent/tool/store.h>
+
 #include "conform/conform.h"
 
 static void reload(struct box *box, struct subject *subject)

@@ -3,6 +3,8 @@
 
 /* log_cases.c - the log: what was committed, in its order, for whoever reads it in pages and goes
  * on where the last one ended. A list that the test keeps itself says what must be in it. */
+#include <detent/tool/store.h>
+
 #include "conform/conform.h"
 
 #include "os/os.h"

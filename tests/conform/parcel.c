@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* parcel.c - values of the suite's machine, and variants of its definition. */
+#include <detent/tool/machine.h>
+
 #include "conform/parcel.h"
 
 #include "lib/test.h"

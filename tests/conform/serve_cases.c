@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* serve_cases.c - definitions: which ones fit what is stored, and that names count, not numbers. */
+#include <detent/tool/machine.h>
+
 #include "conform/conform.h"
 
 static bool keeps_definitions(const struct box *box)

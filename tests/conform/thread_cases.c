@@ -3,6 +3,8 @@
 
 /* thread_cases.c - many at once: instances of their own from many threads, and what only one may
  * have. In a simulated world the threads are its fibers, and the seed says who goes first. */
+#include <detent/tool/store.h>
+
 #include "conform/conform.h"
 
 #include "os/os.h"

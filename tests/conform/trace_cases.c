@@ -3,6 +3,8 @@
 
 /* trace_cases.c - the trace that a sender was in: events have it where they are kept, and effects
  * until they have ended. */
+#include <detent/tool/store.h>
+
 #include "conform/conform.h"
 
 #define MANY 20

@@ -3,6 +3,8 @@
 
 /* task_cron.c - fuzz target: cron expressions. What is taken has a next time, which is the first of
  * its kind; what is refused has a sentence and a place in the text. */
+#include <detent/driver/schedule.h>
+
 #include "task/cron.h"
 
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 
 /* gate_http.c - a request as a browser sends it, read, handled and answered, over a stream that is
  * memory: all that the HTTP server does but the calls of the system. */
+#include <detent/driver/loop.h>
 #include <string.h>
 
 #include "gate.h"

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* gate_policy.c - what every failure of a task costs: the delay, and the note of a restart. */
+#include <detent/driver/policy.h>
 #include <detent/policy.h>
 
 #include "gate.h"

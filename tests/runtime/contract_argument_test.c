@@ -3,6 +3,9 @@
 
 /* contract_argument_test.c - arguments of every kind that are not valid, and definitions: which are
  * served, which are not, and that names and not numbers are kept. */
+#include <detent/tool/machine.h>
+#include <detent/tool/spec.h>
+
 #include "runtime/contract_test.h"
 
 static void an_id_has_1_to_128_bytes(void **unused)

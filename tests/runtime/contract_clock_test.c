@@ -3,6 +3,8 @@
 
 /* contract_clock_test.c - timers when the wall clock jumps, when many are due at once, in a race
  * with a sender, and on a loop of the caller's. */
+#include <detent/driver/loop.h>
+
 #include "runtime/contract_test.h"
 
 static void a_forward_jump_of_the_wall_fires_each_overdue_timer_once_in_order(void **unused)

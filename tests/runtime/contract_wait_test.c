@@ -3,6 +3,8 @@
 
 /* contract_wait_test.c - who waits for whom: one writer per instance, deadlines of hooks and of
  * senders, calls from inside, and closing while something runs. In simulated threads. */
+#include <detent/driver/loop.h>
+
 #include "runtime/contract_test.h"
 
 /* A second thread of the simulation that runs one function. */

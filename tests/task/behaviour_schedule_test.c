@@ -3,6 +3,8 @@
 
 /* behaviour_schedule_test.c - when a task runs again: the delays of a backoff, and runs by the
  * clock, over a year. */
+#include <detent/driver/policy.h>
+
 #include "task/behaviour_test.h"
 
 static struct det_backoff backoff_of(

@@ -3,6 +3,8 @@
 
 /* behaviour_derive_test.c - from the config to the desired state: derived once, recorded before it
  * counts, kept when the next one is wrong; and the flags beside it that no derive takes away. */
+#include <detent/tool/workers.h>
+
 #include "worker/behaviour_test.h"
 
 #include "worker/faulty_test.h"

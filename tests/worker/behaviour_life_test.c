@@ -3,6 +3,7 @@
 
 /* behaviour_life_test.c - workers come, go and begin anew. */
 #include <detent/tool/documents.h>
+#include <detent/tool/workers.h>
 
 #include <stdlib.h>
 

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* behaviour_next_test.c - what next() sees and answers, and functions that are left in a panic. */
+#include <detent/tool/workers.h>
 #include <stdlib.h>
 
 #include "worker/behaviour_test.h"

@@ -41,6 +41,7 @@
 #include <detent/driver/jobs.h>
 #include <detent/machine.h>
 #include <detent/store.h>
+#include <detent/tool/store.h>
 
 DET_BEGIN
 

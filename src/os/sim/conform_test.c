@@ -4,6 +4,8 @@
 /* conform_test.c - the simulated world holds what every world holds, whatever the seed.
  *
  * Not for thread sanitizer, which cannot follow the switches of stacks (fiber.h). */
+#include <detent/driver/sim.h>
+
 #include "os/file_cases.h"
 #include "os/loop_loan_cases.h"
 #include "os/pool_cases.h"

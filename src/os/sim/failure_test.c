@@ -4,6 +4,7 @@
 /* failure_test.c - a simulation that cannot go on says so: deadlocks, too many steps, mistakes. */
 #include "os/sim/shared_cases.h"
 
+#include <detent/driver/loop.h>
 #include <detent/loop.h>
 
 static void wait_for_ever(void *argument)

@@ -3,6 +3,8 @@
 
 /* power_test.c - when the power goes: what is synced survives, what is not may not, and code that
  * trusts the disk too much is found out. */
+#include <detent/driver/sim.h>
+
 #include "os/sim/disk_cases.h"
 
 #include <signal.h>

@@ -9,6 +9,7 @@
  *
  * Its descriptors are four numbers in a row, far from any that the kernel gives: the end, output,
  * error, messages. They and the number of a process are never used again. */
+#include <detent/driver/sim.h>
 #include <signal.h>
 #include <string.h>
 

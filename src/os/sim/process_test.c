@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* process_test.c - simulated processes: arguments, ends, and what a kill takes with it. */
+#include <detent/driver/sim.h>
+
 #include "os/sim/shared_cases.h"
 
 #include <signal.h>

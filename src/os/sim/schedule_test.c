@@ -5,6 +5,7 @@
  * and time moves only where it should. */
 #include "os/sim/shared_cases.h"
 
+#include <detent/driver/loop.h>
 #include <detent/loop.h>
 
 #include "os/pool.h"

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* stream_test.c - what simulated programs say and catch, read and watched from outside. */
+#include <detent/driver/sim.h>
+
 #include "os/sim/shared_cases.h"
 
 #include <signal.h>

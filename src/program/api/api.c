@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* api.c - takes the requests of the HTTP API: who may, which route, what is refused. */
+#include <detent/driver/loop.h>
+
 #include "api/api.h"
 
 #include <string.h>

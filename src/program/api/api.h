@@ -42,6 +42,7 @@
 #ifndef DET_API_API_H
 #define DET_API_API_H
 
+#include <detent/driver/loop.h>
 #include <detent/tool/spec.h>
 #include <stdatomic.h>
 

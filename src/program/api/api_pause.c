@@ -15,6 +15,7 @@
  *   2. A call that waits for `up`, a stream and every connection outlives it. A server whose
  *      settings have changed keeps the connections that it has, each up to the answer that is
  *      on its way. */
+#include <detent/driver/loop.h>
 #include <string.h>
 
 #include "api/api_internal.h"

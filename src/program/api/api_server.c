@@ -9,6 +9,7 @@
  *                                                               | written, at most WRITE_SPAN
  *
  * A reload pauses and resumes it: api_pause.c. */
+#include <detent/driver/loop.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

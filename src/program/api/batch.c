@@ -13,6 +13,7 @@
  *
  * The Idempotency-Key of the request gives every send an event id of its own, "KEY:NUMBER", where
  * it brings none: so the store keeps it, and the same batch again has the first answers. */
+#include <detent/driver/loop.h>
 #include <string.h>
 
 #include "api/instance_writes.h"

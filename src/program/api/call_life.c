@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* call_life.c - one request of the API from its match to its answer. */
+#include <detent/driver/loop.h>
 #include <stdarg.h>
 #include <string.h>
 

@@ -2,6 +2,9 @@
  * Copyright the detent authors */
 
 /* counts.c - how much of what there is: machines with their instances by state, the store. */
+#include <detent/tool/machine.h>
+#include <detent/tool/store.h>
+
 #include "api/counts.h"
 
 #include <string.h>

@@ -5,6 +5,8 @@
  *
  *     http thread: errand --post--> loop of `up`: a verb, with the errand as its call
  *                  answer <--post-- when the verb has finished it */
+#include <detent/driver/loop.h>
+#include <detent/tool/store.h>
 #include <stdlib.h>
 #include <string.h>
 

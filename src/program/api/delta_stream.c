@@ -13,6 +13,7 @@
  *      told that some of them have gone.
  *   2. A follower that is slow is not read for: nothing waits for it but what its connection has.
  *   3. A page is in the memory of its follower, which stays until the page has come back. */
+#include <detent/driver/loop.h>
 #include <string.h>
 
 #include "api/api_internal.h"

@@ -17,6 +17,8 @@
  *      and nowhere else. When more rows than `sse_queue` lie before it, and it has
  *      taken none of them for a while, it is told so and cut off; its last id is where it goes on.
  *   4. While nobody reads the log there is no tail: the next one who comes looks where it ends. */
+#include <detent/driver/loop.h>
+#include <detent/tool/store.h>
 #include <string.h>
 
 #include "api/api_internal.h"

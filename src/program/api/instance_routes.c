@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* instance_routes.c - one instance: where it stands, its history, why it is there, its lock. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "api/api_internal.h"

@@ -7,6 +7,9 @@
  *     others: http thread --pool----> the runtime, which waits for the disk ------post--> answer
  *
  * An answer comes after the commit, or says that there was none. */
+#include <detent/driver/loop.h>
+#include <detent/tool/machine.h>
+
 #include "api/instance_writes.h"
 
 #include <string.h>

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* list_routes.c - many at once: instances, timers, effects, locks, jobs. */
+#include <detent/tool/machine.h>
 #include <stdlib.h>
 #include <string.h>
 

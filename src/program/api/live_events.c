@@ -6,6 +6,8 @@
  * Nothing of it is kept: who has no room is told how much it has missed when it has, and how `up`
  * is by then. Who is given more than it has room for is cut off, also while a long row of the log
  * is on its way to it. */
+#include <detent/driver/loop.h>
+
 #include "api/live_events.h"
 
 #include <stdio.h>

@@ -6,6 +6,8 @@
 #ifndef DET_API_LIVE_EVENTS_H
 #define DET_API_LIVE_EVENTS_H
 
+#include <detent/driver/loop.h>
+
 #include "api/stream_feed.h"
 
 struct stream;

@@ -2,6 +2,9 @@
  * Copyright the detent authors */
 
 /* log_pages.c - the log of the store: all starts and events, page by page. */
+#include <detent/tool/machine.h>
+#include <detent/tool/store.h>
+
 #include "api/log_pages.h"
 
 #include <string.h>

@@ -5,6 +5,8 @@
 #ifndef DET_API_LOG_PAGES_H
 #define DET_API_LOG_PAGES_H
 
+#include <detent/tool/store.h>
+
 #include "api/api.h"
 
 /* A row as an object. Its payload is left out where its definition or its bytes are not known to

@@ -3,6 +3,8 @@
 
 /* log_reader.c - reads pages of the log: the shared tail in a lane of its own, and those of one who
  * catches up among the reads. */
+#include <detent/tool/store.h>
+
 #include "api/log_reader.h"
 
 #include <string.h>

@@ -5,6 +5,8 @@
 #ifndef DET_API_LOG_READER_H
 #define DET_API_LOG_READER_H
 
+#include <detent/tool/store.h>
+
 #include "api/api.h"
 #include "base/list.h"
 

@@ -6,6 +6,7 @@
  *
  *     ring: [ ... | newest | oldest | ... ]      `next` is the place of the next sample
  *                            ^ next              `taken` counts samples up to the ring's size */
+#include <detent/driver/loop.h>
 #include <stdio.h>
 
 #include "api/api_internal.h"

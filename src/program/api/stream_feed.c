@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* stream_feed.c - begins and ends streams of events, and keeps them alive. */
+#include <detent/driver/loop.h>
+
 #include "api/stream_feed.h"
 
 #include <stdio.h>

@@ -10,6 +10,8 @@
  *   1. The call is of the loop of `up`, all else but the counts of the http thread.
  *   2. It is freed on the http thread, when it was released, and a cancel that is on its way has
  *      come through. */
+#include <detent/driver/loop.h>
+
 #include "api/verb_stream.h"
 
 #include <stdlib.h>

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* activity_remote.c - asks the detent that serves a store what the effects of an instance do. */
+#include <detent/tool/store.h>
+
 #include "client/activity_remote.h"
 
 #include <string.h>

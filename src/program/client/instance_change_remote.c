@@ -3,6 +3,7 @@
 
 /* instance_change_remote.c - one change to an instance, made by the `detent up` that serves its
  * store. */
+#include <detent/tool/machine.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,6 +3,8 @@
 
 /* json_model.c - a definition as JSON: what the rows come to once lists and overrides are resolved.
  */
+#include <detent/tool/machine.h>
+
 #include "codegen/codegen.h"
 #include "store/row.h"
 #include "terminal/input.h"

@@ -6,6 +6,8 @@
  *
  * A model includes what is made here, and says itself what guards, hooks and actions do: the table
  * that is checked is then the one that runs, and the environment is the model's. */
+#include <detent/tool/machine.h>
+
 #include "codegen/codegen.h"
 #include "testing/case.h"
 #include "testing/transition_index.h"

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* backoff.c - `detent backoff`: when a task that keeps failing is tried again, as a table. */
+#include <detent/driver/policy.h>
 #include <detent/machine.h>
 #include <detent/policy.h>
 

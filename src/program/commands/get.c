@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* get.c - `detent get`: an instance as it stands in a store. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "client/instance_command.h"

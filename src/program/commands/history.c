@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* history.c - `detent history`: the recorded events of an instance. */
+#include <detent/tool/machine.h>
+
 #include "inspect/event_print.h"
 
 #include "base/memory.h"

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* list.c - `detent list`: the instances in a store. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "base/text.h"

@@ -21,6 +21,7 @@
 
 #include "lib/test.h"
 
+#include <detent/driver/loop.h>
 #include <detent/sim.h>
 
 #include <sys/stat.h>

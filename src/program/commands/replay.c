@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* replay.c - `detent replay`: recorded histories, derived again by a changed definition. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "base/memory.h"

@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <detent/driver/loop.h>
 #include <detent/driver/world.h>
 #include <detent/sim.h>
 

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* send.c - `detent send`: sends an event to an instance in a store. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "base/memory.h"

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* start.c - `detent start`: makes a new instance in a store. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "base/memory.h"

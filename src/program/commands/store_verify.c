@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* store_verify.c - `detent store info`, `verify`, `compact` and `backup`. */
+#include <detent/tool/store.h>
 #include <string.h>
 
 #include "base/memory.h"

@@ -13,6 +13,7 @@
 
 #include <sys/types.h>
 
+#include <detent/driver/schedule.h>
 #include <detent/runtime.h>
 #include <detent/slot.h>
 #include <detent/workers.h>

@@ -3,8 +3,10 @@
 
 /* config_test.c - detent.yaml as data: what each key becomes; tests/corpus/yaml is judged as it
  * says itself. */
-#include "config/config_test.h"
+#include <detent/driver/policy.h>
+
 #include "config/config_internal.h"
+#include "config/config_test.h"
 
 #include <dirent.h>
 #include <signal.h>

@@ -4,6 +4,7 @@
 /* host_check.c - what only this machine can tell about detent.yaml: whether programs, folders,
  * users and the kind of its store are there; and what the tasks get from it: their folders and
  * their environment. */
+#include <detent/driver/schedule.h>
 #include <errno.h>
 #include <pwd.h>
 #include <string.h>

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* host_check_test.c - what this machine says about a detent.yaml, and what tasks get from it. */
+#include <detent/driver/schedule.h>
+
 #include "config/config_test.h"
 
 #include <sys/stat.h>

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <detent/tool/builder.h>
+#include <detent/tool/machine.h>
 
 #include "config/config_internal.h"
 

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* project_file.c - loads a detent.yaml for the commands that need one. */
+#include <detent/driver/schedule.h>
+
 #include "config/project_file.h"
 
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 /* audit_log.c - what is told of those who act on a running detent: a line of the log each, with the
  * component "audit" (docs/observability.md). Who watches tasks at a terminal sees what comes of
  * it, and is told nothing. */
+#include <detent/driver/loop.h>
 #include <string.h>
 
 #include "daemon/telemetry.h"

@@ -3,6 +3,8 @@
 
 /* up.c - opens the parts of a detent.yaml, turns the loop until they are done or told to stop, and
  * closes them. */
+#include <detent/driver/loop.h>
+
 #include "daemon/daemon.h"
 
 #include <errno.h>

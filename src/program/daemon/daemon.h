@@ -41,6 +41,7 @@
 #ifndef DET_DAEMON_DAEMON_H
 #define DET_DAEMON_DAEMON_H
 
+#include <detent/driver/loop.h>
 #include <detent/driver/process_guard.h>
 #include <detent/durable.h>
 

@@ -4,6 +4,7 @@
 /* durable_slots.c - slots whose queue is in the store: what is submitted to them is kept as it was
  * given, {"run": [...], "folder": ...}, and run when its turn has come, in this detent or in the
  * next one. */
+#include <detent/driver/loop.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <detent/tool/builder.h>
+#include <detent/tool/machine.h>
 
 #include "base/assert.h"
 #include "base/checked.h"

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* effect_answer.c - what an exit code, a status and {"event": ..., "payload": ...} mean. */
+#include <detent/tool/machine.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdlib.h>

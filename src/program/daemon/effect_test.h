@@ -7,6 +7,7 @@
 
 #include "config/config_test.h"
 
+#include <detent/tool/machine.h>
 #include <detent/tool/spec.h>
 
 #include "daemon/effect.h"

@@ -3,6 +3,7 @@
 
 /* idle.c - when nothing happens any more: tells what tasks wait for, and ends a run in which
  * nothing can go on by itself. */
+#include <detent/driver/loop.h>
 #include <string.h>
 
 #include "base/memory.h"

@@ -13,6 +13,7 @@
  *
  * The pool has one thread, so that jobs get into the queue in the order in which they were
  * submitted. */
+#include <detent/driver/loop.h>
 #include <stdlib.h>
 #include <string.h>
 

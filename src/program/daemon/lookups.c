@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* lookups.c - what the HTTP API can look at on the loop: the status, tasks and groups. */
+#include <detent/driver/policy.h>
+
 #include "daemon/lookups.h"
 
 #include <string.h>

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* machines.c - opens a store, serves machines, and tells what happens to their instances. */
+#include <detent/driver/loop.h>
+
 #include "daemon/machines.h"
 
 #include <stdarg.h>

@@ -4,6 +4,7 @@
 /* notices.c - what happens to tasks, told between their lines: starts, readiness, ends, and when
  * they are tried again. What follows at once from something else is told with it. With --json every
  * event is an object instead. */
+#include <detent/driver/policy.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

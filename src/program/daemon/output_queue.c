@@ -4,6 +4,7 @@
 /* output_queue.c - output that never keeps the loop waiting. */
 #include "daemon/output_queue.h"
 
+#include <detent/driver/loop.h>
 #include <detent/driver/world.h>
 
 #include <errno.h>

@@ -18,6 +18,7 @@
 #ifndef DET_DAEMON_OUTPUT_QUEUE_H
 #define DET_DAEMON_OUTPUT_QUEUE_H
 
+#include <detent/driver/loop.h>
 #include <detent/loop.h>
 
 #include "base/buffer.h"

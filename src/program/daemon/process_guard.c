@@ -3,6 +3,7 @@
 
 /* process_guard.c - what is started is recorded and dies with us; what an earlier detent has left
  * is ended before anything is started. */
+#include <detent/driver/loop.h>
 #include <stdio.h>
 
 #include "base/text.h"

@@ -5,6 +5,7 @@
  *
  * It runs between two turns of the loop, since it turns the loop itself: who asks for it is
  * answered from there. */
+#include <detent/driver/loop.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -19,6 +19,7 @@
 #ifndef DET_DAEMON_SERVE_H
 #define DET_DAEMON_SERVE_H
 
+#include <detent/driver/loop.h>
 #include <detent/loop.h>
 
 #include "config/project_file.h"

@@ -6,6 +6,7 @@
  *
  * The terminal's Ctrl-C reaches only this process, since each task leads a group of its own. SIGINT
  * and SIGTERM come by way of the thread of stop_deadline.c. */
+#include <detent/driver/loop.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>

@@ -4,6 +4,8 @@
 /* store_watch.c - looks whether the store can be reached, and tells when that changes.
  *
  *     there --- no connection: told, with why ---> away --- told, with how long ---> there */
+#include <detent/driver/loop.h>
+
 #include "base/checked.h"
 #include "base/text.h"
 #include "daemon/machines.h"

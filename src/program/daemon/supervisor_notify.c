@@ -7,6 +7,7 @@
  * WATCHDOG=1 is not sent while the supervisor has yet to read the last one: the queue of its socket
  * is short (net.unix.max_dgram_qlen, 10 by default), and other messages need the room. The time at
  * which the supervisor reads counts, so a message that is skipped is not missed. */
+#include <detent/driver/loop.h>
 #include <detent/driver/world.h>
 #include <errno.h>
 #include <linux/sockios.h>

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* telemetry.c - metrics and traces of `detent up`. */
+#include <detent/driver/loop.h>
+
 #include "daemon/telemetry.h"
 
 #include "base/memory.h"

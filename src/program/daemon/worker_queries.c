@@ -3,6 +3,7 @@
 
 /* worker_queries.c - looking at workers, and orders to them: on the loop, answered
  * at once. */
+#include <detent/tool/workers.h>
 #include <string.h>
 
 #include "base/memory.h"

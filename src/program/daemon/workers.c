@@ -3,6 +3,8 @@
 
 /* workers.c - opens a supervisor of workers on the loop of `up`, tells what happens in it, and
  * closes it. */
+#include <detent/driver/loop.h>
+
 #include "daemon/workers.h"
 
 #include <stdio.h>

@@ -20,6 +20,7 @@
 #ifndef DET_DAEMON_WORKERS_H
 #define DET_DAEMON_WORKERS_H
 
+#include <detent/driver/loop.h>
 #include <detent/workers.h>
 
 #include "config/module.h"

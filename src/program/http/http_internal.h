@@ -29,6 +29,8 @@
 #ifndef DET_HTTP_HTTP_INTERNAL_H
 #define DET_HTTP_HTTP_INTERNAL_H
 
+#include <detent/driver/loop.h>
+
 #include "base/buffer.h"
 #include "base/list.h"
 #include "base/map.h"

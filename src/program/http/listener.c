@@ -8,6 +8,7 @@
  * left, some of them are closed too, since other parts of the process are short of them as well.
  * When there are no such connections, the one in reserve is given up to take one client from the
  * queue and tell it; then all listeners rest for a while, so that nothing spins. */
+#include <detent/driver/loop.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

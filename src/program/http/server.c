@@ -3,6 +3,7 @@
 
 /* server.c - what all connections share: one timer, the sweep over their deadlines, buffers
  * that are lent to them, the date. */
+#include <detent/driver/loop.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -3,6 +3,7 @@
 
 /* socket_stream.c - a stream over a socket of the system, watched by a loop. It is here and not in
  * the seam because nothing in the library has a network; time comes from the loop all the same. */
+#include <detent/driver/loop.h>
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>

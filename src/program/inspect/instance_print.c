@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* instance_print.c - how an instance and what belongs to it look. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "base/text.h"

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* instance_summary_test.c - how an instance, its events and what is pending look. */
+#include <detent/tool/store.h>
+
 #include "inspect/instance_summary.h"
 
 #include "base/text.h"

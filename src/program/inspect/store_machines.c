@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* store_machines.c - the machines of a store: their definitions, and who has an instance. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "base/memory.h"

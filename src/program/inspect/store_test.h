@@ -10,6 +10,7 @@
 
 #include <detent/runtime.h>
 #include <detent/sim.h>
+#include <detent/tool/machine.h>
 
 #include "inspect/store_internal.h"
 #include "inspect/stored_instance.h"

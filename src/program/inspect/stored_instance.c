@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* stored_instance.c - reads an instance from a store. */
+#include <detent/tool/machine.h>
+
 #include "inspect/stored_instance.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
 
 /* builtin_run_test.c - the built-in kinds under a supervisor, in virtual time: YAML in, a world
  * that is as it shall be out. */
+#include <detent/driver/sim.h>
 #include <signal.h>
 
 #include "kinds/kinds.h"

@@ -3,6 +3,7 @@
 
 /* process_test.c - a program that is kept running: what its states answer, in virtual time with
  * simulated programs. */
+#include <detent/driver/sim.h>
 #include <signal.h>
 
 #include "kinds/process_test.h"

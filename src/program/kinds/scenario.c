@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* scenario.c - runs a scenario: one thread turns the loop until it is over. */
+#include <detent/driver/loop.h>
+
 #include "kinds/scenario.h"
 
 #include <stdarg.h>

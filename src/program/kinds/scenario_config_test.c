@@ -3,6 +3,9 @@
 
 /* scenario_config_test.c - the scenarios of configs and variables, and those of many, of moods, of
  * what is kept, of what comes and goes. */
+#include <detent/driver/loop.h>
+#include <detent/tool/workers.h>
+
 #include "base/memory.h"
 #include "kinds/scenario_test.h"
 

@@ -5,6 +5,7 @@
 #ifndef DET_KINDS_SCENARIO_TEST_H
 #define DET_KINDS_SCENARIO_TEST_H
 
+#include <detent/driver/loop.h>
 #include <detent/sim.h>
 #include <detent/tool/documents.h>
 

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* case.c - reads a test file: its cases and their steps. */
+#include <detent/tool/machine.h>
+
 #include "testing/case.h"
 
 #include <string.h>

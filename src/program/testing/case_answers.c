@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* case_answers.c - what functions answer: guards, hooks, updates, fills, effects. */
+#include <detent/tool/machine.h>
 #include <stdio.h>
 #include <string.h>
 

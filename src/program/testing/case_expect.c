@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* case_expect.c - reads the expectations of a step. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "store/row.h"

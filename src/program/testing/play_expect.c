@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* play_expect.c - compares what is with what a case expects. */
+#include <detent/tool/machine.h>
 #include <stdarg.h>
 #include <string.h>
 

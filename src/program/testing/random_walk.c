@@ -3,6 +3,8 @@
 
 /* random_walk.c - a random walk: starts instances, sends what is legal and what is not, lets time
  * pass. */
+#include <detent/tool/machine.h>
+
 #include "testing/random_walk.h"
 
 #include <string.h>

@@ -4,6 +4,7 @@
 /* random_walk_test.c - random walks hold, are the same twice, and see what is wrong. */
 #include "testing/random_walk.h"
 
+#include <detent/tool/machine.h>
 #include <detent/tool/spec.h>
 
 #include "testing/random_record.h"

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* trace_file.c - writes and reads traces. */
+#include <detent/tool/machine.h>
+
 #include "testing/trace_file.h"
 
 #include <string.h>

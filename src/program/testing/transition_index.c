@@ -5,6 +5,7 @@
 #include "testing/transition_index.h"
 
 #include <detent/tool/builder.h>
+#include <detent/tool/machine.h>
 
 #include "base/memory.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <detent/driver/store.h>
+#include <detent/tool/machine.h>
 
 #include "base/hash.h"
 #include "testing/transition_index.h"

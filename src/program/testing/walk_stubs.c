@@ -5,6 +5,7 @@
  *
  * Updates are the exception: they are functions of the data alone, so that the model can repeat
  * what the runtime did. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "os/os.h"

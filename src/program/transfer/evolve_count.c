@@ -3,6 +3,7 @@
 
 /* evolve_count.c - walks the instances of a store, a page at a time, and counts which names they
  * use. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "base/memory.h"

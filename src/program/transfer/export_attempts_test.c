@@ -3,6 +3,8 @@
 
 /* export_attempts_test.c - what an export keeps of what has happened to timers and event ids: the
  * attempts of timers, which of them are dead letters, and what an event id was used for. */
+#include <detent/tool/machine.h>
+
 #include "transfer/export_test.h"
 #include "transfer/import.h"
 

@@ -3,6 +3,8 @@
 
 /* export_key_test.c - an effect keeps its key in the store that it is imported into: an attempt may
  * have reached the other side under it. */
+#include <detent/tool/store.h>
+
 #include "transfer/export_test.h"
 #include "transfer/import.h"
 

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* export_store.c - `detent store export`: all of a store as sealed lines. */
+#include <detent/tool/machine.h>
+#include <detent/tool/store.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

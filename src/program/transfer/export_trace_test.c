@@ -3,6 +3,8 @@
 
 /* export_trace_test.c - the traces of senders go through an export, between stores that keep them.
  */
+#include <detent/tool/machine.h>
+
 #include "transfer/import.h"
 
 #include "transfer/export_test.h"

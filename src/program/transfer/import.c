@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* import.c - instances of an export as they come, and as far as the store has them already. */
+#include <detent/tool/machine.h>
+
 #include "transfer/import.h"
 
 #include <stdio.h>

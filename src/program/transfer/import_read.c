@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* import_read.c - lines of an export as rows of a store. */
+#include <detent/tool/machine.h>
 #include <stdio.h>
 #include <string.h>
 

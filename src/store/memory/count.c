@@ -3,9 +3,11 @@
 
 /* count.c - counts in the memory store. It looks at every instance, while others change them. Only
  * the allocator knows how many bytes they take. */
-#include "store/count.h"
+#include <detent/tool/store.h>
+
 #include "base/memory.h"
 #include "os/os.h"
+#include "store/count.h"
 #include "store/memory/memory.h"
 
 static uint64_t is_armed(const struct memory_timer *timer)

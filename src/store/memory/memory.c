@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* memory.c - the store in memory: opening, machines, loading. */
+#include <detent/tool/machine.h>
+
 #include "store/memory/memory.h"
 
 #include <stdio.h>

@@ -28,6 +28,7 @@
 #include <stdatomic.h>
 
 #include <detent/driver/store.h>
+#include <detent/tool/store.h>
 
 #include "base/id_map.h"
 #include "base/list.h"

@@ -3,6 +3,8 @@
 
 /* memory_test.c - the contract of a driver, over the memory store: one commit is all or nothing,
  * and what it refuses leaves nothing. */
+#include <detent/tool/store.h>
+
 #include "store/memory/memory.h"
 #include "store/pad_test.h"
 

@@ -2,8 +2,10 @@
  * Copyright the detent authors */
 
 /* count.c - counts of one moment, of all nodes. */
-#include "store/count.h"
+#include <detent/tool/store.h>
+
 #include "os/os.h"
+#include "store/count.h"
 #include "store/postgres/postgres.h"
 
 /* Columns of COUNT. */

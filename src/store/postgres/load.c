@@ -6,6 +6,7 @@
  *
  * The history is that of the kept events, or that of the events after the snapshot followed by the
  * snapshot's: the longer one. Both are right. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "base/assert.h"

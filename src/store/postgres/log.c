@@ -16,10 +16,12 @@
  *   1. `final` only grows, and holds for what is read after it was found: so it is asked for before
  *      a page is, never after.
  *   2. A writer has a lock on the table before it gets a position, and until it is visible. */
-#include "store/sql/log.h"
+#include <detent/tool/store.h>
+
 #include "base/memory.h"
 #include "os/os.h"
 #include "store/postgres/session.h"
+#include "store/sql/log.h"
 
 /* A page begins with few rows, and has more or fewer then, by how long they are: all of it comes
  * into memory at once. */

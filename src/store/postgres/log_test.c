@@ -3,6 +3,8 @@
 
 /* log_test.c - the log while transactions are under way: nobody reads behind one that may
  * still come, and nobody waits for one that does not. */
+#include <detent/tool/store.h>
+
 #include "store/postgres/postgres_test.h"
 
 /* A transaction of somebody else's, which is left open. */

@@ -8,6 +8,7 @@
 
 #include <detent/driver/world.h>
 #include <detent/sim.h>
+#include <detent/tool/store.h>
 
 #include "lib/proxy.h"
 #include "os/os.h"

@@ -33,6 +33,7 @@
 #include <stdatomic.h>
 
 #include <detent/driver/store.h>
+#include <detent/tool/store.h>
 
 #include "base/buffer.h"
 #include "store/chain.h"

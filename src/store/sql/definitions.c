@@ -5,6 +5,8 @@
  *
  * If this is the only definition that was ever served, everything that is stored came from it, and
  * nothing is looked at. */
+#include <detent/tool/machine.h>
+
 #include "store/sql/definitions.h"
 
 #include "store/row.h"

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* log.c - rows of the log and events, as both SQL drivers have them. */
+#include <detent/tool/store.h>
+
 #include "store/sql/log.h"
 
 #include "store/sql/renames.h"

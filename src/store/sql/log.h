@@ -5,6 +5,8 @@
 #ifndef DET_STORE_SQL_LOG_H
 #define DET_STORE_SQL_LOG_H
 
+#include <detent/tool/store.h>
+
 #include "store/log.h"
 #include "store/sql/sql.h"
 

@@ -3,8 +3,10 @@
 
 /* count.c - counts of one moment. It looks at every instance, 0.6 s for a million: an index of
  * states would cost every transition. */
-#include "store/count.h"
+#include <detent/tool/store.h>
+
 #include "os/os.h"
+#include "store/count.h"
 #include "store/sqlite/sqlite.h"
 
 /* Columns of COUNT_INSTANCES, and of COUNT_OTHERS: machine, timers, effects, dead. */

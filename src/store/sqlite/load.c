@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* load.c - reads an instance and all that belongs to it in one transaction. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "base/assert.h"

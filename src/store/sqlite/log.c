@@ -14,9 +14,11 @@
  *      page continues after them, also between rows that share a position.
  *   2. A page ends when it is full or has looked at PAGE_LOOKS rows, so that no transaction is
  *      long: the write-ahead log grows as long as one lasts. */
-#include "store/log.h"
+#include <detent/tool/store.h>
+
 #include "base/memory.h"
 #include "os/os.h"
+#include "store/log.h"
 #include "store/sql/log.h"
 #include "store/sqlite/session.h"
 

@@ -3,6 +3,8 @@
 
 /* log_test.c - the log of a file: over many pages, beside what its visitors do, and without
  * memory. */
+#include <detent/tool/store.h>
+
 #include "store/sqlite/sqlite_test.h"
 
 #define MANY 25000

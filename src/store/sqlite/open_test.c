@@ -3,6 +3,8 @@
 
 /* open_test.c - which files are opened, which are refused, with what words; and that what is
  * refused stays as it was. */
+#include <detent/tool/store.h>
+
 #include "store/sqlite/sqlite_test.h"
 
 #include "os/os.h"

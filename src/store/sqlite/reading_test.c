@@ -3,6 +3,8 @@
 
 /* reading_test.c - whatever SQLite lacks, what is read is true, or refused. */
 /* test: sanitized */
+#include <detent/tool/store.h>
+
 #include "store/sqlite/deed_test.h"
 
 static int do_load(struct shelf *shelf, struct det_buffer *said)

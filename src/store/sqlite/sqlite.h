@@ -19,6 +19,7 @@
 #define DET_STORE_SQLITE_SQLITE_H
 
 #include <detent/driver/store.h>
+#include <detent/tool/store.h>
 
 #include <sqlite3.h>
 #include <stdatomic.h>
