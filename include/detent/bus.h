@@ -100,6 +100,7 @@ struct det_task_event {
     char reason[DET_TASK_REASON_MAX + 1]; /* for people; never parse it */
 };
 
+/* The stable names for logs: "task_added", "completed", "queue_full". Never NULL. */
 DET_API const char *det_task_event_label(enum det_task_event_kind kind);
 DET_API const char *det_task_outcome_label(enum det_task_outcome outcome);
 DET_API const char *det_rejection_label(enum det_rejection rejection);

@@ -88,6 +88,8 @@ struct det_durable_options {
     uint32_t attempts_max;
 };
 
+/* Opens a queue and starts its work. DET_ERR_INVALID: the options, with the reason;
+ * DET_ERR_UNSUPPORTED: the store keeps no jobs; or an error of the store. */
 DET_API int det_durable_open(
     const struct det_durable_options *options, struct det_durable **ret,
     struct det_error *reterr) DET_MUST_CHECK;

@@ -19,6 +19,7 @@ DET_BEGIN
 
 struct det_loop;
 
+/* Opens a loop in a world (NULL: the real one). Nothing runs until it is turned, run or started. */
 DET_API int det_loop_open(
     struct det_world *world, const struct det_allocator *allocator,
     struct det_loop **ret) DET_MUST_CHECK;
@@ -27,6 +28,7 @@ DET_API int det_loop_open(
 DET_API void det_loop_close(struct det_loop *loop);
 DET_SCOPED_CLOSE(loop)
 
+/* The world it was opened in. */
 DET_API struct det_world *det_loop_world(const struct det_loop *loop);
 
 /* The monotonic time at which this turn began: one reading of the clock per turn. Between turns it

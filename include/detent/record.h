@@ -107,11 +107,11 @@ struct det_empty {
 };
 DET_API const struct det_record *det_empty_record(void);
 
+/* The record or the enum of a reference; NULL: there is none. */
 static inline const struct det_record *det_record_of(struct det_record_ref ref)
 {
     return ref.record ? ref.record : ref.get ? ref.get() : NULL;
 }
-
 static inline const struct det_enum *det_enum_of(struct det_enum_ref ref)
 {
     return ref.enumeration ? ref.enumeration : ref.get ? ref.get() : NULL;

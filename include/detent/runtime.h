@@ -247,6 +247,8 @@ struct det_runtime_options {
     void *observer; /* `user` of the three above */
 };
 
+/* Opens a runtime on a store, which must outlive it and has one runtime at a time (DET_ERR_BUSY).
+ * NULL options are all zero. DET_ERR_INVALID: an option, with the reason. */
 DET_API int det_runtime_open(
     struct det_store *store, const struct det_runtime_options *options, struct det_runtime **ret,
     struct det_error *reterr) DET_MUST_CHECK;
@@ -450,6 +452,9 @@ struct det_timer_record {
     const char *reason; /* what the last attempt said of that; NULL: nothing */
     bool is_dead;       /* given up: a dead letter, which det_runtime_retry() arms again */
 };
+/* Visits the armed timers of an instance. A non-zero answer of `visit` ends the walk and is
+ * returned. The visitor is the instance's writer, as in det_runtime_events() of a store in memory.
+ */
 DET_API int det_runtime_timers(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     int (*visit)(void *context, const struct det_timer_record *row), void *context) DET_MUST_CHECK;
@@ -470,6 +475,8 @@ struct det_pending_effect {
     const char *reason; /* what the last attempt said of that; NULL: nothing */
     det_time began;     /* wall; of the attempt that is RUNNING; else 0 */
 };
+/* Visits the effects of an instance that have not ended, and its dead letters. Rules as for
+ * det_runtime_timers(). */
 DET_API int det_runtime_effects(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     int (*visit)(void *context, const struct det_pending_effect *row),

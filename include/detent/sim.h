@@ -68,6 +68,8 @@ DET_API int det_sim_open(
 DET_API void det_sim_close(struct det_sim *sim);
 DET_SCOPED_CLOSE(sim)
 
+/* The simulated world, for the options of everything that is to run in it. It lives as long as the
+ * simulation. */
 DET_API struct det_world *det_sim_world(struct det_sim *sim);
 
 /* Lets everything run that can run now, without moving the clocks. First thread only. */

@@ -195,6 +195,7 @@ struct det_task_end {
 
 /* In the work itself. A function may use these on its thread, a step on the loop. */
 
+/* The task's name, its id, the number of this attempt (from 1), and its world. */
 DET_API const char *det_task_name(const struct det_task_context *context);
 DET_API det_task_id det_task_id_of(const struct det_task_context *context);
 DET_API uint32_t det_task_attempt(const struct det_task_context *context);
@@ -265,6 +266,8 @@ struct det_tasks_options {
     void *user;
 };
 
+/* Opens a supervisor of tasks and starts its thread, unless options.loop is yours. NULL options are
+ * all zero. DET_ERR_INVALID: an option, with the reason; DET_ERR_NO_MEMORY. */
 DET_API int det_tasks_open(
     const struct det_tasks_options *options, struct det_tasks **ret,
     struct det_error *reterr) DET_MUST_CHECK;
@@ -398,6 +401,7 @@ struct det_tasks_counts {
     uint64_t added, finished, restarts, rejected; /* since open */
     uint64_t events_lost;                         /* by subscribers of the bus, since open */
 };
+/* How many tasks are in each condition now, and what happened since open. From any thread. */
 DET_API struct det_tasks_counts det_tasks_counts(struct det_tasks *tasks);
 
 /* Until nothing is registered and nothing is queued, also in durable queues (durable.h), or a

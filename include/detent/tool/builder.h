@@ -98,12 +98,14 @@ struct det_dispatch_row {
     const char *function; /* NULL with BLOCK */
 };
 
+/* Begins a machine of this name, without rows. DET_ERR_NO_MEMORY. Close drops it, built or not. */
 DET_API int det_machine_builder_open(
     const char *name, const struct det_allocator *allocator,
     struct det_machine_builder **ret) DET_MUST_CHECK;
 DET_API void det_machine_builder_close(struct det_machine_builder *builder);
 DET_SCOPED_CLOSE(machine_builder)
 
+/* The version of the definition; 1 unless it is called. */
 DET_API void det_machine_builder_version(struct det_machine_builder *builder, uint32_t version);
 /* The record of the instance data, borrowed for the life of the machine. */
 DET_API void det_machine_builder_data(
