@@ -9,7 +9,12 @@
  *   - what the callee keeps is named `_take`; everything else is borrowed for the call;
  *   - init/deinit work in the caller's memory, open/close in ours; close accepts NULL;
  *   - stop waits until what it stops has ended; cancel asks for the end and returns;
- *   - the zero value of every options struct is the documented default. */
+ *   - the zero value of every options struct is the documented default;
+ *   - the options of what is opened end with `reserved`, which must be zero. A later version turns
+ *     it into options, so that the size stays; a library that is too old refuses them
+ *     (DET_ERR_VERSION);
+ *   - tables of functions (driver/) begin with a version; what was built for another one is refused
+ *     (DET_ERR_VERSION). */
 #ifndef DETENT_BASE_H
 #define DETENT_BASE_H
 
@@ -62,8 +67,11 @@ enum det_error_code {
 #undef DET_ERROR
 };
 
-#define DET_ERROR_TEXT_MAX 320
-#define DET_OWNER_MAX      64 /* bytes of the name of who holds a lock or a lease */
+/* How many fields the options of what is opened keep for later versions. */
+#define DET_OPTIONS_RESERVED 8
+
+#define DET_ERROR_TEXT_MAX   320
+#define DET_OWNER_MAX        64 /* bytes of the name of who holds a lock or a lease */
 
 /* What went wrong, for people (`text`: the place, the reason, the remedy) and for programs (the
  * rest; a field that does not belong to `code` is zero). Names are borrowed from the machine's

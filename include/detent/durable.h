@@ -86,6 +86,7 @@ struct det_durable_options {
     /* So many that nobody has ended, since their process died or was cut off: then it has failed.
      * What was stopped with its process, or is not known here, does not count. 0: 20 */
     uint32_t attempts_max;
+    uint64_t reserved[DET_OPTIONS_RESERVED]; /* zero */
 };
 
 /* Opens a queue and starts its work. DET_ERR_INVALID: the options, with the reason;

@@ -46,6 +46,7 @@ struct det_lock_options {
     enum det_lock_lost on_lost;
     void (*lost)(void *user); /* also with FAIL_FAST, if it is set; on the runtime's loop */
     void *user;
+    uint64_t reserved[DET_OPTIONS_RESERVED]; /* zero */
 };
 /* Ready-made ones: 30 s and 10 s; 10 s and 5 s; 5 minutes and 30 s. */
 DET_API extern const struct det_lock_options det_lock_default, det_lock_fast, det_lock_long_running;
@@ -86,6 +87,7 @@ struct det_lease_options {
     /* Called on the runtime's loop whenever it is got or lost. */
     void (*changed)(void *user, bool is_held, uint64_t token);
     void *user;
+    uint64_t reserved[DET_OPTIONS_RESERVED]; /* zero */
 };
 /* Tries from now on until it is closed; does not wait. */
 DET_API int det_lease_open(

@@ -244,7 +244,8 @@ struct det_runtime_options {
     void (*incident)(void *user, const struct det_incident *incident);
     /* Must stay until the runtime is closed. NULL: nothing is measured, and it costs nothing. */
     const struct det_meter *meter;
-    void *observer; /* `user` of the three above */
+    void *observer;                          /* `user` of the three above */
+    uint64_t reserved[DET_OPTIONS_RESERVED]; /* zero */
 };
 
 /* Opens a runtime on a store, which must outlive it and has one runtime at a time (DET_ERR_BUSY).

@@ -57,6 +57,7 @@ struct det_sim_options {
     size_t stack_size;  /* of a simulated thread; 0: 256 KiB */
     struct det_sim_disk_faults disk;
     const struct det_allocator *allocator;
+    uint64_t reserved[DET_OPTIONS_RESERVED]; /* zero */
 };
 
 /* NULL options are all zero. */

@@ -45,6 +45,7 @@ struct det_store_options {
     uint32_t connections; /* sqlite: for reading, 0: 2; postgres: in all, 0: 4; at most 64 */
     det_time timeout;     /* postgres: for one statement and for connecting; 0: 10 s */
     const char *identity; /* refuse any other store than this one (DET_ERR_FOREIGN); NULL: any */
+    uint64_t reserved[DET_OPTIONS_RESERVED]; /* zero */
 };
 
 /* DET_ERR_UNSUPPORTED for a scheme that is not known, DET_ERR_INVALID for a URL or an option that

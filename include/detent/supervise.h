@@ -155,6 +155,7 @@ struct det_executor_options {
         void *observer, const struct det_component *component, unsigned from, unsigned to,
         int event);
     void *observer;
+    uint64_t reserved[DET_OPTIONS_RESERVED]; /* zero */
 };
 
 /* What has happened since open. */

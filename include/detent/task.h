@@ -264,6 +264,7 @@ struct det_tasks_options {
     /* All registered tasks and all queued ones are gone, on the loop. */
     void (*on_empty)(void *user);
     void *user;
+    uint64_t reserved[DET_OPTIONS_RESERVED]; /* zero */
 };
 
 /* Opens a supervisor of tasks and starts its thread, unless options.loop is yours. NULL options are

@@ -119,6 +119,7 @@ struct det_workers_options {
     /* On the loop. It must not use the workers. */
     void (*on_event)(void *user, const struct det_worker_event *event);
     void *user;
+    uint64_t reserved[DET_OPTIONS_RESERVED]; /* zero */
 };
 
 /* With it comes the root, a worker of the built-in kind "application". With a store, what was put

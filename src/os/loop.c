@@ -68,6 +68,7 @@ int det_loop_open(
     if (!loop)
         return DET_ERR_NO_MEMORY;
     loop->world = world = det_world_or_real(world);
+    det_assert(world->ops->version == DET_WORLD_VERSION);
     loop->allocator = allocator;
     det_heap_init(&loop->timers, allocator);
     det_heap_init(&loop->wall_timers, allocator);

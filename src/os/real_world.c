@@ -10,6 +10,7 @@
 #include "os/real.h"
 
 static const struct det_world_ops operations = {
+    .version = DET_WORLD_VERSION,
     .name = "real",
     .now = det_real_now,
     .random = det_real_random,

@@ -17,6 +17,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/memory.h"
+#include "base/reserved.h"
 #include "runtime/node.h"
 #include "runtime/until.h"
 
@@ -497,7 +498,7 @@ static int check(const char *name, const struct det_lease_options *options, stru
             error, DET_ERR_INVALID, "the owner of a lease has 1 to %d bytes", DET_OWNER_GIVEN_MAX);
     if (options->span < 0 || options->renewal < 0)
         return det_error_set(error, DET_ERR_INVALID, "a span of time is negative");
-    return 0;
+    return det_reserved_check(options->reserved, "a lease", error);
 }
 
 int det_lease_open(

@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/memory.h"
+#include "base/reserved.h"
 #include "runtime/node.h"
 #include "runtime/turn.h"
 
@@ -73,7 +74,7 @@ int det_lock_check(const struct det_lock_options *filled, struct det_error *rete
         return det_error_set(reterr, DET_ERR_INVALID, "a lock is renewed within its span");
     if (filled->jitter_percent > JITTER_MAX)
         return det_error_set(reterr, DET_ERR_INVALID, "jitter_percent is at most %d", JITTER_MAX);
-    return 0;
+    return det_reserved_check(filled->reserved, "a lock", reterr);
 }
 
 /* Waiting. */

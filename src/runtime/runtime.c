@@ -13,6 +13,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/memory.h"
+#include "base/reserved.h"
 #include "runtime/batch.h"
 #include "runtime/node.h"
 #include "runtime/submit.h"
@@ -79,6 +80,10 @@ static int check_options(
     const struct det_runtime_options *options, const struct det_store *store,
     struct det_error *reterr)
 {
+    int r = det_reserved_check(options->reserved, "a runtime", reterr);
+
+    if (r < 0)
+        return r;
     if (options->world != store->world)
         return det_error_set(reterr, DET_ERR_INVALID, "the store is of another world");
     if (options->loop && det_loop_world(options->loop) != store->world)

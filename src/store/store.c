@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/checked.h"
+#include "base/reserved.h"
 #include "os/os.h"
 
 #define KINDS_MAX 96
@@ -44,6 +45,17 @@ static const char *list_kinds(char *target, size_t capacity)
         length += (size_t)snprintf(
             target + length, capacity - length, "%s%s:", i ? ", " : "", drivers[i]->scheme);
     return target;
+}
+
+int det_store_driver_check(const struct det_store_driver *driver, struct det_error *reterr)
+{
+    if (driver->version == DET_STORE_DRIVER_VERSION)
+        return 0;
+    return det_error_set(
+        reterr, DET_ERR_VERSION,
+        "the driver of '%s:' stores was built for version %u of detent/driver/store.h, not for "
+        "version %u; build it again",
+        driver->scheme, driver->version, (unsigned)DET_STORE_DRIVER_VERSION);
 }
 
 static const struct det_store_driver *find_driver(const char *scheme, size_t length)
@@ -105,7 +117,13 @@ int det_store_open_with(
     r = split_url(url, &driver, &rest, reterr);
     if (r < 0)
         return r;
+    r = det_reserved_check(filled.reserved, "a store", reterr);
+    if (r == 0)
+        r = det_store_driver_check(driver, reterr);
+    if (r < 0)
+        return r;
     filled.world = det_world_or_real(filled.world);
+    det_assert(filled.world->ops->version == DET_WORLD_VERSION);
     return driver->open(rest, &filled, ret, reterr);
 }
 

@@ -13,6 +13,9 @@
 
 /* The driver of this number, from 0; NULL at the end. */
 const struct det_store_driver *det_store_driver_at(size_t index);
+/* DET_ERR_VERSION when the driver was built for another version of driver/store.h. */
+DET_MUST_CHECK int det_store_driver_check(
+    const struct det_store_driver *driver, struct det_error *reterr);
 
 /* Checks a URL without opening it: 0, DET_ERR_INVALID or DET_ERR_UNSUPPORTED. */
 DET_MUST_CHECK int det_store_check_url(const char *url, struct det_error *reterr);

@@ -76,6 +76,32 @@ static void every_driver_has_a_scheme_and_a_summary(void **state)
     assert_string_equal(det_store_driver_at(0)->scheme, "memory");
 }
 
+static void a_driver_of_another_version_is_refused(void **state)
+{
+    struct det_store_driver driver = *det_store_driver_at(0);
+    struct det_error error = { 0 };
+
+    (void)state;
+    assert_int_equal(det_store_driver_check(&driver, &error), 0);
+    assert_int_equal(error.code, 0);
+    driver.version++;
+    assert_int_equal(det_store_driver_check(&driver, &error), DET_ERR_VERSION);
+    assert_non_null(strstr(error.text, "the driver of 'memory:' stores was built for version 2"));
+}
+
+static void an_option_of_a_newer_version_is_refused(void **state)
+{
+    struct det_store_options options = { 0 };
+    struct det_error error = { 0 };
+    struct det_store *store = NULL;
+
+    (void)state;
+    options.reserved[0] = 1;
+    assert_int_equal(det_store_open_with("memory:", &options, &store, &error), DET_ERR_VERSION);
+    assert_non_null(strstr(error.text, "a store: an option is set"));
+    assert_null(store);
+}
+
 static int open_one(struct det_test_memory *memory, void *argument)
 {
     struct det_store *store = NULL;
@@ -120,6 +146,8 @@ int main(void)
         cmocka_unit_test(what_is_no_url_or_no_driver_is_refused),
         cmocka_unit_test(limits_have_a_maximum),
         cmocka_unit_test(every_driver_has_a_scheme_and_a_summary),
+        cmocka_unit_test(a_driver_of_another_version_is_refused),
+        cmocka_unit_test(an_option_of_a_newer_version_is_refused),
         cmocka_unit_test(no_memory_opens_no_store),
         cmocka_unit_test(a_store_in_use_must_not_be_closed),
     };

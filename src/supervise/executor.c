@@ -20,6 +20,7 @@
 #include "base/checked.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/reserved.h"
 #include "supervise/handle.h"
 
 #define BUDGET 64
@@ -42,8 +43,12 @@ int det_executor_open(
 {
     static const struct det_executor_options zero;
     struct det_executor *executor;
+    int r;
 
     options = options ? options : &zero;
+    r = det_reserved_check(options->reserved, "an executor", reterr);
+    if (r < 0)
+        return r;
     executor = DET_NEW(options->allocator, struct det_executor);
     if (!executor)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for an executor");

@@ -16,6 +16,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/reserved.h"
 #include "os/os.h"
 #include "store/jobs.h"
 #include "task/registry.h"
@@ -174,8 +175,10 @@ static int check_work(const struct det_durable_work *work, struct det_error *ret
 
 static int check_options(const struct det_durable_options *options, struct det_error *reterr)
 {
-    int r = 0;
+    int r = det_reserved_check(options->reserved, "a durable queue", reterr);
 
+    if (r < 0)
+        return r;
     if (!options->store->ops->jobs)
         return det_error_set(
             reterr, DET_ERR_UNSUPPORTED, "this kind of store keeps no submissions");

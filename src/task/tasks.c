@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/reserved.h"
 #include "os/loop_loan.h"
 
 /* The pool has so many threads from the start. */
@@ -133,6 +134,9 @@ int det_tasks_open(
     struct det_tasks *tasks;
     int r;
 
+    r = options ? det_reserved_check(options->reserved, "a supervisor of tasks", reterr) : 0;
+    if (r < 0)
+        return r;
     if (options && options->bus_capacity > DET_BUS_CAPACITY_MAX)
         return det_error_set(
             reterr, DET_ERR_INVALID, "bus_capacity is %u; at most %u events can be kept",

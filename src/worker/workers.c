@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/memory.h"
+#include "base/reserved.h"
 #include "base/text.h"
 #include "worker/limits.h"
 #include "worker/tree.h"
@@ -420,11 +421,15 @@ static void free_all(struct det_workers *workers);
 int det_workers_open(
     const struct det_workers_options *options, struct det_workers **ret, struct det_error *reterr)
 {
-    struct det_workers *workers = DET_NEW(options->allocator, struct det_workers);
-    struct beginning beginning = { .workers = workers };
+    struct det_workers *workers;
+    struct beginning beginning = { 0 };
     struct det_world *world = options->world;
-    int r;
+    int r = det_reserved_check(options->reserved, "a supervisor of workers", reterr);
 
+    if (r < 0)
+        return r;
+    workers = DET_NEW(options->allocator, struct det_workers);
+    beginning.workers = workers;
     if (!workers)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (!world && options->loop)

@@ -496,8 +496,13 @@ struct det_store {
     const char *advice;
 };
 
-/* A line in src/store/drivers.def names one of these. */
+/* Changes when a table of functions of this header, of driver/jobs.h or of driver/documents.h does. */
+#define DET_STORE_DRIVER_VERSION 1
+
+/* A line in src/store/drivers.def names one of these. Opening a store whose driver was built for
+ * another version is refused: DET_ERR_VERSION. */
 struct det_store_driver {
+    unsigned version;    /* DET_STORE_DRIVER_VERSION */
     const char *scheme;  /* "memory" of "memory:" */
     const char *summary; /* for help */
     /* `rest` is the URL behind the colon; the options have their world set. */

@@ -82,7 +82,11 @@ struct det_process_end {
     int signal; /* the signal, or 0 */
 };
 
+/* Changes when the table below does; asserted where a loop or a store is opened. */
+#define DET_WORLD_VERSION 1
+
 struct det_world_ops {
+    unsigned version; /* DET_WORLD_VERSION */
     const char *name; /* "real", "sim" */
     det_time (*now)(struct det_world *world, enum det_clock clock);
     void (*random)(struct det_world *world, void *target, size_t size);

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/reserved.h"
 #include "os/real.h"
 #include "os/sim/simulation.h"
 
@@ -54,6 +55,7 @@ static void sim_random(struct det_world *world, void *target, size_t size)
 }
 
 static const struct det_world_ops operations = {
+    .version = DET_WORLD_VERSION,
     .name = "sim",
     .now = sim_now,
     .random = sim_random,
@@ -110,6 +112,10 @@ static bool faults_are_valid(const struct det_sim_disk_faults *faults)
 
 static int check_options(const struct det_sim_options *options, struct det_error *reterr)
 {
+    int r = det_reserved_check(options->reserved, "a simulation", reterr);
+
+    if (r < 0)
+        return r;
     if (options->preempt > DET_CHANCE_ONE && options->preempt != UINT32_MAX)
         return det_error_set(
             reterr, DET_ERR_INVALID,

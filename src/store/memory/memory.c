@@ -369,6 +369,7 @@ static int memory_open(
 }
 
 const struct det_store_driver det_store_driver_memory = {
+    .version = DET_STORE_DRIVER_VERSION,
     .scheme = "memory",
     .summary = "this process only, gone when it is closed",
     .open = memory_open,

@@ -256,6 +256,7 @@ static int check_url(const char *rest, struct det_error *reterr)
 }
 
 const struct det_store_driver det_store_driver_postgres = {
+    .version = DET_STORE_DRIVER_VERSION,
     .scheme = "postgres",
     .summary = "a PostgreSQL database, shared by any number of processes",
     .open = open_store,
@@ -263,6 +264,7 @@ const struct det_store_driver det_store_driver_postgres = {
 };
 
 const struct det_store_driver det_store_driver_postgresql = {
+    .version = DET_STORE_DRIVER_VERSION,
     .scheme = "postgresql",
     .summary = "the same as postgres",
     .open = open_store,

@@ -403,6 +403,7 @@ static int sqlite_open(
 }
 
 const struct det_store_driver det_store_driver_sqlite = {
+    .version = DET_STORE_DRIVER_VERSION,
     .scheme = "sqlite",
     .summary = "one file; one process writes, others may read",
     .open = sqlite_open,

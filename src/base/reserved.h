@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* reserved.h - refuses options that were set by a program built for a newer version: fields that
+ * this version does not know stand in the reserved part of a struct and must be zero. */
+#ifndef DET_BASE_RESERVED_H
+#define DET_BASE_RESERVED_H
+
+#include <detent/base.h>
+
+/* DET_ERR_VERSION, with `what` in the text, unless all of `reserved` is zero. */
+DET_MUST_CHECK int det_reserved_check(
+    const uint64_t reserved[DET_OPTIONS_RESERVED], const char *what, struct det_error *reterr);
+
+#endif
