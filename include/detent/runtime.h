@@ -365,9 +365,11 @@ struct det_send {
     int result; /* what det_runtime_send() would have returned; but where the lock of the instance
                    is somebody else's, DET_ERR_LOCKED at once, without waiting */
     struct det_sent sent;
-    /* The runtime's. */
-    struct det_send *next;
-    det_time deadline; /* somebody else has the instance, and is waited for until then; 0: no */
+    /* The runtime's: do not use. */
+    struct {
+        struct det_send *next;
+        det_time deadline; /* somebody else has the instance, and is waited for until then; 0: no */
+    } internal;
 };
 /* DET_ERR_CLOSED, or, of the first one, why no thread could be started: then `done` is not called;
  * otherwise it is, whatever happens. Closing the runtime carries out what was submitted. */

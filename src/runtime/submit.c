@@ -62,17 +62,17 @@ static void chain_init(struct chain *chain)
 
 static void chain_append(struct chain *chain, struct det_send *send)
 {
-    send->next = NULL;
+    send->internal.next = NULL;
     *chain->last = send;
-    chain->last = &send->next;
+    chain->last = &send->internal.next;
     chain->count++;
 }
 
 static void chain_prepend(struct chain *chain, struct det_send *send)
 {
-    send->next = chain->first;
+    send->internal.next = chain->first;
     if (!chain->first)
-        chain->last = &send->next;
+        chain->last = &send->internal.next;
     chain->first = send;
     chain->count++;
 }
@@ -84,7 +84,7 @@ static struct det_send *chain_take(struct chain *chain)
     if (!send)
         return NULL;
     det_assert(chain->count > 0);
-    chain->first = send->next;
+    chain->first = send->internal.next;
     chain->count--;
     if (!chain->first)
         chain_init(chain);
@@ -130,9 +130,9 @@ static bool try_again(struct det_writer *writer, struct det_send *send, int resu
 {
     if (result != DET_ERR_CONTENTION)
         return false;
-    if (!send->deadline)
-        send->deadline = det_add_time(writer->now, writer->runtime->options.send_deadline);
-    if (writer->now >= send->deadline || is_closing(writer))
+    if (!send->internal.deadline)
+        send->internal.deadline = det_add_time(writer->now, writer->runtime->options.send_deadline);
+    if (writer->now >= send->internal.deadline || is_closing(writer))
         return false;
     chain_prepend(&writer->put_off, send);
     writer->is_contended = true;
@@ -229,10 +229,10 @@ static void put_off(struct det_writer *writer, struct det_send *send, uint64_t h
 {
     mark(writer->marks, hash);
     if (!is_marked(writer->others, hash))
-        send->deadline = 0;
-    else if (!send->deadline)
-        send->deadline = det_add_time(writer->now, writer->runtime->options.send_deadline);
-    if (send->deadline && writer->now >= send->deadline)
+        send->internal.deadline = 0;
+    else if (!send->internal.deadline)
+        send->internal.deadline = det_add_time(writer->now, writer->runtime->options.send_deadline);
+    if (send->internal.deadline && writer->now >= send->internal.deadline)
         give_up(writer, send);
     else
         chain_append(&writer->put_off, send);
@@ -350,11 +350,12 @@ static void stall(struct det_writer *writer)
     const struct det_send *first = writer->put_off.first;
     det_time until = det_add_time(writer->now, WAIT_SPAN);
 
-    det_assert(first && first->deadline);
+    det_assert(first && first->internal.deadline);
     if (writer->is_contended)
         pause_at_random(writer);
     else
-        wait_for(writer, first, until < first->deadline ? until : first->deadline);
+        wait_for(
+            writer, first, until < first->internal.deadline ? until : first->internal.deadline);
 }
 
 /* False when it is closing and nothing is left. */
@@ -485,7 +486,7 @@ int det_runtime_submit(struct det_runtime *runtime, struct det_send *send)
     if (r < 0)
         return r;
     send->sent = (struct det_sent){ 0 };
-    send->deadline = 0;
+    send->internal.deadline = 0;
     writer = writer_for(writers, det_served_hash(runtime, send->instance));
     det_mutex_lock(runtime->world, writer->mutex);
     if (writer->is_closing) {
