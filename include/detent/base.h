@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* base.h - what every public header stands on: attributes, time, errors, memory.
+/* base.h - the foundations of every public header: attributes, time, errors, memory.
  *
  * Conventions of the whole API:
  *   - a function that can fail returns 0 (or a count) or a negative enum det_error_code;
@@ -71,7 +71,7 @@ enum det_error_code {
 #define DET_OPTIONS_RESERVED 8
 
 #define DET_ERROR_TEXT_MAX   320
-#define DET_OWNER_MAX        64 /* bytes of the name of who holds a lock or a lease */
+#define DET_OWNER_MAX        64 /* bytes of the name of the holder of a lock or a lease */
 
 /* What went wrong, for people (`text`: the place, the reason, the remedy) and for programs (the
  * rest; a field that does not belong to `code` is zero). Names are borrowed from the machine's
@@ -82,7 +82,7 @@ struct det_error {
     const char
         *state; /* UNHANDLED, STOPPED, REFUSED, ACTION_FAILED, TIMEOUT, REPLAY: where it was */
     const char *event;  /* UNHANDLED, REFUSED, ACTION_FAILED, REPLAY: what was sent */
-    const char *action; /* REFUSED, ACTION_FAILED, TIMEOUT: the guard or hook that said no */
+    const char *action; /* REFUSED, ACTION_FAILED, TIMEOUT: the guard or hook that refused */
     int cause;          /* ACTION_FAILED: what the hook returned; IO: errno */
     uint64_t expected;  /* CONFLICT: the sequence we stood on; REPLAY: that of the recorded event;
                            VERSION: the newest known */
@@ -90,12 +90,11 @@ struct det_error {
     uint64_t offset;    /* MALFORMED, TRUNCATED, CORRUPT, VERSION, LIMIT: byte in the input */
     det_time waited;    /* TIMEOUT: how long */
     det_time until;     /* LOCKED: when the lock ends if it is not renewed, by the store's clock */
-    char holder[DET_OWNER_MAX + 1]; /* LOCKED: who has it */
+    char holder[DET_OWNER_MAX + 1]; /* LOCKED: the holder */
     bool is_id_used; /* CONFLICT: the event id was used for another request, which the text names */
 };
 
-/* "NO_MEMORY", "UNHANDLED", ...; "OK" for 0, "UNKNOWN" for a number that is none of ours. Never
- * NULL. */
+/* "NO_MEMORY", "UNHANDLED", ...; "OK" for 0, "UNKNOWN" for any other number. Never NULL. */
 DET_API const char *det_error_name(int code);
 /* The general sentence of a code; the particular one is in struct det_error. Never NULL. */
 DET_API const char *det_error_text(int code);

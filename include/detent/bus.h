@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* bus.h - what happens to tasks, for those who watch. Nobody decides anything by it: commands,
- * replies and completions have ways of their own, which lose nothing.
+/* bus.h - events of tasks, for observers. Nothing is decided by an event: commands, replies and
+ * completions have channels of their own, which lose nothing.
  *
  *     owner loop --publish--> ring of the last events (sequence = place in the ring)
  *                                | pushes the sequence into each subscriber's queue
@@ -94,8 +94,7 @@ struct det_task_event {
     uint8_t rejection; /* enum det_rejection */
     uint8_t source;    /* BACKOFF_SCHEDULED: enum det_backoff_source */
     bool has_exit_code;
-    bool
-        is_restart; /* ATTEMPT_STARTING: by a policy or by hand, not the first, not by a schedule */
+    bool is_restart; /* ATTEMPT_STARTING: neither the first one nor one of a schedule */
     char name[DET_TASK_NAME_MAX + 1];
     char reason[DET_TASK_REASON_MAX + 1]; /* for people; never parse it */
 };
@@ -114,7 +113,7 @@ DET_API size_t det_task_event_text(const struct det_task_event *event, char *tar
 DET_API size_t det_task_event_json(const struct det_task_event *event, char *target, size_t size);
 
 enum det_delivery {
-    DET_DELIVER_THREAD,   /* on a thread of its own; may block, nobody else notices */
+    DET_DELIVER_THREAD,   /* on a thread of its own; may block without effect on others */
     DET_DELIVER_LOOP,     /* on the owner loop, by the thread that has it, after the turn that
                              published; must not block */
     DET_DELIVER_LOSSLESS, /* on the owner loop inside of publish, in every case: for an audit. No
@@ -150,11 +149,11 @@ DET_API int det_bus_subscribe(
     struct det_bus *bus, const struct det_subscriber *subscriber, struct det_subscription **ret,
     struct det_error *reterr) DET_MUST_CHECK;
 /* Ends it: what is queued is delivered until the (monotonic) deadline (0: never), then dropped;
- * what is queued for LOOP is delivered by this call. A callback that still runs is left behind and
- * DET_ERR_TIMEOUT returned, and what it uses must stay; the subscription is still there, and may be
- * ended again. For LOSSLESS, on_turn() is called once more, and its error returned. Those that are
- * not ended this way end with the bus, by a shutdown, and are there until the tasks are closed: to
- * end them once more is harmless. Not from its own callback. */
+ * what is queued for LOOP is delivered by this call. If a callback still runs then, DET_ERR_TIMEOUT
+ * is returned, and what it uses must stay; the subscription is still there, and may be ended again.
+ * For LOSSLESS, on_turn() is called once more, and its error returned. Those that are not ended
+ * this way end with the bus, by a shutdown, and are there until the tasks are closed: to end them
+ * once more is harmless. Not from its own callback. */
 DET_API int det_subscription_stop(struct det_subscription *subscription, det_time deadline);
 DET_API struct det_subscription_counts det_subscription_counts(
     const struct det_subscription *subscription);

@@ -56,7 +56,7 @@ DET_MUST_CHECK static inline int det_channel_send(
 }
 
 /* Calls `take` with the oldest message that was pulled, which is borrowed for the call. From the
- * first call on, `detent up` does not log messages any more: they are the caller's. Waits as above.
+ * first call on, `detent up` no longer logs messages: they are the caller's. Waits as above.
  * DET_ERR_TIMEOUT: none has come. */
 DET_MUST_CHECK static inline int det_channel_receive(
     struct det_channel *channel, det_time deadline,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* durable.h - submissions that outlive the process: a queue in a store, and the work that is done
- * for it as supervised tasks.
+/* durable.h - durable queues: submissions that outlive the process, and the supervised tasks that
+ * do their work.
  *
  *     submit --> row in the store --> claimed, in order --> a task --> row has ended
  *      (0: it is durable)     ^       by one process           |
@@ -41,7 +41,7 @@ struct det_durable;
 /* The argument of a work's function or step: what it is to do. There until the task is removed. */
 struct det_durable_job {
     const char *queue, *id;
-    const void *body; /* `size` bytes, and a 0 behind them */
+    const void *body; /* `size` bytes, and a final 0 */
     size_t size;
     uint32_t attempt; /* 1 for the first; 2 and more: an earlier one may have done parts of it */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lock.h - an instance for oneself: several sends with reads in between, and nobody else's event
- * among them.
+/* lock.h - exclusive access to an instance: several sends and reads, without events of others in
+ * between.
  *
  *     DET_SCOPED(lock) lock = NULL;
  *
@@ -12,7 +12,7 @@
  *
  * A lock is a lease: it is kept by a heartbeat, and lapses, by the clock of the store, when its
  * holder is gone. Each grant has a number, the fence, one higher than the last; the store checks it
- * inside every commit. So a holder that was stopped for too long cannot write any more, whatever it
+ * inside every commit. So a holder that was stopped for too long can no longer write, whatever it
  * believes:
  *
  *     grant 7 ---- A sends --- A is stopped ................ A sends: LOCK_LOST
@@ -20,8 +20,8 @@
  *
  * While a lock is held, sends of others to the instance fail with DET_ERR_LOCKED (with the holder,
  * and until when), after they have waited as long as their own lock options say. What was sent
- * stays sent when a later send fails: for all or nothing there is det_runtime_send_all().
- * A lock belongs to who opened it, not to a thread or a process: opening it again waits. */
+ * stays sent when a later send fails: for all or nothing there is det_runtime_send_all(). A lock
+ * belongs to its handle, not to a thread or a process: opening it a second time waits. */
 #ifndef DETENT_LOCK_H
 #define DETENT_LOCK_H
 
@@ -40,7 +40,7 @@ enum det_lock_lost {
 struct det_lock_options {
     det_time span;           /* 0: 30 s */
     det_time wait;           /* for others, at most; 0: 10 s; DET_NEVER: for ever; -1: not at all */
-    det_time retry;          /* between two attempts, unless it is told earlier; 0: 100 ms */
+    det_time retry;          /* between two attempts, unless notified earlier; 0: 100 ms */
     det_time renewal;        /* between two heartbeats; 0: a third of the span */
     uint32_t jitter_percent; /* of the renewal, at random either way; 0: 10; UINT32_MAX: none */
     enum det_lock_lost on_lost;
@@ -57,7 +57,7 @@ DET_API int det_lock_open(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const struct det_lock_options *options, struct det_lock **ret,
     struct det_error *reterr) DET_MUST_CHECK;
-/* Gives it up. */
+/* Releases the lock. */
 DET_API void det_lock_close(struct det_lock *lock);
 DET_SCOPED_CLOSE(lock)
 
@@ -72,7 +72,7 @@ DET_API int det_lock_get(struct det_lock *lock, struct det_instance *ret, void *
     DET_MUST_CHECK;
 /* The number of the grant. */
 DET_API uint64_t det_lock_fence(const struct det_lock *lock);
-/* False once it is lost, or may be: the holder gives up a while before others can have it. */
+/* False once the lock is lost, or may be: the holder stops a while before others can acquire it. */
 DET_API bool det_lock_is_held(struct det_lock *lock);
 
 /* A lease by name, kept by a heartbeat of its own: for one leader among processes. */
@@ -81,22 +81,22 @@ struct det_lease;
 struct det_lease_options {
     det_time span;    /* 0: 30 s */
     det_time renewal; /* between two heartbeats, and between two attempts to get it; 0: a third */
-    /* Told to others, with a random part behind it, so that no two leases have the same owner: at
-     * most 47 bytes; NULL: this opening of the store. */
+    /* Shown to others, with a random suffix, so that no two leases have the same owner: at most 47
+     * bytes; NULL: this opening of the store. */
     const char *owner;
-    /* Called on the runtime's loop whenever it is got or lost. */
+    /* Called on the runtime's loop whenever the lease is acquired or lost. */
     void (*changed)(void *user, bool is_held, uint64_t token);
     void *user;
     uint64_t reserved[DET_OPTIONS_RESERVED]; /* zero */
 };
-/* Tries from now on until it is closed; does not wait. */
+/* Tries to acquire the lease until it is closed. Does not wait. */
 DET_API int det_lease_open(
     struct det_runtime *runtime, const char *name, const struct det_lease_options *options,
     struct det_lease **ret, struct det_error *reterr) DET_MUST_CHECK;
-/* Gives it up at once, so that others need not wait. */
+/* Releases the lease, so that others need not wait for its end. */
 DET_API void det_lease_close(struct det_lease *lease);
 DET_SCOPED_CLOSE(lease)
-/* By its own clock: true only while nobody else can have it. `ret_token` may be NULL. */
+/* True only while no other holder is possible, by the own clock. `ret_token` may be NULL. */
 DET_API bool det_lease_is_held(struct det_lease *lease, uint64_t *ret_token);
 
 DET_END

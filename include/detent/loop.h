@@ -34,8 +34,8 @@ DET_API struct det_world *det_loop_world(const struct det_loop *loop);
 /* The monotonic time at which this turn began: one reading of the clock per turn. Between turns it
  * is the time now. Owner only. */
 DET_API det_time det_loop_now(const struct det_loop *loop);
-/* Runs what is due: messages in the order posted, then timers by deadline, then descriptors. What
- * a callback posts or arms runs in the next turn. Waits for the first of them until `deadline`
+/* Runs one turn: messages in the order posted, due timers by deadline, then descriptors. What a
+ * callback posts or arms runs in the next turn. Waits for the first of them until `deadline`
  * (monotonic; 0 does not wait, DET_NEVER waits for ever). Returns how many callbacks ran, or an
  * error (DET_ERR_DEADLOCK in a simulated world). Not from a callback. */
 DET_API int det_loop_turn(struct det_loop *loop, det_time deadline);

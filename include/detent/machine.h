@@ -10,8 +10,8 @@
  *     #include <detent/fsm/declare.h>     in order.h: enums, events, constructors, order_send()
  *     #include <detent/fsm/define.h>      in order.c: the checks and the table, order_machine
  *
- * or from builder.h at run time, or from spec.h, which reads the file. All three give the same
- * struct det_machine: immutable, shared by any number of threads, with dense ids in memory and
+ * or from tool/builder.h at run time, or from tool/spec.h, which reads the file. All three give the
+ * same struct det_machine: immutable, shared by any number of threads, with dense ids in memory and
  * names for everything that reaches a disk. */
 #ifndef DETENT_MACHINE_H
 #define DETENT_MACHINE_H
@@ -85,7 +85,7 @@ struct det_effect_call {
      * what went wrong, for people. It is kept with the effect, and with a dead letter, and shown:
      * nothing secret. What is not UTF-8, and control characters, are replaced. */
     char *reason;
-    /* That the sender of the event was in which asked for it, to be passed on; NULL: none. */
+    /* Trace context of the event that requested this effect, to be passed on; NULL: none. */
     const struct det_trace_context *trace;
 };
 
@@ -262,7 +262,7 @@ struct det_upcast {
     const void *bytes; /* det_record_decode() with the record of that version reads them */
     size_t size;
 };
-/* Writes it anew: `ret` is the struct of the definition's record, all zero. Returns 1 when it is
+/* Converts it: `ret` is the struct of the definition's record, all zero. Returns 1 when it is
  * written; 0: it is read as usual, and fields that are new are zero; or an error: what it belongs
  * to cannot be read, which is DET_ERR_NO_MEMORY if it was that and DET_ERR_VERSION otherwise, as it
  * is when what was written is not valid. Any thread; pure: the same bytes, the same value. */

@@ -52,7 +52,7 @@ struct det_note {
     const struct det_machine *machine;
     const char *instance;
     uint64_t sequence, visit;
-    uint16_t from, to, event; /* event: UINT16_MAX for a start or a stop by hand */
+    uint16_t from, to, event; /* event: UINT16_MAX for a start or a cancel */
     uint16_t outcome;         /* GOTO, STAY, STOP, DEFERRED, DEAD_LETTER; GOTO for a start */
     bool is_timeout;          /* sent by a timer */
     const char *cause;        /* key of the effect that produced the event; NULL: none */
@@ -60,21 +60,21 @@ struct det_note {
     det_time at;              /* wall */
     det_time since;           /* wall: when `from` was entered; 0: it is a start, or not known */
     det_time commit_took;     /* how long the store took, where there is a meter; else 0 */
-    const void *event_value;  /* the event struct; NULL for a start or a stop by hand */
+    const void *event_value;  /* the event struct; NULL for a start or a cancel */
     const void *data;         /* the data after the commit, also when that has several events */
-    const struct det_trace_context *trace; /* that the sender was in; NULL: none */
+    const struct det_trace_context *trace; /* trace context of the sender; NULL: none */
     /* Of the event of a timer that is sent in a trace which is kept: the trace of the event that
      * brought the instance into the visit in which the timer was armed. NULL: none, or the store
      * does not know. */
     const struct det_trace_context *armed_by;
 };
 
-/* What was not done, reported to the observer so that nothing is dropped silently. What an
- * instance does not take because a guard says no, or the definition names a function that nobody
- * bound, is a dead letter: an effect or a timer that is kept, and that det_runtime_retry() tries
- * again. When the state has no use for it, the effect is a dead letter, and the timer is gone. When
- * a hook failed, a limit was reached, or the store failed, it is tried again like an effect, and
- * each failure is reported; a hook or a limit at the last attempt makes it a dead letter too. The
+/* Failures in the background, reported so that nothing is dropped silently. What an instance does
+ * not take because a guard refuses it, or the definition names a function that is not bound, is a
+ * dead letter: an effect or a timer that is kept, and that det_runtime_retry() tries again. When
+ * the state has no use for it, the effect is a dead letter, and the timer is gone. When a hook
+ * failed, a limit was reached, or the store failed, it is tried again like an effect, and each
+ * failure is reported; a hook or a limit at the last attempt makes it a dead letter too. The
  * attempts of a timer are in the store, and go on after a restart; so are those of a deferred event
  * that the state takes now, which waits as the timer "@deferred" and keeps those deferred after it
  * waiting. A deferred event that is refused, or whose last attempt failed, is recorded with the
@@ -136,19 +136,19 @@ struct det_attempt_figures {
     int result;       /* what the effect answered, or why it was not even asked */
     det_time began;   /* wall */
     det_time took;    /* by the monotonic clock */
-    /* That the sender of the event was in which asked for it; NULL: none. */
+    /* Trace context of the event that requested this effect; NULL: none. */
     const struct det_trace_context *trace;
 };
 
-/* How long things take, for whoever measures; each may be NULL. Called often, from any thread, and
- * perhaps with locks held: they count, and call nothing of the runtime. */
+/* Callbacks that measure; each may be NULL. They are called often, from any thread, and perhaps
+ * with locks held: a callback counts, and calls nothing of the runtime. */
 struct det_meter {
     void (*commit)(void *observer, const struct det_commit_figures *figures);
     void (*attempt)(void *observer, const struct det_attempt_figures *figures);
     /* The event of a timer was sent, so long after it was due. */
     void (*timeout)(void *observer, const struct det_machine *machine, det_time late);
-    /* The state has no use for the event. What is decided anew, because somebody else was first,
-     * may be reported again. */
+    /* The state does not take the event. An event that is decided a second time, because another
+     * process was first, may be reported again. */
     void (*unhandled)(
         void *observer, const struct det_machine *machine, unsigned state, unsigned event);
     /* A timer fires: whether its event is sent in a trace, and in which. Of one that is kept
@@ -156,10 +156,10 @@ struct det_meter {
     bool (*fire)(void *observer, struct det_trace_context *ret);
 };
 
-/* When the head of an instance becomes its snapshot, in the commit of the event. A snapshot is what
- * older events can be deleted behind, and what det_runtime_repair() begins with. Zero values: never
- * by itself; det_runtime_snapshot() does it by hand. When the last one was made does not matter:
- * the sequence and the time of an event say whether it makes one. */
+/* When the head of an instance becomes its snapshot, in the commit of the event. Events before a
+ * snapshot can be deleted, and det_runtime_repair() begins with it. Zero values: only
+ * det_runtime_snapshot() makes one. When the last one was made does not matter: the sequence and
+ * the time of an event say whether it makes one. */
 struct det_snapshot_policy {
     uint32_t every; /* each time the sequence reaches or passes a multiple of it; 0: not by count */
     det_time span;  /* when an event is in another span of this length, counted from 1970 on, than
@@ -181,7 +181,7 @@ enum det_locking {
 struct det_node_options {
     det_time lease;                /* how long others wait before they take over; 0: 10 s */
     det_time renewal;              /* 0: a third of the lease */
-    det_time sweep_interval;       /* between looks for what others have left behind; 0: 5 s */
+    det_time sweep_interval;       /* between looks for orphaned work of others; 0: 5 s */
     uint32_t sweep_jitter_percent; /* of the interval, added at random; 0: 20; UINT32_MAX: none */
     uint32_t sweep_batch;          /* timers and effects taken over at a time; 0: 256 */
     det_time sweep_backoff;        /* added while nothing is found; 0: none */
@@ -236,11 +236,11 @@ struct det_runtime_options {
     void *user; /* given to user code */
     /* Called after each commit, on the thread that made it, in order per instance, before the
      * sender has its answer; for one of unknown outcome on the thread that found it in the store,
-     * as far as that keeps events, and on a shared store with what other nodes have committed
-     * there since, which nobody can tell apart. Must not send. */
+     * as far as that keeps events, and on a shared store with what other nodes have committed there
+     * since, which cannot be told apart. Must not send. */
     void (*observe)(void *user, const struct det_note *note);
-    /* Called when something was not done, on the thread that found out. Must not send to the same
-     * instance. */
+    /* Called for each failure in the background, on the thread that detected it. Must not send to
+     * the same instance. */
     void (*incident)(void *user, const struct det_incident *incident);
     /* Must stay until the runtime is closed. NULL: nothing is measured, and it costs nothing. */
     const struct det_meter *meter;
@@ -266,11 +266,10 @@ DET_API void det_runtime_close(struct det_runtime *runtime);
 DET_API void det_runtime_close_within(struct det_runtime *runtime, det_time span);
 DET_SCOPED_CLOSE(runtime)
 
-/* Tells the runtime of a machine, which must stay until the runtime is closed: what its instances
- * in the store have pending, timers and effects, goes on from now. Every other call that names a
- * machine does the same; so this is needed only where nobody may call for a while. DET_ERR_INVALID
- * when another definition of the same name is served, DET_ERR_VERSION when what is stored does not
- * fit the definition. */
+/* Registers a machine, which must stay until the runtime is closed: pending timers and effects of
+ * its instances continue from now on. Every other call that names a machine does this too, so it is
+ * needed only if no such call may come for a while. DET_ERR_INVALID when another definition of the
+ * same name is served, DET_ERR_VERSION when what is stored does not fit the definition. */
 DET_API int det_runtime_serve(
     struct det_runtime *runtime, const struct det_machine *machine,
     struct det_error *reterr) DET_MUST_CHECK;
@@ -295,9 +294,9 @@ struct det_send_options {
                                 DET_ERR_CONFLICT with expected and actual */
     uint64_t visit;          /* commit only in this visit; 0: any. Else DET_ERR_CONFLICT */
     struct det_error *error; /* details of a failure; NULL: not wanted */
-    /* That the sender is in; NULL: none. It is recorded with the event, and the effects that the
-     * event asks for have it, and so have what those produce. A start is reported with it, but
-     * not recorded. */
+    /* Trace context of the sender; NULL: none. It is recorded with the event and passed on to its
+     * effects and to the events that those produce. A start is reported with it, but not
+     * recorded. */
     const struct det_trace_context *trace;
 };
 
@@ -347,13 +346,13 @@ DET_API int det_runtime_send_all(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const void *const *events, size_t count, const struct det_send_options *options,
     struct det_sent *ret) DET_MUST_CHECK;
-/* A send that nobody waits for. It is the caller's memory, with what it points to, until `done` is
- * called: exactly once, on a thread of the runtime that must not be kept waiting there; it may
- * submit, and may use or free the struct again. Where there are several writers (two on PostgreSQL,
- * if nothing else is said), `done` may run on several threads at once, for different sends: what
- * they share needs a lock. What is submitted to one instance is carried out in that order, and many
- * instances share a commit, though not in a passive runtime, nor where each send takes a lock: this
- * is the way to send much. */
+/* An asynchronous send. It is the caller's memory, with what it points to, until `done` is called:
+ * exactly once, on a thread of the runtime that must not be kept waiting there; it may submit, and
+ * may use or free the struct again. Where there are several writers (two on PostgreSQL, if nothing
+ * else is said), `done` may run on several threads at once, for different sends: what they share
+ * needs a lock. What is submitted to one instance is carried out in that order, and many instances
+ * share a commit, though not in a passive runtime, nor where each send takes a lock. Use this for
+ * high throughput. */
 struct det_send {
     const struct det_machine *machine;
     const char *instance;
@@ -402,9 +401,9 @@ DET_API int det_runtime_get(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     struct det_instance *ret, void *ret_data) DET_MUST_CHECK;
 
-/* The same without ever waiting, for who runs a loop: what is in memory, with its timers.
- * DET_ERR_BUSY when it is not there, or is just being loaded, or would have to be because others
- * write to the store too: then ask det_runtime_get(), where waiting does no harm. */
+/* Non-blocking variant for event-loop threads: the instance as it is in memory, with its timers.
+ * DET_ERR_BUSY when it is not in memory, is being loaded, or must be loaded because others write to
+ * the store too: then call det_runtime_get() on a thread that may wait. */
 #define DET_GLANCE_TIMERS 8
 struct det_glance {
     struct det_instance instance;
@@ -425,13 +424,13 @@ DET_API int det_runtime_glance(
 /* A recorded event, oldest first. Borrowed for the call. */
 struct det_event_record {
     uint64_t sequence, visit;
-    uint16_t from, to, event, outcome; /* event UINT16_MAX: a stop by hand */
+    uint16_t from, to, event, outcome; /* event UINT16_MAX: a cancel */
     bool is_timeout;
     uint16_t choice;
     const char *event_id; /* NULL: none */
     const char *cause;    /* NULL: none */
     det_time at;
-    const void *event_value;               /* NULL for a stop by hand */
+    const void *event_value;               /* NULL for a cancel */
     const struct det_trace_context *trace; /* NULL: none */
 };
 /* Calls `visit` for each event after `after`; a non-zero answer ends the walk and is returned.
@@ -517,13 +516,13 @@ DET_API int det_runtime_query(
     const struct det_instance_query *query,
     int (*visit)(void *context, const struct det_listed_instance *row),
     void *context) DET_MUST_CHECK;
-/* The same by state alone; -1: in any. */
+/* det_runtime_query() by state alone; -1: in any. */
 DET_API int det_runtime_instances(
     struct det_runtime *runtime, const struct det_machine *machine, int state,
     int (*visit)(void *context, const struct det_listed_instance *row),
     void *context) DET_MUST_CHECK;
 
-/* Makes the head the snapshot, now. */
+/* Makes a snapshot of the instance as it is now. */
 DET_API int det_runtime_snapshot(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     struct det_error *reterr) DET_MUST_CHECK;
@@ -540,7 +539,7 @@ DET_API int det_runtime_prune(
  * counts. Nothing is changed. */
 struct det_drift {
     uint64_t sequence;
-    const char *event;              /* NULL: a stop by hand */
+    const char *event;              /* NULL: a cancel */
     const char *from;               /* recorded */
     const char *recorded, *derived; /* states; `derived` NULL: the definition does not take it */
     const char *text;               /* as a sentence */

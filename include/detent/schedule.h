@@ -17,8 +17,8 @@
 
 DET_BEGIN
 
-/* What to do about times that passed while the task still ran, or the machine slept, or nobody was
- * there. */
+/* What to do about times that passed while the task still ran, the machine slept, or no process
+ * ran. */
 enum det_missed {
     DET_MISSED_SKIP, /* wait for the next time; the default */
     DET_MISSED_ONCE, /* run once, at once, however many were missed */

@@ -75,7 +75,7 @@ DET_API struct det_world *det_sim_world(struct det_sim *sim);
 
 /* Lets everything run that can run now, without moving the clocks. First thread only. */
 DET_API int det_sim_settle(struct det_sim *sim) DET_MUST_CHECK;
-/* Moves the clocks forward by `span`, stopping at each deadline on the way to let what is due run;
+/* Moves the clocks forward by `span`, stopping at each deadline on the way to run its timers;
  * returns when all is settled at the end of the span. First thread only. */
 DET_API int det_sim_advance(struct det_sim *sim, det_time span) DET_MUST_CHECK;
 /* Lets the wall clock jump, either way; the other clocks do not notice. */

@@ -20,9 +20,9 @@
  *     REPLACE_ALL start   queue is purged, then as REPLACE queue is purged, becomes the head
  *
  * The next one starts only when its predecessor is fully removed: attempts ended, name free. A
- * replacement is never refused for the depth of the queue. Whoever is displaced, rejected, purged
- * or removed while it waits gets an end (REJECTED, with the kind) and an event. With a width of
- * n, REPLACE stops the owner that has run longest, and only when no place is free. */
+ * replacement is never refused for the depth of the queue. A submission that is displaced,
+ * rejected, purged or removed while it waits ends as REJECTED, with the kind, and an event. With a
+ * width of n, REPLACE stops the owner that has run longest, and only when no place is free. */
 #ifndef DETENT_SLOT_H
 #define DETENT_SLOT_H
 
@@ -41,7 +41,8 @@ struct det_slot_options {
     uint32_t width;     /* owners at the same time; 0: 1 */
     uint32_t depth_max; /* of the queue; 0: slot_depth_max; UINT32_MAX: none may wait */
 };
-/* Makes the slot if need be. A smaller width or depth counts from now on; nobody is stopped. */
+/* Creates the slot if there is none. A smaller width or depth counts from now on and stops no
+ * owner. */
 DET_API int det_slot_configure(
     struct det_tasks *tasks, const char *slot, const struct det_slot_options *options,
     struct det_error *reterr) DET_MUST_CHECK;
@@ -66,7 +67,7 @@ DET_API int det_slot_submit(
     struct det_tasks *tasks, const struct det_submission *submission,
     struct det_waiter **ret_waiter, struct det_admitted *ret,
     struct det_error *reterr) DET_MUST_CHECK;
-/* The same, but DET_ERR_BUSY at once when the intake is full. */
+/* det_slot_submit(), but DET_ERR_BUSY at once when the intake is full. */
 DET_API int det_slot_try_submit(
     struct det_tasks *tasks, const struct det_submission *submission,
     struct det_waiter **ret_waiter, struct det_admitted *ret,

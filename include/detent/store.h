@@ -38,7 +38,7 @@ struct det_store_options {
     uint32_t event_ids_kept;
     /* sqlite, postgres: how long an event id is remembered at least; 0: 7 days. */
     det_time event_ids_span;
-    bool is_read_only; /* sqlite, postgres: changes nothing, and needs nobody's leave */
+    bool is_read_only; /* sqlite, postgres: changes nothing, and waits for no other process */
     /* sqlite, read only: also back up a store that has lost what it had acknowledged, as it is. */
     bool accepts_loss;
     bool must_exist;      /* sqlite: do not create it; postgres: do not create the tables */

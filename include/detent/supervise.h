@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* supervise.h - the supervised base: the one gateway that everything long-running lives in.
+/* supervise.h - components: long-running state machines, driven by one gateway.
  *
  * A component is a machine (a spec with FSM_CONTEXT), a context (a struct of yours that holds a
  * struct det_component called `component`), a dispatch function per state and an action function
@@ -21,8 +21,8 @@
  * that the state does not take, an answer that is none of the four, a closed control channel: each
  * becomes the failure event of the spec, and the machine decides. If that cannot be (the failure
  * event itself is not taken, or an action on its way fails, or the completion function fails), the
- * last resort is recorded: the component ends as failed, with the reason, and whoever waits for it
- * is told. The completion function runs exactly once, whatever the way.
+ * last resort is recorded: the component ends as failed, with the reason, and its waiters return.
+ * The completion function runs exactly once, whatever the way.
  *
  *     supervise -> parked <-> ready -> running -> ... -> ended      (of a component)
  *
@@ -68,10 +68,10 @@ enum det_directive {
 enum det_failure_source {
     DET_FAILURE_NONE,
     DET_FAILURE_DISPATCH,   /* a dispatch function returned an error, or an answer that is none */
-    DET_FAILURE_ACTION,     /* an action failed; those behind it did not run */
+    DET_FAILURE_ACTION,     /* an action failed; those after it did not run */
     DET_FAILURE_HOOK,       /* an exit or transition hook failed: not moved; entry: moved */
     DET_FAILURE_UNHANDLED,  /* the state does not take the event, or a guard refused it */
-    DET_FAILURE_CLOSED,     /* nobody can send events from outside any more */
+    DET_FAILURE_CLOSED,     /* no sender of events from outside is left */
     DET_FAILURE_COMPLETION, /* the completion function failed */
     DET_FAILURE_ABORTED,    /* det_handle_abort(), or the executor was closed */
 };
@@ -80,7 +80,7 @@ enum det_failure_source {
 struct det_failure {
     enum det_failure_source source;
     int code;                      /* the error; 0: there was no failure */
-    bool is_last_resort;           /* the machine could not be told: it ended outside its table */
+    bool is_last_resort;           /* the machine could not handle it: it ended outside its table */
     char text[DET_ERROR_TEXT_MAX]; /* "dispatch of running: port 3: input or output failed" */
 };
 
@@ -90,7 +90,7 @@ struct det_component_end {
     struct det_failure failure; /* of the last failure on its way; code 0: there was none */
 };
 
-/* The untyped functions behind the spec's rows; the template makes them from typed ones. */
+/* The untyped functions of the spec's rows; the template makes them from typed ones. */
 typedef int det_dispatch_fn(void *context, void *ret);
 typedef int det_completion_fn(void *context, const struct det_component_end *end);
 typedef bool det_invariant_fn(const void *context);
@@ -149,7 +149,7 @@ struct det_component {
 struct det_executor_options {
     uint32_t budget; /* steps of one component before the others have their turn; 0: 64 */
     const struct det_allocator *allocator;
-    /* Told after every step of every component, on the loop; for logs, tests and traces. `event`
+    /* Called after every step of every component, on the loop; for logs, tests and traces. `event`
      * is its id, or -1 for the start; `from` and `to` may be equal. */
     void (*observe)(
         void *observer, const struct det_component *component, unsigned from, unsigned to,
@@ -182,7 +182,7 @@ struct det_supervise_options {
     uint32_t control_capacity; /* 0: 100 */
     bool without_handle;       /* no control channel, no waiters: the owner of the context offers
                                   events on the loop, and `ret` may be NULL */
-    /* Told on the loop when the state was published: once per change, after its actions. */
+    /* Called on the loop when the state was published: once per change, after its actions. */
     void (*on_state)(void *user, unsigned state);
     void *user;
 };
@@ -207,13 +207,13 @@ DET_API void det_component_wake(struct det_component *component);
 DET_API int det_component_wake_at(struct det_component *component, det_time at) DET_MUST_CHECK;
 /* Gives it an event right now, as one from outside: what the event implies, actions and what they
  * produced, has happened when this returns. Dispatch functions are not called; they have a turn of
- * their own. 0; DET_ERR_UNHANDLED when the state does not take it and
- * DET_ERR_REFUSED when a guard said no: then nothing has happened, and it is not a failure; other
- * errors are those of the first failure on the way, which the machine was told. DET_ERR_CLOSED: has
- * ended. DET_ERR_INVALID: no event of its machine, or an internal one. DET_ERR_LIMIT: functions of
- * components offer to others in turn, DET_COMPONENT_DEPTH_MAX deep. DET_ERR_BUSY: it is called from
- * a function of this very component, which is in the middle of its run: let its dispatch
- * function return the event, or an action produce it. */
+ * their own. 0; DET_ERR_UNHANDLED when the state does not take it and DET_ERR_REFUSED when a guard
+ * said no: then nothing has happened, and it is not a failure; other errors are those of the first
+ * failure on the way, which the machine has handled. DET_ERR_CLOSED: has ended. DET_ERR_INVALID: no
+ * event of its machine, or an internal one. DET_ERR_LIMIT: functions of components offer to others
+ * in turn, DET_COMPONENT_DEPTH_MAX deep. DET_ERR_BUSY: it is called from a function of this very
+ * component, which is in the middle of its run: let its dispatch function return the event, or an
+ * action produce it. */
 DET_API int det_component_offer(struct det_component *component, const void *event) DET_MUST_CHECK;
 /* The same, and then it runs until it parks, now and not in a turn of its own: for what the thread
  * that has the loop at the moment should see through to the end. Inside of any component it is
@@ -255,7 +255,7 @@ DET_API bool det_handle_has_ended(const struct det_handle *handle);
  * DET_ERR_TIMEOUT at the deadline. Not on the loop's thread. */
 DET_API int det_handle_wait(
     struct det_handle *handle, det_time deadline, struct det_component_end *ret) DET_MUST_CHECK;
-/* Gives the handle up, as det_handle_hang_up(); the component goes on until its machine ends it.
+/* Releases the handle, as det_handle_hang_up() does; the component runs until its machine ends it.
  * Does not wait. */
 DET_API void det_handle_close(struct det_handle *handle);
 DET_SCOPED_CLOSE(handle)

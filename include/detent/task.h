@@ -26,9 +26,9 @@
  * are answered at once. A call from another thread takes the place of a supervisor's own thread
  * that sleeps, and does what it asks for itself; if that is awake, or the loop is yours, the call
  * is queued and waits for the answer, and before that for room in the queue, unless its name has
- * `try`. Who waits for an end (det_waiter_wait(), det_tasks_stop()) may run what the sleeping
- * loop has to do meanwhile, steps and callbacks too: set `loop` if they depend on their thread, and
- * hold no lock that they take.
+ * `try`. A thread that waits for an end (det_waiter_wait(), det_tasks_stop()) may run what the
+ * sleeping loop has to do meanwhile, steps and callbacks too: set `loop` if they depend on their
+ * thread, and hold no lock that they take.
  *
  * Identity is an id, never a name: ids are not used again. A name belongs to one task from its
  * admission until it is fully removed. */
@@ -70,7 +70,7 @@ enum det_stream {
 /* A line that a process wrote, without its end; on the loop. Longer ones than DET_LINE_MAX come in
  * pieces, all but the last with `is_cut`. `dropped` is how many bytes were thrown away since the
  * last line because the process wrote faster than `bytes_per_second_max`; a line that this breaks
- * off is cut too, and at the end of a stream a cut line of no bytes may be there only to tell. */
+ * off is cut too, and at the end of a stream a cut line of no bytes may only report that. */
 #define DET_LINE_MAX 4096
 struct det_line {
     det_task_id id;
@@ -129,7 +129,7 @@ enum det_condition_kind {
     DET_WHEN_COMPLETED, /* it has succeeded */
 };
 /* Asked when a task is to start: one that runs goes on when what it depends on begins anew. What
- * has completed for good meets every condition, and stays remembered while somebody depends on
+ * has completed for good meets every condition, and is remembered while another task depends on
  * it. */
 struct det_dependency {
     const char *name; /* of a task, or of a group: all of its members */
@@ -211,7 +211,7 @@ DET_API int det_task_unless_cancelled(
 /* Says why it fails; returns `code`, which is negative: `return det_task_fail(context, ...)`. */
 DET_API int det_task_fail(struct det_task_context *context, int code, const char *format, ...)
     DET_PRINTF(3, 4);
-/* The same, and it is not to be tried again. */
+/* det_task_fail() without a further attempt. */
 DET_API int det_task_fatal(struct det_task_context *context, int code, const char *format, ...)
     DET_PRINTF(3, 4);
 DET_API void det_task_set_exit_code(struct det_task_context *context, int32_t code);
@@ -272,9 +272,8 @@ struct det_tasks_options {
 DET_API int det_tasks_open(
     const struct det_tasks_options *options, struct det_tasks **ret,
     struct det_error *reterr) DET_MUST_CHECK;
-/* Shuts down if that was not done, and then waits for functions that are stuck: to leave them
- * behind there is only the end of the program. Not from a callback; with a loop of yours, on the
- * thread that turns it. */
+/* Shuts down if that was not done, and then waits for functions that are stuck; only the end of the
+ * program ends those. Not from a callback; with a loop of yours, on the thread that turns it. */
 DET_API void det_tasks_close(struct det_tasks *tasks);
 DET_SCOPED_CLOSE(tasks)
 DET_API struct det_bus *det_tasks_bus(struct det_tasks *tasks);
@@ -286,7 +285,7 @@ DET_API struct det_bus *det_tasks_bus(struct det_tasks *tasks);
 DET_API int det_tasks_add(
     struct det_tasks *tasks, const struct det_task_spec *spec, struct det_waiter **ret_waiter,
     det_task_id *ret, struct det_error *reterr) DET_MUST_CHECK;
-/* The same, but DET_ERR_BUSY at once when the intake is full, and then nothing was published. */
+/* det_tasks_add(), but DET_ERR_BUSY at once when the intake is full; then nothing was published. */
 DET_API int det_tasks_try_add(
     struct det_tasks *tasks, const struct det_task_spec *spec, struct det_waiter **ret_waiter,
     det_task_id *ret, struct det_error *reterr) DET_MUST_CHECK;
@@ -318,19 +317,19 @@ DET_API int det_tasks_post_remove(struct det_tasks *tasks, det_task_id id) DET_M
 /* Asks a task to stop, or takes it out of its slot's queue; returns before it has. 1: this call
  * did it; 0: there is no such task, or it is stopping already. */
 DET_API int det_tasks_remove(struct det_tasks *tasks, det_task_id id) DET_MUST_CHECK;
-/* The same, and waits until it is gone: 1 and 0 as above, or DET_ERR_TIMEOUT at the (monotonic)
- * deadline, once the loop has taken the request; the removal goes on. Not on the loop. */
+/* Removes a task and waits until it has ended: 1 and 0 as above, or DET_ERR_TIMEOUT at the
+ * (monotonic) deadline; the removal continues. Not on the loop. */
 DET_API int det_tasks_stop(struct det_tasks *tasks, det_task_id id, det_time deadline)
     DET_MUST_CHECK;
 /* The attempt that runs may come to its own end, and none follows; one that waits, backs off or
  * rests ends at once. 1, or 0: no such task, or it is stopping already. */
 DET_API int det_tasks_drain(struct det_tasks *tasks, det_task_id id) DET_MUST_CHECK;
 /* Ends the attempt that runs, if one does, and begins the next at once; the streak of failures is
- * forgotten. A task that waits, backs off, rests or was told to hold begins at once too. 1, or 0:
- * no such task. */
+ * forgotten. A task that waits, backs off, rests or is on hold begins at once too. 1, or 0: no such
+ * task. */
 DET_API int det_tasks_restart(struct det_tasks *tasks, det_task_id id) DET_MUST_CHECK;
 /* Stops a task and keeps it, held in its place: in its group, and for those that depend on it. Only
- * det_tasks_restart() lets it go on. 1; 0: no such task, or it is held so already, queued, or about
+ * det_tasks_restart() releases it. 1; 0: no such task, or it is held so already, queued, or about
  * to end. Returns before it has stopped. */
 DET_API int det_tasks_hold(struct det_tasks *tasks, det_task_id id) DET_MUST_CHECK;
 /* A step that waits is called again. Does not wait itself. 1, or 0: no such task. */
@@ -353,15 +352,15 @@ DET_API int det_waiter_wait(struct det_waiter *waiter, det_time deadline, struct
 DET_API void det_waiter_close(struct det_waiter *waiter);
 DET_SCOPED_CLOSE(waiter)
 
-/* Looking. Texts are borrowed for the call of `each`, which runs on the loop and must not change
+/* Inspection. Texts are borrowed for the call of `each`, which runs on the loop and must not change
  * the tasks; a negative answer of it ends the walk and is returned. */
 struct det_task_info {
     det_task_id id;
     const char *name, *group, *slot; /* NULL: none */
     const char *kind;                /* "function", "step", "process" */
     const char *state;               /* of its machine: "running", "backoff", ... */
-    const char *waits_for;           /* held: the dependency; waiting: the permit or the thread, and
-                                        who has them; NULL: nothing */
+    const char *waits_for;           /* held: the dependency; waiting: the permit or thread, with
+                                        its holders; NULL: nothing */
     const char *reason;              /* of the last failure; "" : none */
     bool is_ready, is_healthy, is_removing;
     bool is_on_hold;            /* by det_tasks_hold() */
@@ -409,14 +408,14 @@ DET_API struct det_tasks_counts det_tasks_counts(struct det_tasks *tasks);
  * shutdown has ended; then shuts down. Once: DET_ERR_BUSY for a second one. With a loop of your own
  * it turns that loop. */
 DET_API int det_tasks_run(struct det_tasks *tasks, struct det_error *reterr) DET_MUST_CHECK;
-/* One operation for all who ask: requested -> no more admissions -> all are asked to stop,
+/* One shutdown for all callers: requested -> no more admissions -> all are asked to stop,
  * dependents first -> joined under one deadline -> the rest is forced -> verdict -> subscribers
  * drain. All callers, also late ones, get the same answer: 0, or DET_ERR_TIMEOUT with the names of
  * those that did not stop in time. Not from a callback, for which det_tasks_begin_shutdown() is. */
 DET_API int det_tasks_shutdown(struct det_tasks *tasks, struct det_error *reterr);
 /* Non-blocking variant for the loop's thread: begins the shutdown; on_empty() reports its end. */
 DET_API void det_tasks_begin_shutdown(struct det_tasks *tasks);
-/* The patience is over: forces whatever still runs. */
+/* Forces whatever still runs, without waiting for the grace period. */
 DET_API void det_tasks_force(struct det_tasks *tasks);
 
 DET_END

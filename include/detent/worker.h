@@ -39,8 +39,8 @@ DET_BEGIN
 struct det_allocator;
 struct det_worker_kind;
 
-/* What a state means for those who look from outside. Healthy is RUNNING alone, operational are
- * RUNNING and DEGRADED; STOPPED is neither well nor ill. Each with its name. */
+/* What a state means to observers. Healthy is RUNNING alone, operational are RUNNING and DEGRADED;
+ * STOPPED is neither well nor ill. Each with its name. */
 #define DET_PHASES(X)       \
     X(STOPPED, "stopped")   \
     X(STARTING, "starting") \
@@ -240,7 +240,7 @@ static inline void det_worker_provide(
 {
     context->calls->provide(context, name, thing);
 }
-/* What a worker above provides, or the options of the supervisor; NULL: nobody does. */
+/* What a worker above provides, or the options of the supervisor; NULL: none does. */
 static inline void *det_worker_inherited(struct det_worker_context *context, const char *name)
 {
     return context->calls->inherited(context, name);

@@ -12,19 +12,19 @@
  *                   collector, at most 3 times; then it is shut down
  *       gate        after an action: until an observation that began after the action's end
  *       next        decides: the state, the action, the reason
- *       children    made, changed, told to go
+ *       children    created, changed, removed
  *
- * A worker that is told to stop walks through its own states to STOPPED, and is not kept from it by
- * a config that is wrong, by old observations, by the gate or by an open circuit. What does not get
- * there in time is taken down: children before parents, siblings at the same time, and each level
- * has the time of the levels below it on top of its own.
+ * A worker that is asked to stop goes through its own states to STOPPED. A wrong config, old
+ * observations, the gate or an open circuit do not hinder it. One that does not arrive in time is
+ * taken down: children before parents, siblings at the same time, and each level has the time of
+ * the levels below it on top of its own.
  *
  * What goes wrong stays where it went wrong:
  *   - an action that fails is tried again after a growing, jittered delay, if next() still wants
  *     it; until then next() goes on being asked;
- *   - an action or a collect that does not come back is told at twice its timeout and given up at
- *     three times: its thread is replaced, and what it says later is not heard;
- *   - a worker that wants to begin anew does so after a growing delay; too often, and its parent's
+ *   - an action or a collect that does not return is reported at twice its timeout and abandoned at
+ *     three times: its thread is replaced, and a late result is ignored;
+ *   - a worker that asks for a restart gets it after a growing delay; too often, and its parent's
  *     circuit takes note;
  *   - children that fail too often in a window open the circuit of their parent: that subtree is
  *     paused, and tried again after a growing delay; others do not notice.
@@ -73,7 +73,7 @@ struct det_worker_limits {
     uint64_t deltas_max;       /* kept in the store: 100,000 */
     uint64_t deltas_bytes_max; /* of them: 64 MiB */
     det_time deltas_age_max;   /* 7 days */
-    det_time compact_every;    /* 1 minute; DET_NEVER: somebody else does */
+    det_time compact_every;    /* 1 minute; DET_NEVER: another program does */
 };
 
 /* What happened, for logs and metrics: the list is worker_events.def. On the loop; texts are
@@ -98,7 +98,7 @@ struct det_worker_event {
 /* "state_transition", ... */
 DET_API const char *det_worker_event_name(enum det_worker_event_kind kind);
 
-/* A thing that all workers can have by name: det_worker_inherited(). */
+/* A value that all workers inherit by name: det_worker_inherited(). */
 struct det_provided {
     const char *name;
     void *thing;
@@ -122,8 +122,8 @@ struct det_workers_options {
     uint64_t reserved[DET_OPTIONS_RESERVED]; /* zero */
 };
 
-/* With it comes the root, a worker of the built-in kind "application". With a store, what was put
- * by det_workers_upsert() is there again. */
+/* Opens a supervisor with its root, a worker of the built-in kind "application". With a store, the
+ * workers that det_workers_upsert() created are there again. */
 DET_API int det_workers_open(
     const struct det_workers_options *options, struct det_workers **ret,
     struct det_error *reterr) DET_MUST_CHECK;
@@ -132,26 +132,27 @@ DET_API int det_workers_open(
 DET_API void det_workers_close(struct det_workers *workers);
 DET_SCOPED_CLOSE(workers)
 
-/* What there shall be, as YAML (docs/formats/workers.md): `children`, `variables`, `location`.
- * Replaces what was said before; children are told apart by name. DET_ERR_MALFORMED,
- * DET_ERR_INVALID with place, reason and remedy: then nothing has changed. A child whose kind or
- * config is wrong is not such an error: it is made, if it can be, and says so. */
+/* Sets the desired tree as YAML (docs/formats/workers.md): `children`, `variables`, `location`.
+ * Replaces the previous one; children are identified by name. DET_ERR_MALFORMED, DET_ERR_INVALID
+ * with place, reason and remedy: then nothing has changed. A child whose kind or config is wrong is
+ * not such an error: it is made, if it can be, and says so. */
 DET_API int det_workers_apply(
     struct det_workers *workers, const char *yaml, struct det_error *reterr) DET_MUST_CHECK;
 /* {{ .global.x }} of all of them, YAML, a map. */
 DET_API int det_workers_set_globals(
     struct det_workers *workers, const char *yaml, struct det_error *reterr) DET_MUST_CHECK;
 
-/* Children by hand, beside those of the parent's spec: made or changed. They go and come with their
- * parent. `parent` is an id; NULL: the root. Recorded when this returns 0. DET_ERR_NOT_FOUND: the
- * parent, the kind; DET_ERR_EXISTS: the parent's own spec has one of this name; DET_ERR_INVALID:
- * the spec, derive; DET_ERR_LIMIT: too deep, too many, or its path is too long. */
+/* Creates or changes a child manually, beside those of the parent's spec. It is removed and created
+ * again with its parent. `parent` is an id; NULL: the root. Recorded when this returns 0.
+ * DET_ERR_NOT_FOUND: the parent, the kind; DET_ERR_EXISTS: the parent's own spec has one of this
+ * name; DET_ERR_INVALID: the spec, derive; DET_ERR_LIMIT: too deep, too many, or its path is too
+ * long. */
 DET_API int det_workers_upsert(
     struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
     struct det_error *reterr) DET_MUST_CHECK;
-/* Tells it to go, with all that was put below it; returns before they have. One that its parent's
- * spec wants as well stays. DET_ERR_NOT_FOUND: no such worker; DET_ERR_INVALID: it was not put by
- * hand, but is in the spec of its parent. */
+/* Asks a manually created worker to stop and removes it, with those below it; returns before they
+ * have stopped. One that its parent's spec wants too stays. DET_ERR_NOT_FOUND: no such worker;
+ * DET_ERR_INVALID: it was not created manually, but is in the spec of its parent. */
 DET_API int det_workers_delete(
     struct det_workers *workers, const char *id, struct det_error *reterr) DET_MUST_CHECK;
 
@@ -187,10 +188,10 @@ DET_API int det_workers_get(
 DET_API int det_workers_each(
     struct det_workers *workers, int (*visit)(void *user, const struct det_worker_status *status),
     void *user) DET_MUST_CHECK;
-/* Asks a worker to begin anew, or to stop and rest, or to run again. That it is to rest is recorded
- * when this returns 0, and counts for the next run of the program, too, until it is to run again or
- * is gone. What is below one that rests does so too. DET_ERR_NOT_FOUND; DET_ERR_REFUSED: its own
- * spec disables it; or what the store says: then nothing has changed. */
+/* Restarts, disables or enables a worker. That it is disabled is recorded when this returns 0, and
+ * holds in the next run of the program too, until it is enabled or removed. The workers below a
+ * disabled one are disabled too. DET_ERR_NOT_FOUND; DET_ERR_REFUSED: its own spec disables it; or
+ * what the store says: then nothing has changed. */
 enum det_worker_order {
     DET_WORKER_ORDER_RESTART,
     DET_WORKER_ORDER_DISABLE,
@@ -199,10 +200,10 @@ enum det_worker_order {
 DET_API int det_workers_order(
     struct det_workers *workers, const char *id, enum det_worker_order order) DET_MUST_CHECK;
 
-/* One tick, now. For tests, benches and who has options.is_paused. On the loop. */
+/* Runs one tick now: for tests, and with options.is_paused. On the loop. */
 DET_API void det_workers_tick(struct det_workers *workers);
-/* How it is as a whole, as of the last tick that is over. `tick_took` is the time of that tick on
- * the loop, in all of its slices. */
+/* Totals as of the last complete tick. `tick_took` is the time of that tick on the loop, in all of
+ * its slices. */
 struct det_workers_summary {
     uint64_t ticks;
     uint32_t workers, by_phase[5], stale, degraded, circuits_open, down;
@@ -213,11 +214,11 @@ struct det_workers_summary {
 };
 DET_API void det_workers_summary(struct det_workers *workers, struct det_workers_summary *ret);
 
-/* Shuts down: all are told to stop, and 0 when all of them got to STOPPED by themselves in time;
- * DET_ERR_TIMEOUT when some were taken down, and det_error says which was the first. Waits; on the
- * loop of yours it turns it. From any thread. */
+/* Stops all workers and waits. 0: all of them reached STOPPED in time; DET_ERR_TIMEOUT: some were
+ * taken down, and `reterr` names the first. From any thread; on the thread of your loop it turns
+ * that loop. */
 DET_API int det_workers_stop(struct det_workers *workers, struct det_error *reterr) DET_MUST_CHECK;
-/* The same without waiting; a second one takes down at once what is left. */
+/* Non-blocking det_workers_stop(). A second call takes down at once what is left. */
 DET_API void det_workers_cancel(struct det_workers *workers);
 
 DET_END

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* world.h - the one seam to everything outside: clocks, chance, files, threads, processes.
+/* world.h - the interface to everything outside: clocks, random numbers, files, threads, processes.
  *
  * The library reaches the world only through a struct det_world that it was given. There are two:
  * the real one, and the simulated one of sim.h, which runs the same code in one thread under

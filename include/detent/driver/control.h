@@ -174,7 +174,7 @@ enum det_source_end {
     DET_SOURCE_NOTHING,
 };
 /* With a breaker in front (NULL: without one): POISON while it is open, else EOF. For a source that
- * has no more, and for one that is told to drain. */
+ * has no more, and for one that is asked to drain. */
 DET_API enum det_source_end det_control_source_end(const struct det_breaker_strategy *config);
 
 DET_END

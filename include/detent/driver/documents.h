@@ -21,9 +21,9 @@
  *      drop both begin anew.
  *   3. The saves of one call are one commit: all or none, and durable when it has answered 0.
  *   4. What one call of `list` or `deltas` shows is of one moment, and `ret` is its position.
- *   5. Only fields at the top of a document are told apart; their values are compared as JSON, so
- *      that spaces, escapes and the order of members do not count, and 1.0 is 1. A document that is
- *      no JSON object, has a field twice (at whatever depth), or is too large or too deep is
+ *   5. Only fields at the top of a document are distinguished. Their values are compared as JSON,
+ *      so that spaces, escapes and the order of members do not count, and 1.0 is 1. A document that
+ *      is no JSON object, has a field twice (at whatever depth), or is too large or too deep is
  *      DET_ERR_INVALID, and nothing of the call is saved.
  *   6. Deltas are dropped by `compact` and `restore` only, the oldest first; who is behind that
  *      must begin with what the documents are now (`oldest` of the position says so).
@@ -143,9 +143,9 @@ struct det_document_ops {
      * also when it has failed then. */
     int (*compact)(struct det_store *store, const struct det_document_keep *keep, uint64_t *ret);
     /* Brings in a document of another store, with its version and times, but with a sync id and a
-     * delta of this one; one that is there is left alone. No sync id up to `floor`, the other
-     * store's latest, is given any more: where fewer were, the deltas that are there are dropped,
-     * so that whoever follows begins anew. */
+     * delta of this one; one that is there is left alone. New sync ids are above `floor`, the
+     * latest of the other store: where fewer were, the deltas that are there are dropped, so that
+     * whoever follows begins anew. */
     int (*restore)(
         struct det_store *store, const struct det_document *document, uint64_t floor,
         bool *ret_is_new);

@@ -11,7 +11,7 @@
  *            v       | its time has come                 | again, later
  *          delayed --+ <---------------------------------+
  *
- *   by hand:  failed -- retry --> queued, as if put anew
+ *   manually: failed -- retry --> queued, as if put anew
  *             queued | delayed | running, and the claim has lapsed -- cancel --> failed
  *
  * Rules
@@ -68,7 +68,7 @@ struct det_job_row {
     bool is_damaged;    /* its checksum does not match: nothing of it can be relied on */
 };
 
-/* What is put. */
+/* A job to be put. */
 struct det_job_put {
     const char *queue, *id, *task; /* the id: 1 to DET_ID_MAX bytes [A-Za-z0-9._:-] */
     const void *body;
@@ -203,7 +203,7 @@ struct det_job_ops {
     /* Calls `wake`, on a thread of the store, when another process may have put something into a
      * queue; NULL: this store cannot tell. Notifications may be lost. */
     void (*listen)(struct det_store *store, struct det_job_listener *listener);
-    /* When this returns `wake` is not called any more. */
+    /* `wake` is not called after this has returned. */
     void (*unlisten)(struct det_store *store, struct det_job_listener *listener);
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* driver/loop.h - what is put on a loop: messages, timers, watched descriptors. */
+/* driver/loop.h - messages, timers and watched descriptors of a loop. */
 #ifndef DETENT_DRIVER_LOOP_H
 #define DETENT_DRIVER_LOOP_H
 

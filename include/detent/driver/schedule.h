@@ -45,7 +45,7 @@ DET_API int det_timetable_init(
     uint64_t chance, struct det_error *reterr) DET_MUST_CHECK;
 /* When the next run is due, given that the last one was due at `last` (0: there was none yet) and
  * that it is `now`: in the past or now means at once. `ret_missed` (may be NULL) is how many times
- * have passed and will not be run. DET_NEVER: none any more.
+ * have passed and will not be run. DET_NEVER: there is none.
  *
  * To be asked when a task is added, after each run, and when the clock was set; asked again it
  * says the same. A clock that was set back by less than from one time to the next repeats no time;

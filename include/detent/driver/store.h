@@ -64,13 +64,13 @@ struct det_store_head {
 /* A recorded event. */
 struct det_store_event {
     uint64_t sequence, visit;          /* the visit afterwards */
-    uint16_t from, to, event, outcome; /* event UINT16_MAX: a stop by hand */
+    uint16_t from, to, event, outcome; /* event UINT16_MAX: a cancel */
     uint16_t choice; /* which alternative was taken; 0: the first, or there is no choice */
     bool is_timeout;
     det_time at;
     const char *event_id; /* NULL: none */
     const char *cause;    /* the key of the effect that produced it; NULL: none */
-    const void *value;    /* the event struct; NULL for a stop by hand */
+    const void *value;    /* the event struct; NULL for a cancel */
     /* That its sender was in; NULL: none. No hash covers it, and a store in memory does not keep
      * it. */
     const struct det_trace_context *trace;
@@ -336,7 +336,7 @@ struct det_store_ops {
     int (*load)(
         struct det_store *store, const struct det_machine *machine, const char *id,
         const struct det_store_rows *rows, struct det_store_loaded *ret);
-    /* The handle is not used any more. An instance that is loaded again may have the same handle;
+    /* The handle is no longer used. An instance that is loaded again may have the same handle;
      * otherwise the older one is released. */
     void (*release)(struct det_store *store, struct det_store_instance *instance);
     /* The first answer to an event id; DET_ERR_NOT_FOUND; DET_ERR_VERSION when it has a name of a
@@ -409,8 +409,8 @@ struct det_store_ops {
      * node sooner than it thinks, or has given up a lock or a lease. `wake` NULL: not any more, and
      * none is under way when this returns. NULL where the store is not shared. */
     void (*listen)(struct det_store *store, void (*wake)(void *context), void *context);
-    /* Whether nothing is committed any more, whatever is tried: it has to be opened again. From any
-     * thread. NULL: that does not happen. */
+    /* Whether the store has failed permanently and must be opened again. From any thread. NULL:
+     * that does not happen. */
     bool (*is_lost)(struct det_store *store);
     /* Whether it could not be reached the last time, and why; it is tried again all the while. The
      * text is written only then. From any thread. NULL: that does not happen. */
@@ -419,8 +419,8 @@ struct det_store_ops {
     void (*cancel)(struct det_store *store, det_time at);
     /* The rest is for keeping a store. NULL: DET_ERR_UNSUPPORTED. */
     /* The file or database itself, the chain of every instance, every checksum, and that what
-     * belongs together is there. Each finding is told; `progress` (NULL: not wanted) is told how
-     * many of how many instances have been looked at. Neither may call the store. */
+     * belongs together is there. Each finding is reported; `progress` (NULL: not wanted) is called
+     * with how many of how many instances have been looked at. Neither may call the store. */
     int (*check)(
         struct det_store *store, int (*visit)(void *context, const struct det_store_finding *row),
         void (*progress)(void *context, uint64_t done, uint64_t total), void *context);
@@ -496,7 +496,7 @@ struct det_store {
     const char *advice;
 };
 
-/* Changes when a table of functions of this header, of driver/jobs.h or of driver/documents.h does. */
+/* Changes when a table of functions of this header, driver/jobs.h or driver/documents.h does. */
 #define DET_STORE_DRIVER_VERSION 1
 
 /* A line in src/store/drivers.def names one of these. Opening a store whose driver was built for

@@ -2,7 +2,8 @@
  * Copyright the detent authors */
 
 /* tool/documents.h - documents of a store, and what has changed in them: what driver/documents.h
- * says, for those who only use it. From any thread, also while a runtime or workers use the store.
+ * says, for programs that only use it. From any thread, also while a runtime or workers use the
+ * store.
  *
  *     position 0 ----> all documents, as they are at 41      position 41
  *     position 41 ---> delta 42, delta 43                    position 43
@@ -46,14 +47,14 @@ DET_API int det_store_documents_position(struct det_store *store, struct det_doc
 DET_API int det_store_documents_compact(
     struct det_store *store, const struct det_document_keep *keep, uint64_t *ret) DET_MUST_CHECK;
 
-/* Who follows: it has seen all changes up to `position`, and nothing yet when that is 0. */
+/* A follower: it has seen all changes up to `position`, and nothing yet when that is 0. */
 struct det_documents_follower {
     uint64_t position;
     struct det_document_query wanted; /* kind, id, below, role; the rest does not count */
     size_t limit;                     /* deltas in one call; 0: 100 */
     /* None of them may use the store; a non-zero answer ends it and is returned. */
-    /* What was seen does not count any more: all documents follow, as they are at `position`; NULL:
-     * it is seen from the answer. */
+    /* What was seen is obsolete: all documents follow, as they are at `position`; NULL: it is seen
+     * from the answer. */
     int (*begin)(void *context, uint64_t position);
     int (*document)(void *context, const struct det_document *document);
     int (*delta)(void *context, const struct det_delta *delta);

@@ -24,7 +24,7 @@ struct det_store_logged {
     uint64_t sequence, visit; /* the visit afterwards; a start has the sequence 0 */
     uint32_t version;         /* of the definition that wrote it */
     const char *from, *to;    /* states; a start has no `from`: NULL */
-    const char *event;        /* NULL: a start, or a stop by hand */
+    const char *event;        /* NULL: a start, or a cancel */
     const char *outcome;      /* "start", or "goto", "stay", "stop", "deferred", "dead_letter" */
     uint16_t choice;          /* which alternative was taken; 0: the first, or there is no choice */
     bool is_timeout;          /* a timer sent it */
@@ -39,7 +39,7 @@ struct det_store_logged {
 
 /* What to read of the log. Zero values: all, the oldest first. */
 struct det_store_log_query {
-    uint64_t after;            /* only rows behind this position */
+    uint64_t after;            /* only rows after this position */
     size_t limit;              /* at most so many rows that are wanted; 0: no limit */
     const char *machine, *id;  /* only of these; NULL: any */
     const char *event, *state; /* only this event, or into this state; NULL: any */
@@ -50,10 +50,10 @@ struct det_store_log_query {
 };
 
 /* Reads the log: starts and events of all instances, in one order. `ret_next` is where to go on:
- * the `after` of the next call. Up to it the log is complete and final, so that who goes on from it
- * misses nothing and meets nothing twice, also after a restart, and from another opening;
- * backwards, 0 says that the beginning was reached.
- *   - What was pruned is not in it any more, and what is pruned meanwhile may or may not be.
+ * the `after` of the next call. Up to it the log is complete and final, so that a reader who
+ * continues from it misses no row and meets none twice, also after a restart, and from another
+ * opening; backwards, 0 says that the beginning was reached.
+ *   - What was pruned is no longer in it, and what is pruned meanwhile may or may not be.
  *   - Rows that older programs have written may share a position. They are given together, so that
  *     there may be more of them than `limit` and `budget` say.
  *   - Where several processes write, rows come when all are there that could come before them.
@@ -72,16 +72,15 @@ DET_API int det_store_log(
 struct det_store_counted {
     const char *machine, *state; /* state NULL: of the whole machine */
     uint64_t running, stopped;   /* instances */
-    /* Timers that are armed, effects that have not ended, and dead ones; told of machines only. */
+    /* Timers that are armed, effects that have not ended, and dead ones; of machines only. */
     uint64_t timers, effects, dead;
 };
 
-/* Counts: each machine by its name, and behind it those of its states that have instances. `visit`
+/* Counts: each machine by its name, followed by those of its states that have instances. `visit`
  * may use the store; a non-zero answer ends it and is returned. `ret_bytes` is what it takes: the
- * file and its log, or the tables with their indexes; 0 for a store in memory, which does not
- * know. It looks at every instance (sqlite: 0.6 s for a million), so who wants to
- * know often does better to count what the log says. From any thread; of a store in memory while
- * a runtime uses it. */
+ * file and its log, or the tables with their indexes; 0 for a store in memory, which does not know.
+ * It looks at every instance (sqlite: 0.6 s for a million): to know often, count what the log says.
+ * From any thread; of a store in memory while a runtime uses it. */
 DET_API int det_store_count(
     struct det_store *store, int (*visit)(void *context, const struct det_store_counted *row),
     void *context, uint64_t *ret_bytes) DET_MUST_CHECK;

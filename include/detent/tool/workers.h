@@ -21,10 +21,10 @@ DET_API int det_workers_show(
 DET_API int det_workers_history(
     struct det_workers *workers, const char *id, char **ret, size_t *ret_size) DET_MUST_CHECK;
 /* Drains it: what came after the sequence `after` (0: all), oldest first. Call it again with the
- * sequence of the last line. `ret_lost`, which may be NULL, is how many of them are not remembered
- * any more: 0 when it is drained at least once in 256 rows. A worker that was removed and made anew
- * begins at 1, and so does every worker of a new run: an `after` beyond the newest sequence is of
- * an earlier one, and counts as 0. */
+ * sequence of the last line. `ret_lost`, which may be NULL, is how many of them are no longer
+ * remembered: 0 when it is drained at least once in 256 rows. A worker that was removed and made
+ * anew begins at 1, and so does every worker of a new run: an `after` beyond the newest sequence is
+ * of an earlier one, and counts as 0. */
 DET_API int det_workers_history_after(
     struct det_workers *workers, const char *id, uint64_t after, char **ret, size_t *ret_size,
     uint64_t *ret_lost) DET_MUST_CHECK;
