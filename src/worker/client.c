@@ -38,25 +38,42 @@ static void apply(void *argument)
     det_workers_look(workers);
 }
 
+/* Takes the spec that was read. */
+static int apply_spec(struct applying *applying, struct det_error *reterr)
+{
+    struct det_workers *workers = applying->workers;
+    int r;
+
+    det_list_init(&applying->wishes);
+    r = det_wishes_of_spec(workers, &applying->spec, &applying->wishes, reterr);
+    if (r == 0)
+        r = det_workers_call(workers, apply, applying);
+    if (r == 0)
+        r = applying->r;
+    if (r == DET_ERR_CLOSED)
+        det_error_set(reterr, r, "the supervisor of workers stops");
+    det_wishes_free(workers, &applying->wishes);
+    det_spec_deinit(&applying->spec);
+    return r;
+}
+
 int det_workers_apply(struct det_workers *workers, const char *yaml, struct det_error *reterr)
 {
     struct applying applying = { .workers = workers };
     int r;
 
-    det_list_init(&applying.wishes);
     r = det_workers_spec_read(&applying.spec, workers->allocator, yaml, strlen(yaml), reterr);
-    if (r < 0)
-        return r;
-    r = det_wishes_of_spec(workers, &applying.spec, &applying.wishes, reterr);
-    if (r == 0)
-        r = det_workers_call(workers, apply, &applying);
-    if (r == 0)
-        r = applying.r;
-    if (r == DET_ERR_CLOSED)
-        det_error_set(reterr, r, "the supervisor of workers stops");
-    det_wishes_free(workers, &applying.wishes);
-    det_spec_deinit(&applying.spec);
-    return r;
+    return r < 0 ? r : apply_spec(&applying, reterr);
+}
+
+int det_workers_apply_data(
+    struct det_workers *workers, const struct det_datum *root, struct det_error *reterr)
+{
+    struct applying applying = { .workers = workers };
+    int r;
+
+    r = det_workers_spec_read_data(&applying.spec, workers->allocator, root, reterr);
+    return r < 0 ? r : apply_spec(&applying, reterr);
 }
 
 struct globals {
@@ -76,17 +93,32 @@ static void take_globals(void *argument)
     det_workers_look(workers);
 }
 
+/* The old scope is freed. */
+static int set_scope(struct globals *globals)
+{
+    int r = det_workers_call(globals->workers, take_globals, globals);
+
+    det_scope_values_deinit(&globals->scope);
+    return r;
+}
+
 int det_workers_set_globals(struct det_workers *workers, const char *yaml, struct det_error *reterr)
 {
     struct globals globals = { .workers = workers };
     int r;
 
     r = det_scope_values_init(&globals.scope, workers->allocator, yaml, reterr);
-    if (r < 0)
-        return r;
-    r = det_workers_call(workers, take_globals, &globals);
-    det_scope_values_deinit(&globals.scope);
-    return r;
+    return r < 0 ? r : set_scope(&globals);
+}
+
+int det_workers_set_globals_data(
+    struct det_workers *workers, const struct det_datum *map, struct det_error *reterr)
+{
+    struct globals globals = { .workers = workers };
+    int r;
+
+    r = det_scope_values_init_data(&globals.scope, workers->allocator, map, reterr);
+    return r < 0 ? r : set_scope(&globals);
 }
 
 /* One worker by hand. */

@@ -11,8 +11,8 @@
 #include <detent/worker.h>
 
 #include "base/memory.h"
-#include "worker/datum_record.h"
 #include "worker/template.h"
+#include "yaml/datum_record.h"
 
 /* What derive() is given, and what it says when it refuses. */
 struct refusal {

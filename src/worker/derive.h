@@ -65,6 +65,10 @@ struct det_scope_values {
 DET_MUST_CHECK int det_scope_values_init(
     struct det_scope_values *ret, const struct det_allocator *allocator, const char *globals,
     struct det_error *reterr);
+/* The same of a tree that was read, which is not kept. */
+DET_MUST_CHECK int det_scope_values_init_data(
+    struct det_scope_values *ret, const struct det_allocator *allocator,
+    const struct det_datum *globals, struct det_error *reterr);
 /* That of the children of the worker with this spec, which itself is in the scope `parent`. A spec
  * that says neither variables nor a location (det_user_spec_is_plain()) has the scope of its
  * parent: no second one is needed for it. DET_ERR_NO_MEMORY. */

@@ -42,7 +42,7 @@ static const char *text_of(const struct det_datum *map, const char *key)
 {
     const struct det_datum *datum = det_datum_get(map, key);
 
-    return datum && datum->kind == DET_DATUM_TEXT ? datum->as.text : NULL;
+    return datum && datum->kind == DET_DATUM_TEXT ? datum->text : NULL;
 }
 
 static uint64_t number_of(const struct det_datum *map, const char *key)
@@ -79,9 +79,9 @@ static int load_states(
     if (!list || list->kind != DET_DATUM_LIST || !list->count)
         return 0;
     det_buffer_init(&names, workers->allocator);
-    for (const struct det_datum *item = list->as.first; item; item = item->next)
+    for (const struct det_datum *item = list->first; item; item = item->next)
         if (item->kind == DET_DATUM_TEXT)
-            det_buffer_format(&names, "%s\n", item->as.text);
+            det_buffer_format(&names, "%s\n", item->text);
     r = det_buffer_status(&names);
     wish->states = r ? NULL : det_string_copy(workers->allocator, det_buffer_text(&names));
     det_buffer_deinit(&names);

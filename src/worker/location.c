@@ -54,7 +54,7 @@ static int read_value(
         return FAIL(
             reterr, datum, "text is wanted, and this is %s; put quotes around it",
             det_datum_kind_text(datum->kind));
-    *ret = datum->as.text;
+    *ret = datum->text;
     return 0;
 }
 
@@ -64,7 +64,7 @@ static int read_map(
 {
     int r;
 
-    for (const struct det_datum *item = map->as.first; item; item = item->next) {
+    for (const struct det_datum *item = map->first; item; item = item->next) {
         int level = find_level(item->key, item->key_line, item->key_column, reterr);
 
         if (level < 0)
@@ -86,7 +86,7 @@ static int read_entry(
 
     if (!type || type->kind != DET_DATUM_TEXT || !value || entry->count != 2)
         return FAIL(reterr, entry, "a level in a list is {type: site, value: name}");
-    level = find_level(type->as.text, type->line, type->column, reterr);
+    level = find_level(type->text, type->line, type->column, reterr);
     return level < 0 ? level : read_value(arena, value, &ret->levels[level], reterr);
 }
 
@@ -100,7 +100,7 @@ int det_location_read(
     if (datum && datum->kind == DET_DATUM_MAP) {
         r = read_map(arena, datum, &location, reterr);
     } else if (datum && datum->kind == DET_DATUM_LIST) {
-        for (const struct det_datum *item = datum->as.first; item && r == 0; item = item->next)
+        for (const struct det_datum *item = datum->first; item && r == 0; item = item->next)
             r = read_entry(arena, item, &location, reterr);
     } else if (datum && datum->kind != DET_DATUM_NULL) {
         r = FAIL(

@@ -5,7 +5,7 @@
 #ifndef DET_WORKER_LOCATION_H
 #define DET_WORKER_LOCATION_H
 
-#include "worker/datum.h"
+#include "yaml/datum.h"
 
 #define DET_LOCATION_LEVELS(X)  \
     X(ENTERPRISE, "enterprise") \

@@ -35,7 +35,7 @@ static int read_one(void *context, const struct det_document *document)
 /* All that was there but the order, and the new one. */
 static void write_all(struct det_page *page, const struct det_datum *map, bool is_off)
 {
-    const struct det_datum *first = map && map->kind == DET_DATUM_MAP ? map->as.first : NULL;
+    const struct det_datum *first = map && map->kind == DET_DATUM_MAP ? map->first : NULL;
 
     for (const struct det_datum *item = first; item; item = item->next) {
         if (!strcmp(item->key, DET_ORDERED_OFF))

@@ -77,7 +77,7 @@ static int read_keys(
 {
     for (size_t i = 0; i < count; i++)
         ret[i] = NULL;
-    for (const struct det_datum *item = map->as.first; item; item = item->next) {
+    for (const struct det_datum *item = map->first; item; item = item->next) {
         size_t i = 0;
 
         while (i < count && strcmp(item->key, keys[i]) != 0)
@@ -100,23 +100,23 @@ static int read_word(
         return FAIL(
             reader, datum, "%s is text, and this is %s; put quotes around it", key,
             det_datum_kind_text(datum->kind));
-    if (!det_name_is_valid(datum->as.text) || strlen(datum->as.text) > DET_WORKER_NAME_MAX)
+    if (!det_name_is_valid(datum->text) || strlen(datum->text) > DET_WORKER_NAME_MAX)
         return FAIL(
             reader, datum, "%s is made of A-Z a-z 0-9 . _ -, and has 1 to %d of them", key,
             DET_WORKER_NAME_MAX);
-    *ret = det_arena_copy(&reader->spec->arena, datum->as.text);
+    *ret = det_arena_copy(&reader->spec->arena, datum->text);
     return *ret ? 0 : no_memory(reader);
 }
 
 static int check_state(
     struct reader *reader, const struct det_datum *list, const struct det_datum *item)
 {
-    if (item->kind != DET_DATUM_TEXT || !*item->as.text)
+    if (item->kind != DET_DATUM_TEXT || !*item->text)
         return FAIL(reader, item, "run_in is a list of names of states: run_in: [running]");
-    for (const struct det_datum *other = list->as.first; other != item; other = other->next)
-        if (strcmp(other->as.text, item->as.text) == 0)
+    for (const struct det_datum *other = list->first; other != item; other = other->next)
+        if (strcmp(other->text, item->text) == 0)
             return FAIL(
-                reader, item, "the state '%.64s' stands here twice; take one away", item->as.text);
+                reader, item, "the state '%.64s' stands here twice; take one away", item->text);
     return 0;
 }
 
@@ -137,11 +137,11 @@ static int read_run_in(
     names = det_arena_array(&reader->spec->arena, list->count, sizeof *names);
     if (!names)
         return no_memory(reader);
-    for (const struct det_datum *item = list->as.first; item; item = item->next) {
+    for (const struct det_datum *item = list->first; item; item = item->next) {
         r = check_state(reader, list, item);
         if (r < 0)
             return r;
-        names[child->run_in_count] = det_arena_copy(&reader->spec->arena, item->as.text);
+        names[child->run_in_count] = det_arena_copy(&reader->spec->arena, item->text);
         if (!names[child->run_in_count++])
             return no_memory(reader);
     }
@@ -240,12 +240,12 @@ static int check_names(struct reader *reader, const struct det_datum *list)
     const struct det_datum *twice, *name;
     int r;
 
-    for (const struct det_datum *child = list->as.first; names && child; child = child->next) {
+    for (const struct det_datum *child = list->first; names && child; child = child->next) {
         name = det_datum_get(child, "name");
         if (!name || name->kind != DET_DATUM_TEXT)
             continue;
         item = det_datum_append(
-            &reader->arena, names, name->as.text, det_datum_new(&reader->arena, DET_DATUM_NULL));
+            &reader->arena, names, name->text, det_datum_new(&reader->arena, DET_DATUM_NULL));
         if (!item)
             return no_memory(reader);
         item->line = name->line;
@@ -271,7 +271,7 @@ static int open_list(
             det_datum_kind_text(list->kind));
     if (*depth == DET_WORKER_DEPTH_MAX)
         return FAIL(reader, list, "workers are at most %d deep", DET_WORKER_DEPTH_MAX);
-    pending[(*depth)++] = (struct pending){ list->as.first, parent };
+    pending[(*depth)++] = (struct pending){ list->first, parent };
     return check_names(reader, list);
 }
 
@@ -299,15 +299,11 @@ static int read_children(struct reader *reader, const struct det_datum *list)
     return r;
 }
 
-static int read_root(struct reader *reader, const char *yaml, size_t size)
+static int read_root(struct reader *reader, const struct det_datum *root)
 {
     const struct det_datum *parts[3];
-    struct det_datum *root;
     int r;
 
-    r = det_datum_from_yaml(&reader->arena, "workers", yaml, size, &root, reader->error);
-    if (r < 0)
-        return r;
     if (root->kind == DET_DATUM_NULL)
         return 0;
     if (root->kind != DET_DATUM_MAP)
@@ -321,8 +317,8 @@ static int read_root(struct reader *reader, const char *yaml, size_t size)
     return r < 0 ? r : read_children(reader, parts[2]);
 }
 
-int det_workers_spec_read(
-    struct det_spec *ret, const struct det_allocator *allocator, const char *yaml, size_t size,
+int det_workers_spec_read_data(
+    struct det_spec *ret, const struct det_allocator *allocator, const struct det_datum *root,
     struct det_error *reterr)
 {
     struct reader reader = { .allocator = allocator, .spec = ret, .error = reterr };
@@ -332,10 +328,29 @@ int det_workers_spec_read(
     det_arena_init(&ret->arena, allocator);
     det_arena_init(&ret->root.arena, allocator);
     det_arena_init(&reader.arena, allocator);
-    r = read_root(&reader, yaml, size);
+    r = det_datum_check_numbers(root, "workers", reterr);
+    if (r == 0)
+        r = read_root(&reader, root);
     det_arena_deinit(&reader.arena);
     if (r < 0)
         det_spec_deinit(ret);
+    return r;
+}
+
+int det_workers_spec_read(
+    struct det_spec *ret, const struct det_allocator *allocator, const char *yaml, size_t size,
+    struct det_error *reterr)
+{
+    struct det_datum *root;
+    struct det_arena arena;
+    int r;
+
+    memset(ret, 0, sizeof *ret);
+    det_arena_init(&arena, allocator);
+    r = det_datum_from_yaml(&arena, "workers", yaml, size, &root, reterr);
+    if (r == 0)
+        r = det_workers_spec_read_data(ret, allocator, root, reterr);
+    det_arena_deinit(&arena);
     return r;
 }
 

@@ -47,6 +47,16 @@ struct det_spec {
 DET_MUST_CHECK int det_workers_spec_read(
     struct det_spec *ret, const struct det_allocator *allocator, const char *yaml, size_t size,
     struct det_error *reterr);
+/* The same of a tree that was read, which is not kept. */
+DET_MUST_CHECK int det_workers_spec_read_data(
+    struct det_spec *ret, const struct det_allocator *allocator, const struct det_datum *root,
+    struct det_error *reterr);
+/* det_workers_apply() and det_workers_set_globals() of trees that were read; they are not kept. */
+struct det_workers;
+DET_MUST_CHECK int det_workers_apply_data(
+    struct det_workers *workers, const struct det_datum *root, struct det_error *reterr);
+DET_MUST_CHECK int det_workers_set_globals_data(
+    struct det_workers *workers, const struct det_datum *globals, struct det_error *reterr);
 /* All zero afterwards. */
 void det_spec_deinit(struct det_spec *spec);
 /* DET_IN() of its `run_in` among the states of the parent's kind; 0: in all. DET_ERR_INVALID

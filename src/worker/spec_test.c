@@ -83,7 +83,7 @@ static void a_tree_is_read(void **state)
         assert_int_equal(spec->children[i].parent, rows[i].parent);
     }
     assert_null(spec->root.config);
-    assert_string_equal(det_datum_get(spec->root.variables, "IP")->as.text, "10.0.0.7");
+    assert_string_equal(det_datum_get(spec->root.variables, "IP")->text, "10.0.0.7");
     assert_string_equal(spec->root.location.levels[DET_LOCATION_ENTERPRISE], "acme");
     assert_string_equal(spec->children[0].spec.config, "address: {{ .IP }}\n");
     assert_int_equal(det_datum_get(spec->children[0].spec.variables, "PORT")->as.number, 502);

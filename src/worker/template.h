@@ -18,7 +18,7 @@
 #ifndef DET_WORKER_TEMPLATE_H
 #define DET_WORKER_TEMPLATE_H
 
-#include "worker/datum.h"
+#include "yaml/datum.h"
 
 #define DET_TEMPLATE_SIZE_MAX   1048576 /* bytes of the text */
 #define DET_TEMPLATE_OUTPUT_MAX 1048576 /* bytes of the result */

@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-#include "worker/datum_text.h"
 #include "worker/template_lex.h"
+#include "yaml/datum_text.h"
 
 static bool begins_block(const struct det_lex_token *token)
 {
@@ -53,15 +53,15 @@ static void put(struct det_buffer *buffer, const struct det_datum *scalar, void 
     struct det_view value;
 
     (void)user;
-    if (scalar->kind != DET_DATUM_TEXT || !strstr(scalar->as.text, "{{")) {
+    if (scalar->kind != DET_DATUM_TEXT || !strstr(scalar->text, "{{")) {
         det_datum_put_scalar(buffer, scalar, false);
-    } else if (is_one_value(scalar->as.text, &value)) {
+    } else if (is_one_value(scalar->text, &value)) {
         det_buffer_append_text(buffer, "{{ json ( ");
         det_buffer_append(buffer, value.data, value.size);
         det_buffer_append_text(buffer, " ) }}");
     } else {
         det_buffer_append_text(buffer, "{{ quoted }}");
-        det_buffer_append_text(buffer, scalar->as.text);
+        det_buffer_append_text(buffer, scalar->text);
         det_buffer_append_text(buffer, "{{ end }}");
     }
 }

@@ -5,7 +5,7 @@
 #ifndef DET_WORKER_TEMPLATE_DATA_H
 #define DET_WORKER_TEMPLATE_DATA_H
 
-#include "worker/datum.h"
+#include "yaml/datum.h"
 
 /* A text that is one {{ value }} and nothing else becomes what the value is: a number stays one.
  * Other texts with actions stay text, whatever is put into them. Failures stick in the buffer. */

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "worker/datum_scalar.h"
 #include "worker/template_program.h"
+#include "yaml/datum_scalar.h"
 
 #define NOTHING UINT32_MAX
 
@@ -138,7 +138,7 @@ static int64_t read_string(struct det_template_reader *reader)
         used++;
     }
     copy[used] = '\0';
-    literal->as.text = copy;
+    literal->text = copy;
     return emit_literal(reader, reader->token.offset, literal);
 }
 

@@ -8,8 +8,9 @@
 
 #include "base/assert.h"
 #include "base/text.h"
-#include "worker/datum_text.h"
 #include "worker/template_program.h"
+#include "yaml/datum_text.h"
+#include "json/writer.h"
 
 const struct det_template_function_info det_template_functions[DET_TEMPLATE_FUNCTION_COUNT] = {
 #define DET_TEMPLATE_FUNCTION(name, fewest, most, wants) { #name, wants, fewest, most },
@@ -42,7 +43,7 @@ bool det_template_is_empty(const struct det_datum *datum)
     case DET_DATUM_FLOAT:
         return datum->as.real == 0;
     case DET_DATUM_TEXT:
-        return !*datum->as.text;
+        return !*datum->text;
     case DET_DATUM_LIST:
     case DET_DATUM_MAP:
         return datum->count == 0;
@@ -53,7 +54,7 @@ bool det_template_is_empty(const struct det_datum *datum)
 void det_template_put(struct det_buffer *buffer, const struct det_datum *datum)
 {
     if (datum->kind == DET_DATUM_TEXT)
-        det_buffer_append_text(buffer, datum->as.text);
+        det_buffer_append_text(buffer, datum->text);
     else if (datum->kind == DET_DATUM_LIST || datum->kind == DET_DATUM_MAP)
         det_datum_to_json(datum, buffer);
     else
@@ -73,8 +74,8 @@ static int set_text(struct det_template_call *call, struct det_buffer *buffer)
 
     call->result = (struct det_datum){ .kind = DET_DATUM_TEXT };
     if (r == 0) {
-        call->result.as.text = det_arena_copy(call->arena, det_buffer_text(buffer));
-        r = call->result.as.text ? 0 : DET_ERR_NO_MEMORY;
+        call->result.text = det_arena_copy(call->arena, det_buffer_text(buffer));
+        r = call->result.text ? 0 : DET_ERR_NO_MEMORY;
     }
     det_buffer_deinit(buffer);
     return r;
@@ -134,7 +135,7 @@ static int call_order(struct det_template_call *call, enum det_template_function
     if (is_number(a) && is_number(b))
         order = compare_numbers(a, b);
     else if (a->kind == DET_DATUM_TEXT && b->kind == DET_DATUM_TEXT)
-        order = strcmp(a->as.text, b->as.text);
+        order = strcmp(a->text, b->text);
     else
         return refuse_pair(call, a, b);
     if (order == UNORDERED && is_number(a))
@@ -187,7 +188,7 @@ static int call_len(struct det_template_call *call)
     int64_t number;
 
     if (datum->kind == DET_DATUM_TEXT)
-        number = (int64_t)strlen(datum->as.text);
+        number = (int64_t)strlen(datum->text);
     else if (datum->kind == DET_DATUM_LIST || datum->kind == DET_DATUM_MAP)
         number = datum->count;
     else
@@ -201,7 +202,7 @@ static int call_len(struct det_template_call *call)
 static int element_at(
     struct det_template_call *call, struct det_datum *at, const struct det_datum *index)
 {
-    const struct det_datum *item = at->as.first;
+    const struct det_datum *item = at->first;
 
     if (index->kind != DET_DATUM_SIGNED)
         return refuse(
@@ -226,7 +227,7 @@ static int value_at(
     if (key->kind != DET_DATUM_TEXT)
         return refuse(
             call, DET_ERR_TYPE, "the key of a map is text, not %s", det_datum_kind_text(key->kind));
-    item = det_datum_get(at, key->as.text);
+    item = det_datum_get(at, key->text);
     *at = item ? *item : (struct det_datum){ .kind = DET_DATUM_NULL };
     return 0;
 }
@@ -277,7 +278,7 @@ static int put_verb(
         return refuse(
             call, DET_ERR_TYPE, "%%q is for text, not for %s", det_datum_kind_text(datum->kind));
     if (verb == 'q')
-        det_datum_put_quoted(buffer, datum->as.text);
+        det_json_quote(buffer, det_view_text(datum->text));
     else
         det_template_put(buffer, datum);
     return 0;
@@ -286,7 +287,7 @@ static int put_verb(
 static int call_printf(struct det_template_call *call)
 {
     struct det_buffer buffer = new_buffer(call);
-    const char *format = call->values[0].as.text;
+    const char *format = call->values[0].text;
     size_t value = 1;
     int r = 0;
 
@@ -317,7 +318,7 @@ static int call_quote(struct det_template_call *call)
 
     det_template_put(&text, &call->values[0]);
     if (det_buffer_status(&text) == 0)
-        det_datum_put_quoted(&quoted, det_buffer_text(&text));
+        det_json_quote(&quoted, det_view_text(det_buffer_text(&text)));
     else
         quoted.error = text.error;
     det_buffer_deinit(&text);

@@ -6,7 +6,7 @@
 #define DET_WORKER_TEMPLATE_LEX_H
 
 #include "base/text.h"
-#include "worker/datum.h"
+#include "yaml/datum.h"
 
 /* Each with what a message calls it. */
 #define DET_LEX_KINDS(X)            \

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "worker/datum_text.h"
 #include "worker/template_program.h"
+#include "yaml/datum_text.h"
+#include "json/writer.h"
 
 /* What functions may make of text in one rendering. */
 #define TEXTS_MAX ((size_t)4 * DET_TEMPLATE_OUTPUT_MAX)
@@ -55,7 +56,7 @@ static void list_names(const struct det_datum *map, char *target, size_t capacit
     size_t used = 0;
 
     *target = '\0';
-    for (const struct det_datum *item = map->as.first; item; item = item->next) {
+    for (const struct det_datum *item = map->first; item; item = item->next) {
         size_t size = strlen(item->key);
 
         if (used + size + 6 > capacity) {
@@ -79,7 +80,7 @@ static int fail_missing(
     char all[120];
     int nearest;
 
-    for (const struct det_datum *item = map->as.first; item && count < NAMES_MAX; item = item->next)
+    for (const struct det_datum *item = map->first; item && count < NAMES_MAX; item = item->next)
         names[count++] = item->key;
     nearest = det_text_nearest(step->name, names, count);
     if (nearest >= 0)
@@ -150,7 +151,7 @@ static uint64_t cost_of(const struct det_datum *values, size_t count)
 
     for (size_t i = 0; i < count; i++) {
         if (values[i].kind == DET_DATUM_TEXT)
-            cost += strlen(values[i].as.text) / 256;
+            cost += strlen(values[i].text) / 256;
         else if (values[i].kind == DET_DATUM_LIST)
             cost += values[i].count / 32;
     }
@@ -197,7 +198,7 @@ static const struct det_datum *const *sorted(struct det_arena *arena, const stru
 
     if (!items)
         return NULL;
-    for (const struct det_datum *item = map->as.first; item; item = item->next)
+    for (const struct det_datum *item = map->first; item; item = item->next)
         items[count++] = item;
     qsort(items, count, sizeof(const struct det_datum *), by_key);
     return items;
@@ -220,7 +221,7 @@ static int run_range(struct machine *machine, const struct det_template_step *st
         *next = step->target;
         return 0;
     }
-    *loop = (struct loop){ .next = value->as.first, .count = value->count };
+    *loop = (struct loop){ .next = value->first, .count = value->count };
     if (value->kind == DET_DATUM_MAP) {
         r = charge(machine, step, value->count);
         if (r < 0)
@@ -253,7 +254,7 @@ static void run_range_next(
         variables[step->count - 1] = *dot;
     if (step->count == 2)
         variables[0] =
-            loop->items ? (struct det_datum){ .kind = DET_DATUM_TEXT, .as.text = dot->key }
+            loop->items ? (struct det_datum){ .kind = DET_DATUM_TEXT, .text = dot->key }
                         : (struct det_datum){ .kind = DET_DATUM_SIGNED, .as.number = loop->index };
     loop->index++;
 }
@@ -273,7 +274,7 @@ static int run_quoted_end(struct machine *machine, const struct det_template_ste
         buffer->size = start;
         buffer->data[start] = '\0';
     }
-    det_datum_put_quoted(buffer, copy);
+    det_json_quote(buffer, det_view_text(copy));
     return 0;
 }
 

@@ -8,9 +8,9 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
-#include "worker/datum_text.h"
 #include "worker/derive.h"
 #include "worker/template_data.h"
+#include "yaml/datum_text.h"
 
 /* Each part with its place, so that nothing of one can stand for another. */
 static uint64_t hash_parts(
@@ -138,7 +138,7 @@ static int set_config(
     int r;
 
     if (config->kind == DET_DATUM_TEXT) {
-        spec->config = det_arena_copy(&spec->arena, config->as.text);
+        spec->config = det_arena_copy(&spec->arena, config->text);
         return spec->config ? det_user_spec_parse_config(spec) : DET_ERR_NO_MEMORY;
     }
     if (config->kind != DET_DATUM_MAP && config->kind != DET_DATUM_NULL)
@@ -224,25 +224,45 @@ bool det_user_spec_is_plain(const struct det_user_spec *spec)
     return !spec->variables && det_location_is_empty(&spec->location);
 }
 
+static void finish_scope(struct det_scope_values *scope, const struct det_datum *globals)
+{
+    scope->globals = or_nothing(globals);
+    scope->hash = hash_parts(2, 0, NULL, scope->globals, &scope->location);
+}
+
 int det_scope_values_init(
     struct det_scope_values *ret, const struct det_allocator *allocator, const char *globals,
     struct det_error *reterr)
 {
-    struct det_scope_values scope = { .hash = 0 };
     struct det_datum *map = NULL;
     int r;
 
     memset(ret, 0, sizeof *ret);
-    det_arena_init(&scope.arena, allocator);
-    r = globals ? det_globals_read(&scope.arena, globals, &map, reterr) : 0;
-    if (r < 0) {
-        det_scope_values_deinit(&scope);
-        return r;
-    }
-    scope.globals = or_nothing(map);
-    scope.hash = hash_parts(2, 0, NULL, scope.globals, &scope.location);
-    *ret = scope;
-    return 0;
+    det_arena_init(&ret->arena, allocator);
+    r = globals ? det_globals_read(&ret->arena, globals, &map, reterr) : 0;
+    if (r < 0)
+        det_scope_values_deinit(ret);
+    else
+        finish_scope(ret, map);
+    return r;
+}
+
+int det_scope_values_init_data(
+    struct det_scope_values *ret, const struct det_allocator *allocator,
+    const struct det_datum *globals, struct det_error *reterr)
+{
+    struct det_datum *map = NULL;
+    int r = 0;
+
+    memset(ret, 0, sizeof *ret);
+    det_arena_init(&ret->arena, allocator);
+    if (globals)
+        r = det_globals_copy(&ret->arena, globals, &map, reterr);
+    if (r < 0)
+        det_scope_values_deinit(ret);
+    else
+        finish_scope(ret, map);
+    return r;
 }
 
 static int merge_scope(

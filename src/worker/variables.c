@@ -81,6 +81,22 @@ int det_globals_read(
     return read_map(arena, "globals", yaml, ret, reterr);
 }
 
+int det_globals_copy(
+    struct det_arena *arena, const struct det_datum *globals, struct det_datum **ret,
+    struct det_error *reterr)
+{
+    int r;
+
+    *ret = NULL;
+    r = check_map("globals", globals, reterr);
+    if (r == 0)
+        r = det_datum_check_numbers(globals, "globals", reterr);
+    if (r < 0 || globals->kind != DET_DATUM_MAP)
+        return r;
+    *ret = det_datum_copy(arena, globals);
+    return *ret ? 0 : det_error_set(reterr, DET_ERR_NO_MEMORY, "globals: there is no memory left");
+}
+
 /* A node of its own under another key, with the elements of the one it is made from. */
 static bool put(
     struct det_arena *arena, struct det_datum *root, const char *key, const struct det_datum *datum)
@@ -116,7 +132,7 @@ const struct det_datum *det_variables_root(
 {
     static const struct det_datum nothing = { .kind = DET_DATUM_MAP };
     struct det_datum *root = det_datum_new(arena, DET_DATUM_MAP);
-    const struct det_datum *item = user ? user->as.first : NULL, *twice;
+    const struct det_datum *item = user ? user->first : NULL, *twice;
 
     if (!root)
         return NULL;

@@ -7,7 +7,7 @@
 #ifndef DET_WORKER_VARIABLES_H
 #define DET_WORKER_VARIABLES_H
 
-#include "worker/datum.h"
+#include "yaml/datum.h"
 
 /* Who the config is rendered for. */
 struct det_internals {
@@ -25,6 +25,10 @@ DET_MUST_CHECK int det_variables_read(
 /* The same for globals, where no name is taken. */
 DET_MUST_CHECK int det_globals_read(
     struct det_arena *arena, const char *yaml, struct det_datum **ret, struct det_error *reterr);
+/* The same of a tree that was read: a copy in the arena. */
+DET_MUST_CHECK int det_globals_copy(
+    struct det_arena *arena, const struct det_datum *globals, struct det_datum **ret,
+    struct det_error *reterr);
 /* Whether data can be variables: a map without the names that are taken, null or NULL. */
 DET_MUST_CHECK int det_variables_check(
     const char *what, const struct det_datum *variables, struct det_error *reterr);

@@ -10,9 +10,8 @@
 #include "config/config.h"
 #include "terminal/command.h"
 #include "terminal/table.h"
-#include "worker/datum.h"
 #include "worker/limits.h"
-#include "yaml/yaml_tree.h"
+#include "yaml/datum.h"
 #include "json/writer.h"
 
 struct limit {
@@ -53,8 +52,8 @@ static const struct limit limits[] = {
       "calls of other threads to tasks that wait (intake_max)", false },
     { "", "bus", DET_BUS_CAPACITY, 1048576, "", "events of tasks that are kept (bus_capacity)",
       false },
-    { "", "config_size", CLI_YAML_SIZE_MAX, CLI_YAML_SIZE_MAX, "B", "detent.yaml", false },
-    { "", "config_values", CLI_YAML_NODES_MAX, CLI_YAML_NODES_MAX, "", "values in detent.yaml",
+    { "", "config_size", DET_DATUM_READ_MAX, DET_DATUM_READ_MAX, "B", "detent.yaml", false },
+    { "", "config_values", DET_DATUM_NODES_MAX, DET_DATUM_NODES_MAX, "", "values in detent.yaml",
       false },
     { "limits", "concurrent", NO_LIMIT, 1000000, "", "attempts of tasks at the same time", false },
     { "limits", "slot_depth", 100, 1000000, "", "tasks queued in one slot", false },

@@ -69,7 +69,7 @@ static void raise_exit(struct run *run, int code)
 }
 
 static void report_problem(
-    struct run *run, const struct sheet *sheet, const struct cli_yaml_error *error)
+    struct run *run, const struct sheet *sheet, const struct det_yaml_error *error)
 {
     struct cli_problem problem = {
         .path = sheet->path,
@@ -157,7 +157,7 @@ static bool join(const char *from, const char *name, char *target)
 
 /* Says where the test file names a machine that is not there, and which one may be meant. */
 static void report_no_machine(
-    struct run *run, const struct sheet *sheet, const struct cli_yaml *node, const char *path)
+    struct run *run, const struct sheet *sheet, const struct det_datum *node, const char *path)
 {
     struct cli_problems problems = { .count = 0 };
     struct cli_reader reader = { .problems = &problems };
@@ -178,11 +178,11 @@ static bool load_cases(struct run *run, struct sheet *sheet)
 {
     struct cli_problems problems = { .count = 0 };
     char path[DET_PATH_MAX];
-    struct cli_yaml *root;
+    struct det_datum *root;
     const char *name = "";
     int r;
 
-    r = cli_yaml_read(&sheet->arena, sheet->text.data, sheet->text.size, &root, &problems.items[0]);
+    r = det_yaml_read(&sheet->arena, sheet->text.data, sheet->text.size, &root, &problems.items[0]);
     problems.count = r < 0 ? 1u : 0u;
     if (r == 0)
         r = case_machine_path(root, &name, &problems);
@@ -196,7 +196,7 @@ static bool load_cases(struct run *run, struct sheet *sheet)
         return false;
     }
     if (!cli_is_there(path)) {
-        report_no_machine(run, sheet, cli_yaml_get(root, "machine"), path);
+        report_no_machine(run, sheet, det_datum_get(root, "machine"), path);
         return false;
     }
     sheet->subject = find_subject(run, path);

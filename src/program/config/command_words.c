@@ -11,7 +11,7 @@
 
 struct splitter {
     struct cli_reader *reader;
-    const struct cli_yaml *node;
+    const struct det_datum *node;
     const char *at;
     char *to;
     const char **words;
@@ -124,7 +124,7 @@ static int check_first(struct splitter *splitter)
 }
 
 static int split_words(
-    struct cli_reader *reader, const struct cli_yaml *node, const char *const **ret)
+    struct cli_reader *reader, const struct det_datum *node, const char *const **ret)
 {
     size_t length = strlen(node->text);
     struct splitter splitter = { .reader = reader, .node = node, .at = node->text };
@@ -146,16 +146,16 @@ static int split_words(
 }
 
 int config_take_argv(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     const char *const **ret = target;
     const char **words;
     size_t count = 0;
 
-    if (node->kind == CLI_YAML_SCALAR)
+    if (det_datum_is_scalar(node))
         return split_words(reader, node, ret);
-    if (node->kind == CLI_YAML_MAPPING)
+    if (node->kind == DET_DATUM_MAP)
         return reader_fail(
             reader, node, "'%s' is a text or a sequence of words, not a mapping", key->name);
     if (!node->first)
@@ -163,8 +163,8 @@ int config_take_argv(
     words = det_arena_array(reader->arena, node->count + 1, sizeof *words);
     if (!words)
         return reader_no_memory(reader, node);
-    for (const struct cli_yaml *item = node->first; item; item = item->next) {
-        int r = reader_want(reader, item, CLI_YAML_SCALAR, "a word");
+    for (const struct det_datum *item = node->first; item; item = item->next) {
+        int r = reader_want(reader, item, DET_DATUM_TEXT, "a word");
 
         if (r < 0)
             return r;

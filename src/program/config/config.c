@@ -33,17 +33,17 @@ static const char *const file_words[FILE_KEYS] = {
 
 #define COUNT_MAX 1000000
 
-static int take_version(struct cli_reader *reader, const struct cli_yaml *node)
+static int take_version(struct cli_reader *reader, const struct det_datum *node)
 {
-    if (node->kind == CLI_YAML_SCALAR && strcmp(node->text, "1") == 0)
+    if (det_datum_is_scalar(node) && strcmp(node->text, "1") == 0)
         return 0;
     return reader_fail(reader, node, "this program reads version 1");
 }
 
 static int take_defaults(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+    struct cli_reader *reader, const struct det_datum *node, struct config *config)
 {
-    const struct cli_yaml *nodes[CONFIG_POLICY_KEYS];
+    const struct det_datum *nodes[CONFIG_POLICY_KEYS];
     struct config_key keys[CONFIG_POLICY_KEYS];
     int r;
 
@@ -54,7 +54,7 @@ static int take_defaults(
 }
 
 static int take_limits(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+    struct cli_reader *reader, const struct det_datum *node, struct config *config)
 {
 #define LIMIT(word, member)                                                                      \
     {                                                                                            \
@@ -81,7 +81,7 @@ uint32_t config_effects(const struct config *config)
 }
 
 int config_take_intensity(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     static const struct config_key keys[] = {
@@ -96,7 +96,7 @@ int config_take_intensity(
 }
 
 static int take_group(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_group *group)
+    struct cli_reader *reader, const struct det_datum *node, struct config_group *group)
 {
     static const char *const strategies[] = { "one-for-one", "all-for-one", "rest-for-one", NULL };
     static const struct config_key keys[] = {
@@ -117,11 +117,11 @@ static int take_group(
 
 /* Room for what a mapping holds; NULL with a problem. */
 static void *make_room(
-    struct cli_reader *reader, const struct cli_yaml *node, const char *what, size_t size, int *r)
+    struct cli_reader *reader, const struct det_datum *node, const char *what, size_t size, int *r)
 {
     void *items = NULL;
 
-    *r = reader_want(reader, node, CLI_YAML_MAPPING, what);
+    *r = reader_want(reader, node, DET_DATUM_MAP, what);
     if (*r == 0)
         items = det_arena_array(reader->arena, node->count + 1, size);
     if (*r == 0 && !items)
@@ -130,36 +130,38 @@ static void *make_room(
 }
 
 static int take_groups(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+    struct cli_reader *reader, const struct det_datum *node, struct config *config)
 {
     int r;
 
     config->groups = make_room(reader, node, "'groups'", sizeof *config->groups, &r);
-    for (const struct cli_yaml *item = r < 0 ? NULL : node->first;
+    for (const struct det_datum *item = r < 0 ? NULL : node->first;
          item && reader_goes_on(reader, r); item = item->next)
         r = reader_both(r, take_group(reader, item, &config->groups[config->group_count++]));
     return r;
 }
 
-static int take_slots(struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+static int take_slots(
+    struct cli_reader *reader, const struct det_datum *node, struct config *config)
 {
     int r;
 
     config->slots = make_room(reader, node, "'slots'", sizeof *config->slots, &r);
-    for (const struct cli_yaml *item = r < 0 ? NULL : node->first;
+    for (const struct det_datum *item = r < 0 ? NULL : node->first;
          item && reader_goes_on(reader, r); item = item->next)
         r = reader_both(r, config_take_slot(reader, item, &config->slots[config->slot_count++]));
     return r;
 }
 
-static int take_tasks(struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+static int take_tasks(
+    struct cli_reader *reader, const struct det_datum *node, struct config *config)
 {
     int r;
 
     config->tasks = make_room(reader, node, "'tasks'", sizeof *config->tasks, &r);
     if (r == 0 && !node->first)
         r = reader_fail(reader, node, "there are no tasks");
-    for (const struct cli_yaml *item = r < 0 ? NULL : node->first;
+    for (const struct det_datum *item = r < 0 ? NULL : node->first;
          item && reader_goes_on(reader, r); item = item->next) {
         struct config_task *task = &config->tasks[config->task_count++];
 
@@ -173,11 +175,12 @@ static int take_tasks(struct cli_reader *reader, const struct cli_yaml *node, st
     return r;
 }
 
-static int take_store(struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+static int take_store(
+    struct cli_reader *reader, const struct det_datum *node, struct config *config)
 {
     int r;
 
-    r = reader_want(reader, node, CLI_YAML_SCALAR, "'store'");
+    r = reader_want(reader, node, DET_DATUM_TEXT, "'store'");
     if (r < 0)
         return r;
     if (!strchr(node->text, ':'))
@@ -189,49 +192,49 @@ static int take_store(struct cli_reader *reader, const struct cli_yaml *node, st
 }
 
 static int take_machines(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+    struct cli_reader *reader, const struct det_datum *node, struct config *config)
 {
     int r;
 
     config->lists_machines = true;
     /* None at all can be written either way. */
-    if (node->kind == CLI_YAML_SEQUENCE && !node->first)
+    if (node->kind == DET_DATUM_LIST && !node->first)
         return 0;
     config->machines = make_room(reader, node, "'machines'", sizeof *config->machines, &r);
-    for (const struct cli_yaml *item = r < 0 ? NULL : node->first;
+    for (const struct det_datum *item = r < 0 ? NULL : node->first;
          item && reader_goes_on(reader, r); item = item->next)
         r = reader_both(
             r, config_take_machine(reader, item, &config->machines[config->machine_count++]));
     return r;
 }
 
-static int take_http(struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+static int take_http(struct cli_reader *reader, const struct det_datum *node, struct config *config)
 {
     return config_take_http(reader, node, &config->http);
 }
 
-static int take_log(struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+static int take_log(struct cli_reader *reader, const struct det_datum *node, struct config *config)
 {
     return config_take_log(reader, node, &config->log);
 }
 
 static int take_traces(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+    struct cli_reader *reader, const struct det_datum *node, struct config *config)
 {
     return config_take_traces(reader, node, &config->traces);
 }
 
 static int take_workers(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+    struct cli_reader *reader, const struct det_datum *node, struct config *config)
 {
     return config_take_workers(reader, node, &config->workers);
 }
 
 typedef int take_section_fn(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config *config);
+    struct cli_reader *reader, const struct det_datum *node, struct config *config);
 
 static int take_sections(
-    struct cli_reader *reader, const struct cli_yaml *const *nodes, struct config *config)
+    struct cli_reader *reader, const struct det_datum *const *nodes, struct config *config)
 {
     static const struct {
         int key;
@@ -247,7 +250,7 @@ static int take_sections(
     int r = 0;
 
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
-        const struct cli_yaml *node = nodes[sections[i].key];
+        const struct det_datum *node = nodes[sections[i].key];
 
         if (node && reader_goes_on(reader, r))
             r = reader_both(r, sections[i].take(reader, node, config));
@@ -331,27 +334,27 @@ static const struct reader_synonym synonyms[] = {
 
 static int by_place(const void *a, const void *b)
 {
-    const struct cli_yaml_error *left = a, *right = b;
+    const struct det_yaml_error *left = a, *right = b;
 
     if (left->line != right->line)
         return left->line < right->line ? -1 : 1;
     return left->column < right->column ? -1 : left->column > right->column;
 }
 
-bool config_is_one(const struct cli_yaml *root)
+bool config_is_one(const struct det_datum *root)
 {
-    return root->kind == CLI_YAML_MAPPING &&
-           (cli_yaml_get(root, "tasks") || cli_yaml_get(root, "version"));
+    return root->kind == DET_DATUM_MAP &&
+           (det_datum_get(root, "tasks") || det_datum_get(root, "version"));
 }
 
 int config_read(
-    struct det_arena *arena, const struct cli_yaml *root, struct config *ret,
+    struct det_arena *arena, const struct det_datum *root, struct config *ret,
     struct cli_problems *reterr)
 {
     struct cli_reader reader = {
         .arena = arena, .problems = reterr, .synonyms = synonyms, .examples = config_examples
     };
-    const struct cli_yaml *nodes[FILE_KEYS];
+    const struct det_datum *nodes[FILE_KEYS];
     struct config config = { .may_be_bare = ret->may_be_bare, .owner = ret->owner };
     bool is_misspelt;
     int r;
@@ -360,7 +363,7 @@ int config_read(
     config_http_init(&config.http);
     r = reader_keys(&reader, root, file_words, FILE_KEYS, nodes, CONFIG_FILE_NAME);
     is_misspelt = r < 0;
-    if (root->kind == CLI_YAML_MAPPING && !nodes[FILE_VERSION])
+    if (root->kind == DET_DATUM_MAP && !nodes[FILE_VERSION])
         r = reader_fail(&reader, root, CONFIG_FILE_NAME " needs 'version: 1'");
     if (nodes[FILE_VERSION])
         r = reader_both(r, take_version(&reader, nodes[FILE_VERSION]));
@@ -369,7 +372,7 @@ int config_read(
                      (!nodes[FILE_MACHINES] || (r == 0 && !config.machine_count)) &&
                      (!nodes[FILE_SLOTS] || (r == 0 && !config_has_durable(&config)));
     /* What is missing may be what is misspelt. */
-    if (root->kind == CLI_YAML_MAPPING && config.is_bare && !is_misspelt &&
+    if (root->kind == DET_DATUM_MAP && config.is_bare && !is_misspelt &&
         (!config.may_be_bare || config.lists_machines))
         r = reader_both(
             r, reader_fail(

@@ -3,7 +3,7 @@
 
 /* config.h - detent.yaml (docs/formats/detent-yaml.md) as data that the task layer takes as it is.
  *
- *     text --cli_yaml_read--> nodes --config_read--> config --config_check--> right for here
+ *     text --det_yaml_read--> nodes --config_read--> config --config_check--> right for here
  *                                                       \-----config_settle--> ready to be added
  *
  * Everything lives in one arena, the nodes too: a part knows the node it was read from, for its
@@ -18,8 +18,8 @@
 #include <detent/slot.h>
 #include <detent/workers.h>
 
+#include "config/file_reader.h"
 #include "http/http.h"
-#include "yaml/yaml_reader.h"
 
 #define CONFIG_FILE_NAME     "detent.yaml"
 #define CONFIG_STORE_DEFAULT "sqlite:detent.db"
@@ -40,16 +40,16 @@ struct config_task {
     struct config_log_file log;
     const char *slot; /* NULL: it is added, not submitted */
     enum det_admission admission;
-    struct det_check health;       /* argv NULL: none; already part of the spec */
-    const struct cli_yaml *node;   /* its key is the name */
-    const struct cli_yaml **edges; /* the nodes of spec.depends_on */
-    const struct cli_yaml *run_node, *check_node, *folder_node, *user_node, *cron_node;
-    const struct cli_yaml *env_node, *log_node;
+    struct det_check health;        /* argv NULL: none; already part of the spec */
+    const struct det_datum *node;   /* its key is the name */
+    const struct det_datum **edges; /* the nodes of spec.depends_on */
+    const struct det_datum *run_node, *check_node, *folder_node, *user_node, *cron_node;
+    const struct det_datum *env_node, *log_node;
 };
 
 struct config_group {
     struct det_task_group_spec spec;
-    const struct cli_yaml *node;
+    const struct det_datum *node;
 };
 
 /* A job that is submitted to a durable slot by the clock. */
@@ -60,7 +60,7 @@ struct config_job {
     const char *folder; /* as in the file; NULL: that of the file */
     uint32_t retries;
     det_time timeout; /* 0: none */
-    const struct cli_yaml *node, *run_node, *folder_node, *cron_node;
+    const struct det_datum *node, *run_node, *folder_node, *cron_node;
 };
 #define CONFIG_JOB_NAME_MAX 100
 
@@ -70,14 +70,14 @@ struct config_slot {
     int is_durable; /* its queue is in the store */
     struct config_job *jobs;
     size_t job_count;
-    const struct cli_yaml *node;
+    const struct det_datum *node;
 };
 
 /* Which event an exit code or a status stands for. */
 struct config_answer {
     uint32_t least, most; /* codes: 400 to 499 for "4xx" */
     const char *event;
-    const struct cli_yaml *node;
+    const struct det_datum *node;
 };
 /* The event of an answer that produces none. */
 #define CONFIG_NOTHING "nothing"
@@ -106,7 +106,7 @@ struct config_effect {
     size_t answer_count;
     det_time timeout;
     struct det_effect_policy policy;
-    const struct cli_yaml *node, *command_node, *folder_node;
+    const struct det_datum *node, *command_node, *folder_node;
 };
 #define CONFIG_EFFECT_TIMEOUT  (30 * DET_SECOND)
 #define CONFIG_EFFECT_ATTEMPTS 8 /* where it says nothing: those of the runtime */
@@ -119,7 +119,7 @@ struct config_machine {
     struct config_effect *effects;
     size_t effect_count;
     bool is_served; /* by `up`; else it is there for commands on its store */
-    const struct cli_yaml *node, *spec_node, *module_node;
+    const struct det_datum *node, *spec_node, *module_node;
 };
 
 /* Where the HTTP API and the console listen, and for whom. */
@@ -133,7 +133,7 @@ struct config_http {
 #define CONFIG_LIMIT(name, type, otherwise, most, unit, about) type name;
 #include "config/limits.def"
 #undef CONFIG_LIMIT
-    const struct cli_yaml *node, *listen_node, *tls_node; /* NULL: not said */
+    const struct det_datum *node, *listen_node, *tls_node; /* NULL: not said */
 };
 #define CONFIG_UNLIMITED   UINT32_MAX
 #define CONFIG_HTTP_LISTEN "127.0.0.1:7788"
@@ -178,18 +178,18 @@ struct config_traces {
 struct config_kinds {
     const char *path; /* as in the file, and whole once it is settled */
     bool is_isolated; /* a process of its own for each worker */
-    const struct cli_yaml *node;
+    const struct det_datum *node;
 };
 
 /* A tree of workers. */
 struct config_workers {
-    const char *name;    /* of the root; NULL: that of det_workers_open() */
-    const char *spec;    /* for det_workers_apply(); its lines are those of the file */
-    const char *globals; /* for det_workers_set_globals(): the same; NULL: none */
+    const char *name;                /* of the root; NULL: that of det_workers_open() */
+    const struct det_datum *spec;    /* for det_workers_apply_data() */
+    const struct det_datum *globals; /* for det_workers_set_globals_data(); NULL: none */
     struct det_worker_limits limits;
     struct config_kinds *modules;
     size_t module_count;
-    const struct cli_yaml *node; /* NULL: there are none */
+    const struct det_datum *node; /* NULL: there are none */
 };
 
 struct config {
@@ -202,8 +202,8 @@ struct config {
     struct config_group **group_order; /* parents first */
     struct config_slot *slots;
     size_t slot_count;
-    const char *store;                 /* the URL; NULL: none is said, and there are no machines */
-    const struct cli_yaml *store_node; /* NULL: none is said */
+    const char *store;                  /* the URL; NULL: none is said, and there are no machines */
+    const struct det_datum *store_node; /* NULL: none is said */
     struct config_machine *machines;
     size_t machine_count;
     struct det_policy defaults;
@@ -234,12 +234,12 @@ uint32_t config_effects(const struct config *config);
 /* Whether it has a durable slot. */
 bool config_has_durable(const struct config *config);
 /* Whether the tree looks like this kind of file: for those who do not go by its name. */
-bool config_is_one(const struct cli_yaml *root);
+bool config_is_one(const struct det_datum *root);
 /* Reads the tree; `ret` is zero but for what is set before. 0, DET_ERR_MALFORMED with all problems
  * that do not follow from others, in order of place, or DET_ERR_NO_MEMORY with that as the last
  * one. */
 DET_MUST_CHECK int config_read(
-    struct det_arena *arena, const struct cli_yaml *root, struct config *ret,
+    struct det_arena *arena, const struct det_datum *root, struct config *ret,
     struct cli_problems *reterr);
 
 /* What the computer is asked with. */

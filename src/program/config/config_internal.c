@@ -11,10 +11,10 @@
 #include "base/text.h"
 
 int config_take_mapping(
-    struct cli_reader *reader, const struct cli_yaml *mapping, const struct config_table *table,
-    void *target, const struct cli_yaml **nodes)
+    struct cli_reader *reader, const struct det_datum *mapping, const struct config_table *table,
+    void *target, const struct det_datum **nodes)
 {
-    const struct cli_yaml *found[CONFIG_KEYS_MAX];
+    const struct det_datum *found[CONFIG_KEYS_MAX];
     const char *names[CONFIG_KEYS_MAX] = { NULL };
     int r;
 
@@ -34,16 +34,16 @@ int config_take_mapping(
 }
 
 static int want_scalar(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key)
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key)
 {
     char what[80];
 
     snprintf(what, sizeof what, "'%s'", key->name);
-    return reader_want(reader, node, CLI_YAML_SCALAR, what);
+    return reader_want(reader, node, DET_DATUM_TEXT, what);
 }
 
 int config_take_text(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     const char **ret = target;
@@ -62,7 +62,7 @@ bool config_is_name(const char *text)
            *text != '-' && *text != '_';
 }
 
-int config_check_name(struct cli_reader *reader, const struct cli_yaml *node)
+int config_check_name(struct cli_reader *reader, const struct det_datum *node)
 {
     if (config_is_name(node->key))
         return 0;
@@ -70,17 +70,17 @@ int config_check_name(struct cli_reader *reader, const struct cli_yaml *node)
 }
 
 int config_take_number(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     uint32_t *ret = target;
     uint64_t number;
 
-    if (key->word && node->kind == CLI_YAML_SCALAR && strcmp(node->text, key->word) == 0) {
+    if (key->word && det_datum_is_scalar(node) && strcmp(node->text, key->word) == 0) {
         *ret = (uint32_t)key->value;
         return 0;
     }
-    if (node->kind != CLI_YAML_SCALAR || det_parse_u64(det_view_text(node->text), &number) < 0 ||
+    if (!det_datum_is_scalar(node) || det_parse_u64(det_view_text(node->text), &number) < 0 ||
         number < key->least || number > key->most)
         return reader_fail(
             reader, node, "'%s' is a whole number from %llu to %llu%s%s", key->name,
@@ -124,13 +124,13 @@ static const char *format_size(uint64_t size, char target[SIZE_TEXT])
 }
 
 int config_take_size(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     char least[SIZE_TEXT], most[SIZE_TEXT];
     uint64_t size;
 
-    if (node->kind != CLI_YAML_SCALAR || !parse_size(node->text, &size) || size < key->least ||
+    if (!det_datum_is_scalar(node) || !parse_size(node->text, &size) || size < key->least ||
         size > key->most)
         return reader_fail(
             reader, node, "'%s' is a size such as 64KiB or 16MiB, from %s to %s", key->name,
@@ -140,7 +140,7 @@ int config_take_size(
 }
 
 int config_take_bytes(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     uint32_t *ret = target;
@@ -155,7 +155,7 @@ int config_take_bytes(
 }
 
 int config_take_span(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     char limit[DET_DURATION_TEXT];
@@ -180,7 +180,7 @@ int config_take_span(
 }
 
 int config_take_bool(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     (void)key;
@@ -188,7 +188,7 @@ int config_take_bool(
 }
 
 int config_take_choice(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     int *ret = target;
@@ -197,7 +197,7 @@ int config_take_choice(
     size_t used = 0;
 
     for (; key->words[count]; count++) {
-        if (node->kind == CLI_YAML_SCALAR && strcmp(node->text, key->words[count]) == 0) {
+        if (det_datum_is_scalar(node) && strcmp(node->text, key->words[count]) == 0) {
             *ret = (int)(key->value + (int64_t)count);
             return 0;
         }
@@ -206,6 +206,6 @@ int config_take_choice(
         det_assert(used < sizeof all);
     }
     return reader_fail_near(
-        reader, node, node->kind == CLI_YAML_SCALAR ? node->text : "", key->words, count,
+        reader, node, det_datum_is_scalar(node) ? node->text : "", key->words, count,
         "'%s' is one of %s", key->name, all);
 }

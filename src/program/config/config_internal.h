@@ -15,7 +15,7 @@ struct config_key;
 /* Reads a value into `target`, of the type that its name says. 0, DET_ERR_MALFORMED with a problem,
  * or DET_ERR_NO_MEMORY. */
 typedef int config_take_fn(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target);
 
 struct config_key {
@@ -39,8 +39,8 @@ struct config_table {
 /* Fills `target` by the table. `nodes`, which may be NULL, gets the values by key, NULL where there
  * is none. */
 DET_MUST_CHECK int config_take_mapping(
-    struct cli_reader *reader, const struct cli_yaml *mapping, const struct config_table *table,
-    void *target, const struct cli_yaml **nodes);
+    struct cli_reader *reader, const struct det_datum *mapping, const struct config_table *table,
+    void *target, const struct det_datum **nodes);
 
 config_take_fn config_take_text;      /* const char *; not empty */
 config_take_fn config_take_number;    /* uint32_t */
@@ -56,15 +56,15 @@ extern const struct reader_example config_examples[];
 config_take_fn config_take_argv; /* const char *const *, NULL at the end: command_words.c */
 
 /* 0 or DET_ERR_MALFORMED, at the key of the node. */
-DET_MUST_CHECK int config_check_name(struct cli_reader *reader, const struct cli_yaml *node);
+DET_MUST_CHECK int config_check_name(struct cli_reader *reader, const struct det_datum *node);
 
 /* policy_section.c: the six keys of a policy, and its target. */
 #define CONFIG_POLICY_KEYS 6
 void config_policy_keys(struct config_key *keys, size_t offset);
 /* What goes with what, given the nodes of those keys. */
 DET_MUST_CHECK int config_check_policy(
-    struct cli_reader *reader, const struct cli_yaml *const *nodes, const struct det_policy *policy,
-    const struct det_policy *defaults);
+    struct cli_reader *reader, const struct det_datum *const *nodes,
+    const struct det_policy *policy, const struct det_policy *defaults);
 
 /* task_section.c: the keys that every schedule has, and its target; what goes with what. */
 enum {
@@ -76,10 +76,10 @@ enum {
 };
 void config_schedule_keys(struct config_key *keys, size_t offset);
 DET_MUST_CHECK int config_check_schedule(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct cli_yaml *const *nodes);
+    struct cli_reader *reader, const struct det_datum *node, const struct det_datum *const *nodes);
 
 DET_MUST_CHECK int config_take_task(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config *config,
+    struct cli_reader *reader, const struct det_datum *node, const struct config *config,
     struct config_task *task);
 
 /* process_section.c */
@@ -101,14 +101,14 @@ bool config_is_variable(const char *name);
 
 /* slot_section.c */
 DET_MUST_CHECK int config_take_slot(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_slot *slot);
+    struct cli_reader *reader, const struct det_datum *node, struct config_slot *slot);
 /* A durable slot has a store, and nobody beside what that keeps. */
 DET_MUST_CHECK int config_check_durable(
     struct cli_reader *reader, const struct config *config, bool has_store);
 
 /* effect_section.c */
 DET_MUST_CHECK int config_take_effect(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_effect *effect);
+    struct cli_reader *reader, const struct det_datum *node, struct config_effect *effect);
 
 /* `headers` and `secret` add to one list: struct config_headers. */
 config_take_fn config_take_headers;
@@ -120,19 +120,19 @@ bool config_has_password(const char *url);
 
 /* http_section.c, observe_sections.c */
 DET_MUST_CHECK int config_take_http(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_http *http);
+    struct cli_reader *reader, const struct det_datum *node, struct config_http *http);
 DET_MUST_CHECK int config_take_log(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_log *log);
+    struct cli_reader *reader, const struct det_datum *node, struct config_log *log);
 DET_MUST_CHECK int config_take_traces(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_traces *traces);
+    struct cli_reader *reader, const struct det_datum *node, struct config_traces *traces);
 
 /* machine_section.c */
 DET_MUST_CHECK int config_take_machine(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_machine *machine);
+    struct cli_reader *reader, const struct det_datum *node, struct config_machine *machine);
 
 /* workers_section.c */
 DET_MUST_CHECK int config_take_workers(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_workers *workers);
+    struct cli_reader *reader, const struct det_datum *node, struct config_workers *workers);
 
 /* name_graph.c: names that lead to others, circles, orders. */
 DET_MUST_CHECK int config_link(struct cli_reader *reader, struct config *config);

@@ -286,7 +286,7 @@ static const char *next_expectation(const char *text)
 }
 
 static void assert_problem(
-    const char *name, const struct cli_yaml_error *found, const char *expected)
+    const char *name, const struct det_yaml_error *found, const char *expected)
 {
     char line[DET_ERROR_TEXT_MAX + 64];
     size_t size = strcspn(expected, "\n");
@@ -478,19 +478,19 @@ static void every_example_is_right_where_it_is_given(void **state)
 
 static void a_tree_is_known_by_its_keys(void **state)
 {
-    struct cli_yaml_error error;
+    struct det_yaml_error error;
     struct det_arena arena;
-    struct cli_yaml *root;
+    struct det_datum *root;
 
     (void)state;
     det_arena_init(&arena, NULL);
-    assert_int_equal(cli_yaml_read(&arena, "tasks: 1", 8, &root, &error), 0);
+    assert_int_equal(det_yaml_read(&arena, "tasks: 1", 8, &root, &error), 0);
     assert_true(config_is_one(root));
-    assert_int_equal(cli_yaml_read(&arena, "version: 1", 10, &root, &error), 0);
+    assert_int_equal(det_yaml_read(&arena, "version: 1", 10, &root, &error), 0);
     assert_true(config_is_one(root));
-    assert_int_equal(cli_yaml_read(&arena, "cases: 1", 8, &root, &error), 0);
+    assert_int_equal(det_yaml_read(&arena, "cases: 1", 8, &root, &error), 0);
     assert_false(config_is_one(root));
-    assert_int_equal(cli_yaml_read(&arena, "[tasks]", 7, &root, &error), 0);
+    assert_int_equal(det_yaml_read(&arena, "[tasks]", 7, &root, &error), 0);
     assert_false(config_is_one(root));
     det_arena_deinit(&arena);
 }
@@ -521,16 +521,16 @@ static void memory_that_runs_out_is_a_problem_like_others(void **state)
 /* An arena gives many blocks from one piece of memory; its limit stops at each of them. */
 static void every_block_that_is_not_there_is_a_problem(void **state)
 {
-    struct cli_yaml_error error;
+    struct det_yaml_error error;
     struct project project = { 0 };
-    struct cli_yaml *root;
+    struct det_datum *root;
     char *text = read_good();
     size_t before, failures = 0;
     int r;
 
     (void)state;
     det_arena_init(&project.arena, NULL);
-    assert_int_equal(cli_yaml_read(&project.arena, text, strlen(text), &root, &error), 0);
+    assert_int_equal(det_yaml_read(&project.arena, text, strlen(text), &root, &error), 0);
     do {
         before = project.arena.used;
         project.arena.limit = before + 1 + failures * 16;

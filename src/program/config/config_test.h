@@ -18,12 +18,12 @@ struct project {
 static inline int open_project_n(
     struct project *project, const struct det_allocator *allocator, const char *text, size_t size)
 {
-    struct cli_yaml *root = NULL;
+    struct det_datum *root = NULL;
     int r;
 
     *project = (struct project){ 0 };
     det_arena_init(&project->arena, allocator);
-    r = cli_yaml_read(&project->arena, text, size, &root, &project->problems.items[0]);
+    r = det_yaml_read(&project->arena, text, size, &root, &project->problems.items[0]);
     project->problems.count = r < 0;
     return r < 0 ? r : config_read(&project->arena, root, &project->config, &project->problems);
 }

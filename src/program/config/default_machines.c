@@ -145,7 +145,7 @@ static int add_definition(
     struct cli *cli, const char *path, const struct det_machine *definition, bool is_checked,
     struct config_file *file)
 {
-    static const struct cli_yaml nowhere = { .kind = CLI_YAML_SCALAR };
+    static const struct det_datum nowhere = { .kind = DET_DATUM_TEXT };
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     struct config *config = &file->config;
     struct config_machine *machine = &config->machines[config->machine_count], *other;

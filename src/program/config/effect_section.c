@@ -32,7 +32,7 @@ enum {
 };
 
 static int take_pass(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     const char *const **ret = target;
@@ -41,14 +41,14 @@ static int take_pass(
     int r;
 
     (void)key;
-    r = reader_want(reader, node, CLI_YAML_SEQUENCE, "'pass'");
+    r = reader_want(reader, node, DET_DATUM_LIST, "'pass'");
     if (r < 0)
         return r;
     names = det_arena_array(reader->arena, node->count + 1, sizeof *names);
     if (!names)
         return reader_no_memory(reader, node);
-    for (const struct cli_yaml *item = node->first; item; item = item->next) {
-        if (item->kind == CLI_YAML_SCALAR && config_is_variable(item->text))
+    for (const struct det_datum *item = node->first; item; item = item->next) {
+        if (det_datum_is_scalar(item) && config_is_variable(item->text))
             names[count++] = item->text;
         else
             r = reader_fail(
@@ -96,11 +96,11 @@ bool config_has_password(const char *url)
 }
 
 static int take_http(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     struct config_effect *effect = target;
-    const char *text = node->kind == CLI_YAML_SCALAR ? node->text : "";
+    const char *text = det_datum_is_scalar(node) ? node->text : "";
     size_t size = strcspn(text, " ");
     bool has_method = text[size] == ' ';
 
@@ -136,20 +136,20 @@ static bool parse_code(const char *text, bool has_classes, struct config_answer 
 }
 
 static int take_answers(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     struct config_effect *effect = target;
     bool has_classes = strcmp(key->name, "statuses") == 0;
     int r;
 
-    r = reader_want(reader, node, CLI_YAML_MAPPING, has_classes ? "'statuses'" : "'exits'");
+    r = reader_want(reader, node, DET_DATUM_MAP, has_classes ? "'statuses'" : "'exits'");
     if (r < 0)
         return r;
     effect->answers = det_arena_array(reader->arena, node->count + 1, sizeof *effect->answers);
     if (!effect->answers)
         return reader_no_memory(reader, node);
-    for (const struct cli_yaml *item = node->first; item; item = item->next) {
+    for (const struct det_datum *item = node->first; item; item = item->next) {
         struct config_answer *answer = &effect->answers[effect->answer_count++];
 
         if (!parse_code(item->key, has_classes, answer))
@@ -158,7 +158,7 @@ static int take_answers(
                 has_classes ? "'%s' is no status: 100 to 599, or a class such as 4xx"
                             : "'%s' is no exit code: 0 to 255",
                 item->key);
-        r = reader_both(r, reader_want(reader, item, CLI_YAML_SCALAR, "an event"));
+        r = reader_both(r, reader_want(reader, item, DET_DATUM_TEXT, "an event"));
         answer->event = item->text;
         answer->node = item;
     }
@@ -188,7 +188,7 @@ static bool is_own_header(const char *name)
 }
 
 static int take_source(
-    struct cli_reader *reader, const struct cli_yaml *item, struct config_header *header)
+    struct cli_reader *reader, const struct det_datum *item, struct config_header *header)
 {
     static const struct {
         const char *scheme;
@@ -210,10 +210,10 @@ static int take_source(
 }
 
 static int take_header(
-    struct cli_reader *reader, const struct cli_yaml *item, bool is_secret,
+    struct cli_reader *reader, const struct det_datum *item, bool is_secret,
     struct config_header *header)
 {
-    int r = reader_want(reader, item, CLI_YAML_SCALAR, "the value of a header");
+    int r = reader_want(reader, item, DET_DATUM_TEXT, "the value of a header");
 
     *header = (struct config_header){ .name = item->key, .value = item->text };
     if (r < 0)
@@ -230,7 +230,7 @@ static int take_header(
 }
 
 int config_take_headers(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     struct config_headers *headers = target;
@@ -238,7 +238,7 @@ int config_take_headers(
     struct config_header *all;
     int r;
 
-    r = reader_want(reader, node, CLI_YAML_MAPPING, is_secret ? "'secret'" : "'headers'");
+    r = reader_want(reader, node, DET_DATUM_MAP, is_secret ? "'secret'" : "'headers'");
     if (r < 0)
         return r;
     all = det_arena_array(reader->arena, headers->count + node->count + 1, sizeof *all);
@@ -247,7 +247,7 @@ int config_take_headers(
     if (headers->count)
         memcpy(all, headers->items, headers->count * sizeof *all);
     headers->items = all;
-    for (const struct cli_yaml *item = node->first; item; item = item->next) {
+    for (const struct det_datum *item = node->first; item; item = item->next) {
         int bad = take_header(reader, item, is_secret, &all[headers->count]);
 
         r = reader_both(r, bad);
@@ -258,11 +258,11 @@ int config_take_headers(
 
 /* "100ms..30s" */
 static int take_backoff(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     struct det_effect_policy *policy = target;
-    const char *text = node->kind == CLI_YAML_SCALAR ? node->text : "";
+    const char *text = det_datum_is_scalar(node) ? node->text : "";
     const char *dots = strstr(text, "..");
     size_t size = dots ? (size_t)(dots - text) : 0;
 
@@ -277,7 +277,7 @@ static int take_backoff(
 
 /* Keys that go only with one of the two. */
 static int check_keys(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct cli_yaml *const *nodes)
+    struct cli_reader *reader, const struct det_datum *node, const struct det_datum *const *nodes)
 {
     static const int of_command[] = { KEY_EXITS, KEY_FOLDER, KEY_ENVIRONMENT, KEY_PASS };
     static const int of_http[] = { KEY_STATUSES, KEY_HEADERS, KEY_SECRET };
@@ -339,9 +339,9 @@ static const struct config_key effect_keys[KEY_COUNT] = {
 #undef IN_EFFECT
 
 int config_take_effect(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_effect *effect)
+    struct cli_reader *reader, const struct det_datum *node, struct config_effect *effect)
 {
-    const struct cli_yaml *nodes[KEY_COUNT];
+    const struct det_datum *nodes[KEY_COUNT];
     int r;
 
     effect->name = node->key;

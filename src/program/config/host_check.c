@@ -64,7 +64,7 @@ static bool is_in_path(const char *path, const char *name)
     }
 }
 
-static int check_in_path(struct checker *checker, const struct cli_yaml *node, const char *name)
+static int check_in_path(struct checker *checker, const struct det_datum *node, const char *name)
 {
     const char *path = checker->site->path ? checker->site->path : PATH_DEFAULT;
 
@@ -78,7 +78,7 @@ static int check_in_path(struct checker *checker, const struct cli_yaml *node, c
 
 /* The folder it runs in is there. */
 static int check_program(
-    struct checker *checker, const struct cli_yaml *node, const char *folder, const char *name)
+    struct checker *checker, const struct det_datum *node, const char *folder, const char *name)
 {
     char path[DET_PATH_MAX];
 
@@ -98,7 +98,7 @@ static int check_program(
 
 /* `node` is that of its folder; NULL: it is that of the file. */
 static int check_folder(
-    struct checker *checker, const struct cli_yaml *node, const struct cli_yaml *owner,
+    struct checker *checker, const struct det_datum *node, const struct det_datum *owner,
     char *target)
 {
     if (!join_path(checker->site->folder, node ? node->text : ".", target))
@@ -120,7 +120,7 @@ static int check_user(struct checker *checker, const struct config_task *task)
 }
 
 /* `node` NULL: it has none. */
-static int check_cron(struct checker *checker, const struct cli_yaml *node)
+static int check_cron(struct checker *checker, const struct det_datum *node)
 {
     struct det_error error = { 0 };
     struct det_cron cron;
@@ -225,7 +225,7 @@ static int check_effect(struct checker *checker, const struct config_effect *eff
     return r < 0 ? r : check_program(checker, effect->command_node, folder, effect->argv[0]);
 }
 
-static int check_module(struct checker *checker, const char *module, const struct cli_yaml *node)
+static int check_module(struct checker *checker, const char *module, const struct det_datum *node)
 {
     struct det_error error = { 0 };
     char path[DET_PATH_MAX];
@@ -254,7 +254,7 @@ static int check_workers(struct checker *checker, const struct config_workers *w
 
 static int check_machine(struct checker *checker, const struct config_machine *machine)
 {
-    const struct cli_yaml *node = machine->spec_node ? machine->spec_node : machine->node;
+    const struct det_datum *node = machine->spec_node ? machine->spec_node : machine->node;
     char path[DET_PATH_MAX];
     int r = 0;
 
@@ -269,7 +269,7 @@ static int check_machine(struct checker *checker, const struct config_machine *m
     return reader_fail(&checker->reader, node, "%s: there is no such spec", path);
 }
 
-static int check_store(struct checker *checker, const struct cli_yaml *node)
+static int check_store(struct checker *checker, const struct det_datum *node)
 {
     struct det_error error = { 0 };
 

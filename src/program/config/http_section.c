@@ -60,12 +60,12 @@ int config_parse_address(const char *text, struct config_address *ret, struct de
     return 0;
 }
 
-static int take_address(struct cli_reader *reader, const struct cli_yaml *node, const char **ret)
+static int take_address(struct cli_reader *reader, const struct det_datum *node, const char **ret)
 {
     struct config_address address;
     struct det_error error;
 
-    if (node->kind != CLI_YAML_SCALAR)
+    if (!det_datum_is_scalar(node))
         return reader_fail(reader, node, ADDRESS_RULE);
     if (config_parse_address(node->text, &address, &error) < 0)
         return reader_fail(reader, node, "%s", error.text);
@@ -74,13 +74,13 @@ static int take_address(struct cli_reader *reader, const struct cli_yaml *node, 
 }
 
 /* Items of a sequence, or one alone. */
-typedef int take_item_fn(struct cli_reader *reader, const struct cli_yaml *node, const char **ret);
+typedef int take_item_fn(struct cli_reader *reader, const struct det_datum *node, const char **ret);
 
 static int take_items(
-    struct cli_reader *reader, const struct cli_yaml *node, take_item_fn *take,
+    struct cli_reader *reader, const struct det_datum *node, take_item_fn *take,
     const char *const **ret)
 {
-    bool is_one = node->kind != CLI_YAML_SEQUENCE;
+    bool is_one = node->kind != DET_DATUM_LIST;
     const char **items =
         det_arena_array(reader->arena, is_one ? 2 : node->count + 1, sizeof *items);
     size_t count = 0;
@@ -90,7 +90,7 @@ static int take_items(
         return reader_no_memory(reader, node);
     if (is_one)
         r = take(reader, node, &items[0]);
-    for (const struct cli_yaml *item = is_one ? NULL : node->first;
+    for (const struct det_datum *item = is_one ? NULL : node->first;
          item && reader_goes_on(reader, r); item = item->next)
         r = reader_both(r, take(reader, item, &items[count++]));
     *ret = items;
@@ -98,24 +98,24 @@ static int take_items(
 }
 
 static int take_listen(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     static const char *const none[] = { NULL };
     struct config_http *http = target;
 
     (void)key;
-    if (node->kind == CLI_YAML_SCALAR && strcmp(node->text, "none") == 0) {
+    if (det_datum_is_scalar(node) && strcmp(node->text, "none") == 0) {
         http->listen = none;
         return 0;
     }
-    if (node->kind == CLI_YAML_SEQUENCE && !node->first)
+    if (node->kind == DET_DATUM_LIST && !node->first)
         return reader_fail(reader, node, "there is no address here; 'none' says so");
     return take_items(reader, node, take_address, &http->listen);
 }
 
 static int take_socket(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     const char **ret = target;
@@ -141,11 +141,11 @@ static bool is_host(const char *text)
     return size && size <= HOST_MAX && isalnum((unsigned char)text[0]);
 }
 
-static int take_host(struct cli_reader *reader, const struct cli_yaml *node, const char **ret)
+static int take_host(struct cli_reader *reader, const struct det_datum *node, const char **ret)
 {
     struct in6_addr six;
     char address[INET6_ADDRSTRLEN + 2];
-    size_t size = node->kind == CLI_YAML_SCALAR ? strlen(node->text) : 0;
+    size_t size = det_datum_is_scalar(node) ? strlen(node->text) : 0;
 
     if (size > 2 && size < sizeof address && node->text[0] == '[' && node->text[size - 1] == ']') {
         snprintf(address, sizeof address, "%.*s", (int)size - 2, node->text + 1);
@@ -162,7 +162,7 @@ static int take_host(struct cli_reader *reader, const struct cli_yaml *node, con
 }
 
 static int take_hosts(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     (void)key;
@@ -170,7 +170,7 @@ static int take_hosts(
 }
 
 static int take_tls(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     static const struct config_key keys[] = {
@@ -208,7 +208,7 @@ static int take_tls(
     }
 
 static int take_limits(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     const struct config_key keys[] = {
@@ -256,9 +256,9 @@ void config_http_init(struct config_http *http)
 }
 
 int config_take_http(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_http *http)
+    struct cli_reader *reader, const struct det_datum *node, struct config_http *http)
 {
-    const struct cli_yaml *nodes[KEY_COUNT];
+    const struct det_datum *nodes[KEY_COUNT];
     int r;
 
     http->node = node;

@@ -13,20 +13,20 @@
 #define NAMES_TEXT 200
 
 static int take_effects(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     struct config_machine *machine = target;
     int r;
 
     (void)key;
-    r = reader_want(reader, node, CLI_YAML_MAPPING, "'effects'");
+    r = reader_want(reader, node, DET_DATUM_MAP, "'effects'");
     if (r < 0)
         return r;
     machine->effects = det_arena_array(reader->arena, node->count + 1, sizeof *machine->effects);
     if (!machine->effects)
         return reader_no_memory(reader, node);
-    for (const struct cli_yaml *item = node->first; item && reader_goes_on(reader, r);
+    for (const struct det_datum *item = node->first; item && reader_goes_on(reader, r);
          item = item->next)
         r = reader_both(
             r, config_take_effect(reader, item, &machine->effects[machine->effect_count++]));
@@ -34,7 +34,7 @@ static int take_effects(
 }
 
 int config_take_machine(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_machine *machine)
+    struct cli_reader *reader, const struct det_datum *node, struct config_machine *machine)
 {
     static const struct config_key keys[] = {
         { "spec", config_take_text, offsetof(struct config_machine, spec), 0, 0, NULL, 0, NULL },
@@ -42,7 +42,7 @@ int config_take_machine(
         { "module", config_take_text, offsetof(struct config_machine, module), 0, 0, NULL, 0,
           NULL },
     };
-    const struct cli_yaml *nodes[sizeof keys / sizeof *keys];
+    const struct det_datum *nodes[sizeof keys / sizeof *keys];
     int r = config_check_name(reader, node);
 
     machine->name = node->key;
@@ -93,7 +93,7 @@ static int check_effect(
     for (size_t i = 0; i < definition->effect_count; i++)
         names[i] = definition->effects[i].name;
     if (index < 0) {
-        struct cli_yaml at = *effect->node;
+        struct det_datum at = *effect->node;
 
         at.line = at.key_line;
         at.column = at.key_column;
@@ -128,7 +128,7 @@ static int check_functions(
     struct cli_reader *reader, const struct config_machine *machine,
     const struct det_machine *definition)
 {
-    const struct cli_yaml *node = machine->spec_node ? machine->spec_node : machine->node;
+    const struct det_datum *node = machine->spec_node ? machine->spec_node : machine->node;
     const struct det_guard_def *guard;
     const struct det_update_def *update;
     const struct det_hook_def *hook;

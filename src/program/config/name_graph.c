@@ -44,7 +44,7 @@ struct graph {
     size_t depth;
 };
 
-static int add_thing(struct graph *graph, struct thing *thing, const struct cli_yaml *node)
+static int add_thing(struct graph *graph, struct thing *thing, const struct det_datum *node)
 {
     struct thing *other = det_map_get(&graph->map, node->key);
 
@@ -76,7 +76,7 @@ static int add_things(struct graph *graph)
 
 /* "there is no ... 'x'", with the nearest name. */
 static int fail_unknown(
-    struct graph *graph, const struct cli_yaml *node, const char *what, const char *name,
+    struct graph *graph, const struct det_datum *node, const char *what, const char *name,
     bool with_tasks)
 {
     const char *near[NEAR_MAX];
@@ -103,13 +103,13 @@ static int find_slot(struct graph *graph, const struct config_task *task)
             near[count++] = config->slots[i].name;
     }
     return reader_fail_near(
-        graph->reader, cli_yaml_get(task->node, "slot"), task->slot, near, count,
+        graph->reader, det_datum_get(task->node, "slot"), task->slot, near, count,
         "there is no slot '%s'", task->slot);
 }
 
 /* Makes the thing a member of the group with this name. */
 static int join_group(
-    struct graph *graph, struct thing *thing, const char *name, const struct cli_yaml *node)
+    struct graph *graph, struct thing *thing, const char *name, const struct det_datum *node)
 {
     struct thing *group = det_map_get(&graph->map, name);
 
@@ -132,7 +132,7 @@ static int link_task(struct graph *graph, struct thing *thing)
     int r = 0;
 
     if (task->spec.group)
-        r = join_group(graph, thing, task->spec.group, cli_yaml_get(task->node, "group"));
+        r = join_group(graph, thing, task->spec.group, det_datum_get(task->node, "group"));
     if (task->slot)
         r = reader_both(r, find_slot(graph, task));
     thing->ways = det_arena_array(
@@ -162,13 +162,13 @@ static int link_all(struct graph *graph)
             r = reader_both(
                 r, join_group(
                        graph, thing, thing->group->spec.parent,
-                       cli_yaml_get(thing->group->node, "parent")));
+                       det_datum_get(thing->group->node, "parent")));
     }
     return r;
 }
 
 /* Where the way begins that an open thing is on; NULL: a group's, which stands at its members. */
-static const struct cli_yaml *way_node(const struct thing *thing)
+static const struct det_datum *way_node(const struct thing *thing)
 {
     return thing->task ? thing->task->edges[thing->next_way - 1] : NULL;
 }
@@ -176,14 +176,14 @@ static const struct cli_yaml *way_node(const struct thing *thing)
 /* The stack from `first` on is a circle. It is told where its last task leads on. */
 static int fail_circle(struct graph *graph, const struct thing *first)
 {
-    const struct cli_yaml *place = NULL;
+    const struct det_datum *place = NULL;
     char path[DET_ERROR_TEXT_MAX] = "";
     size_t from = graph->depth, used = 0;
 
     while (graph->stack[--from] != first)
         ;
     for (size_t i = from; i < graph->depth; i++) {
-        const struct cli_yaml *node = way_node(graph->stack[i]);
+        const struct det_datum *node = way_node(graph->stack[i]);
         int length =
             node ? snprintf(
                        path + used, sizeof path - used, "%s (line %u) -> ", graph->stack[i]->name,
@@ -274,7 +274,7 @@ static int fail_parents(struct graph *graph, const struct thing *thing)
         at = at->parent;
     } while (at != thing && used < sizeof path);
     return reader_fail(
-        graph->reader, cli_yaml_get(thing->group->node, "parent"),
+        graph->reader, det_datum_get(thing->group->node, "parent"),
         "the parents go in a circle: %s%s", path, thing->name);
 }
 
@@ -285,7 +285,7 @@ static int set_depth(struct graph *graph, struct thing *thing)
     if (thing->depth != DET_TASK_GROUP_DEPTH_MAX + 1)
         return 0;
     return reader_fail(
-        graph->reader, cli_yaml_get(thing->group->node, "parent"),
+        graph->reader, det_datum_get(thing->group->node, "parent"),
         "groups are at most %d deep, and this one would be in %d others", DET_TASK_GROUP_DEPTH_MAX,
         DET_TASK_GROUP_DEPTH_MAX);
 }
@@ -318,7 +318,7 @@ static int order_groups(struct graph *graph)
     return r;
 }
 
-static int make_graph(struct graph *graph, const struct cli_yaml *place)
+static int make_graph(struct graph *graph, const struct det_datum *place)
 {
     struct det_arena *arena = graph->reader->arena;
     struct config *config = graph->config;

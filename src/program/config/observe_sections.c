@@ -10,7 +10,7 @@
 
 #define DIGITS_MAX 6 /* behind the point: of a millionth */
 
-int config_take_log(struct cli_reader *reader, const struct cli_yaml *node, struct config_log *log)
+int config_take_log(struct cli_reader *reader, const struct det_datum *node, struct config_log *log)
 {
     static const char *const formats[] = { "text", "json", NULL };
     static const char *const levels[] = { "debug", "info", "warning", "error", NULL };
@@ -31,12 +31,12 @@ int config_take_log(struct cli_reader *reader, const struct cli_yaml *node, stru
 }
 
 static int take_endpoint(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     const char **ret = target;
 
-    if (node->kind != CLI_YAML_SCALAR || !config_is_url(node->text))
+    if (!det_datum_is_scalar(node) || !config_is_url(node->text))
         return reader_fail(
             reader, node, "'%s' is a URL such as http://host:4318/v1/traces", key->name);
     if (config_has_password(node->text))
@@ -66,16 +66,16 @@ static bool parse_share(const char *text, uint32_t *ret)
 }
 
 static int take_sample(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
-    if (node->kind == CLI_YAML_SCALAR && parse_share(node->text, target))
+    if (det_datum_is_scalar(node) && parse_share(node->text, target))
         return 0;
     return reader_fail(reader, node, "'%s' is 0 to 1, such as 0.1, or 10%%", key->name);
 }
 
 int config_take_traces(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_traces *traces)
+    struct cli_reader *reader, const struct det_datum *node, struct config_traces *traces)
 {
     static const struct config_key keys[] = {
         { .name = "endpoint",

@@ -14,10 +14,10 @@ enum { RESTART, INTERVAL, RETRIES, TIMEOUT, GRACE, BACKOFF };
 
 /* A number with a point, nothing around it; no exponent and no other form that strtod() takes. */
 static int take_factor(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
-    const char *text = node->kind == CLI_YAML_SCALAR ? node->text : "";
+    const char *text = det_datum_is_scalar(node) ? node->text : "";
     size_t length = strlen(text);
     double factor = 0;
     char *end;
@@ -37,7 +37,7 @@ static int take_factor(
 
 /* Of two delays the one that is left out yields to the other: see det_policy_resolve(). */
 int config_take_backoff(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     static const char *const jitters[] = { "none", "full", "equal", "band", "decorrelated", NULL };
@@ -76,10 +76,10 @@ int config_take_backoff(
 }
 
 static int take_retries(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
-    if (node->kind == CLI_YAML_SCALAR && strcmp(node->text, "0") == 0)
+    if (det_datum_is_scalar(node) && strcmp(node->text, "0") == 0)
         return reader_fail(reader, node, "no retries at all are 'restart: never'");
     return config_take_number(reader, node, key, target);
 }
@@ -126,8 +126,8 @@ void config_policy_keys(struct config_key *keys, size_t offset)
 }
 
 int config_check_policy(
-    struct cli_reader *reader, const struct cli_yaml *const *nodes, const struct det_policy *policy,
-    const struct det_policy *defaults)
+    struct cli_reader *reader, const struct det_datum *const *nodes,
+    const struct det_policy *policy, const struct det_policy *defaults)
 {
     /* Of the defaults each is for the tasks that it concerns. */
     bool is_said = nodes[RESTART] && policy != defaults;

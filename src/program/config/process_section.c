@@ -36,7 +36,7 @@ static bool is_zone_name(const char *name)
 }
 
 int config_take_zone(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     struct det_world *world = det_world_real();
@@ -46,7 +46,7 @@ int config_take_zone(
     size_t size = 0;
     int r;
 
-    if (node->kind != CLI_YAML_SCALAR || !is_zone_name(node->text))
+    if (!det_datum_is_scalar(node) || !is_zone_name(node->text))
         return reader_fail(
             reader, node, "'%s' is the name of a time zone, such as Europe/Berlin or UTC",
             key->name);
@@ -75,8 +75,8 @@ struct limits {
 };
 
 static int add_limits(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct limits *limits,
-    const struct cli_yaml *const *nodes, struct det_process_spec *process)
+    struct cli_reader *reader, const struct det_datum *node, const struct limits *limits,
+    const struct det_datum *const *nodes, struct det_process_spec *process)
 {
     struct det_process_limit *items =
         det_arena_array(reader->arena, DET_LIMIT_KINDS, sizeof *items);
@@ -99,7 +99,7 @@ static int add_limits(
 }
 
 static int take_count(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     uint32_t number = 0;
@@ -110,7 +110,7 @@ static int take_count(
 }
 
 int config_take_limits(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
 #define SIZE_OF(kind) offsetof(struct limits, sizes) + (kind) * sizeof(uint64_t)
@@ -131,7 +131,7 @@ int config_take_limits(
                               1ULL << 40, NULL, 0, NULL },
     };
 #undef SIZE_OF
-    const struct cli_yaml *nodes[DET_LIMIT_KINDS];
+    const struct det_datum *nodes[DET_LIMIT_KINDS];
     struct limits limits = { 0 };
     int r;
 
@@ -143,18 +143,18 @@ int config_take_limits(
 /* Files of variables. */
 
 int config_take_paths(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     const char *const **ret = target;
-    const struct cli_yaml *item = node->kind == CLI_YAML_SEQUENCE ? node->first : node;
+    const struct det_datum *item = node->kind == DET_DATUM_LIST ? node->first : node;
     const char **paths = det_arena_array(reader->arena, node->count + 2, sizeof *paths);
     size_t count = 0;
 
     if (!paths)
         return reader_no_memory(reader, node);
-    for (; item; item = node->kind == CLI_YAML_SEQUENCE ? item->next : NULL) {
-        if (item->kind != CLI_YAML_SCALAR || !*item->text)
+    for (; item; item = node->kind == DET_DATUM_LIST ? item->next : NULL) {
+        if (!det_datum_is_scalar(item) || !*item->text)
             return reader_fail(
                 reader, item, "'%s' is the path of a file, or a sequence of such", key->name);
         paths[count++] = item->text;
@@ -293,7 +293,7 @@ int config_read_variables(
 /* Files of output. */
 
 int config_take_log_file(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     enum { KEY_PATH, KEY_MAX_SIZE, KEY_KEEP, KEY_MAX_AGE, KEYS };
@@ -308,11 +308,11 @@ int config_take_log_file(
                           (uint64_t)DET_SECOND, 0, "never", DET_NEVER, NULL },
     };
     struct config_log_file *log = target;
-    const struct cli_yaml *nodes[KEYS];
+    const struct det_datum *nodes[KEYS];
     int r;
 
     *log = (struct config_log_file){ .max_size = 10 << 20, .keep = 5, .max_age = DET_NEVER };
-    if (node->kind == CLI_YAML_SCALAR)
+    if (det_datum_is_scalar(node))
         return config_take_text(reader, node, key, &log->path);
     r = config_take_mapping(reader, node, CONFIG_TABLE("'log' of a task", keys), log, nodes);
     if (r == 0 && !nodes[KEY_PATH])

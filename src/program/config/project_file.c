@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "config/file_reader.h"
 #include "os/os.h"
 #include "terminal/report.h"
-#include "yaml/yaml_reader.h"
 
 bool config_file_is_one(const char *path)
 {
@@ -23,7 +23,7 @@ bool config_file_is_one(const char *path)
 static void report(struct cli *cli, struct config_file *file, const struct cli_problems *problems)
 {
     for (size_t i = 0; i < problems->count; i++) {
-        const struct cli_yaml_error *error = &problems->items[i];
+        const struct det_yaml_error *error = &problems->items[i];
         struct cli_problem problem = {
             .path = file->path,
             .text = file->text.data,
@@ -86,10 +86,10 @@ static int check_definitions(struct cli *cli, struct config_file *file, struct c
 static int read_all(
     struct cli *cli, struct config_file *file, bool is_checked, struct cli_problems *problems)
 {
-    struct cli_yaml *root = NULL;
+    struct det_datum *root = NULL;
     int r;
 
-    r = cli_yaml_read(&file->arena, file->text.data, file->text.size, &root, &problems->items[0]);
+    r = det_yaml_read(&file->arena, file->text.data, file->text.size, &root, &problems->items[0]);
     if (r < 0) {
         problems->count = 1;
         return r;
@@ -109,7 +109,7 @@ static int open_text(struct cli *cli, const char *path, bool is_checked, struct 
     struct det_error error;
     int r;
 
-    r = cli_text_load(cli, path, CLI_YAML_SIZE_MAX, &file->text, &error);
+    r = cli_text_load(cli, path, DET_DATUM_READ_MAX, &file->text, &error);
     if (r < 0) {
         cli_complain(cli, "%s", error.text);
         return cli_exit_of(r);

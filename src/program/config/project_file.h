@@ -12,7 +12,7 @@ struct config_file {
     const char *path; /* borrowed */
     struct cli_text text;
     struct det_arena arena;
-    const struct cli_yaml *root; /* all of it as it is written; NULL: it is not there */
+    const struct det_datum *root; /* all of it as it is written; NULL: it is not there */
     struct config config;
     size_t problem_count; /* that were reported */
 };

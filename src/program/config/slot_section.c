@@ -42,10 +42,10 @@ static void make_keys(struct config_key keys[KEY_COUNT])
 }
 
 static int take_job(
-    struct cli_reader *reader, const struct cli_yaml *node, const char *slot,
+    struct cli_reader *reader, const struct det_datum *node, const char *slot,
     struct config_job *job)
 {
-    const struct cli_yaml *nodes[KEY_COUNT];
+    const struct det_datum *nodes[KEY_COUNT];
     struct config_key keys[KEY_COUNT];
     int r = config_check_name(reader, node);
 
@@ -53,7 +53,7 @@ static int take_job(
     job->node = node;
     r = reader_both(
         r, config_take_mapping(reader, node, CONFIG_TABLE("a schedule", keys), job, nodes));
-    if (node->kind != CLI_YAML_MAPPING || r == DET_ERR_NO_MEMORY)
+    if (node->kind != DET_DATUM_MAP || r == DET_ERR_NO_MEMORY)
         return r;
     job->run_node = nodes[KEY_RUN];
     job->folder_node = nodes[KEY_FOLDER];
@@ -72,27 +72,27 @@ static int take_job(
 
 /* Into a struct config_slot. */
 static int take_jobs(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     struct config_slot *slot = target;
     int r;
 
     (void)key;
-    r = reader_want(reader, node, CLI_YAML_MAPPING, "'schedules'");
+    r = reader_want(reader, node, DET_DATUM_MAP, "'schedules'");
     if (r < 0)
         return r;
     slot->jobs = det_arena_array(reader->arena, node->count + 1, sizeof *slot->jobs);
     if (!slot->jobs)
         return reader_no_memory(reader, node);
-    for (const struct cli_yaml *item = node->first; item && reader_goes_on(reader, r);
+    for (const struct det_datum *item = node->first; item && reader_goes_on(reader, r);
          item = item->next)
         r = reader_both(r, take_job(reader, item, slot->name, &slot->jobs[slot->job_count++]));
     return r;
 }
 
 int config_take_slot(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_slot *slot)
+    struct cli_reader *reader, const struct det_datum *node, struct config_slot *slot)
 {
     static const char *const words[] = { "no", "yes", NULL };
     static const struct config_key keys[] = {
@@ -105,7 +105,7 @@ int config_take_slot(
                            0, 0, NULL, 0, words },
         [SLOT_SCHEDULES] = { "schedules", take_jobs, 0, 0, 0, NULL, 0, NULL },
     };
-    const struct cli_yaml *nodes[sizeof keys / sizeof *keys];
+    const struct det_datum *nodes[sizeof keys / sizeof *keys];
     int r = config_check_name(reader, node);
 
     slot->name = node->key;

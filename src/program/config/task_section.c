@@ -43,7 +43,7 @@ bool config_is_variable(const char *name)
 }
 
 int config_take_environment(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     const char *const **ret = target;
@@ -52,14 +52,14 @@ int config_take_environment(
     int r;
 
     (void)key;
-    r = reader_want(reader, node, CLI_YAML_MAPPING, "'environment'");
+    r = reader_want(reader, node, DET_DATUM_MAP, "'environment'");
     if (r < 0)
         return r;
     variables = det_arena_array(reader->arena, node->count + 1, sizeof *variables);
     if (!variables)
         return reader_no_memory(reader, node);
-    for (const struct cli_yaml *item = node->first; item; item = item->next) {
-        int bad = reader_want(reader, item, CLI_YAML_SCALAR, "the value of a variable");
+    for (const struct det_datum *item = node->first; item; item = item->next) {
+        int bad = reader_want(reader, item, DET_DATUM_TEXT, "the value of a variable");
 
         if (bad == 0 && !config_is_variable(item->key))
             bad = reader_fail_key(
@@ -76,7 +76,7 @@ int config_take_environment(
 }
 
 static int take_signal(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     static const char *const names[] = { "TERM", "INT",   "QUIT", "HUP",  "USR1",
@@ -84,11 +84,11 @@ static int take_signal(
     static const int numbers[] = { SIGTERM, SIGINT,   SIGQUIT, SIGHUP, SIGUSR1,
                                    SIGUSR2, SIGWINCH, SIGABRT, SIGKILL };
     struct config_key choice = { .name = key->name, .words = names };
-    struct cli_yaml bare = *node;
+    struct det_datum bare = *node;
     int *ret = target, index = 0;
     int r;
 
-    if (node->kind == CLI_YAML_SCALAR && strncmp(node->text, "SIG", 3) == 0)
+    if (det_datum_is_scalar(node) && strncmp(node->text, "SIG", 3) == 0)
         bare.text += 3;
     r = config_take_choice(reader, &bare, &choice, &index);
     if (r == 0)
@@ -97,7 +97,7 @@ static int take_signal(
 }
 
 static int take_dependency(
-    struct cli_reader *reader, const struct cli_yaml *item, struct det_dependency *ret)
+    struct cli_reader *reader, const struct det_datum *item, struct det_dependency *ret)
 {
     static const char *const conditions[] = { "running", "healthy", "completed", NULL };
     static const struct config_key condition = { .name = "depends_on",
@@ -105,7 +105,7 @@ static int take_dependency(
                                                  .words = conditions };
     int when = DET_WHEN_HEALTHY;
     int r = item->key ? config_take_choice(reader, item, &condition, &when)
-                      : reader_want(reader, item, CLI_YAML_SCALAR, "a dependency");
+                      : reader_want(reader, item, DET_DATUM_TEXT, "a dependency");
 
     ret->name = item->key ? item->key : item->text;
     ret->when = (enum det_condition_kind)when;
@@ -113,7 +113,7 @@ static int take_dependency(
 }
 
 static int take_dependencies(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     struct config_task *task = target;
@@ -122,14 +122,14 @@ static int take_dependencies(
     int r = 0;
 
     (void)key;
-    if (node->kind == CLI_YAML_SCALAR)
+    if (det_datum_is_scalar(node))
         return reader_fail(
             reader, node, "'depends_on' is a sequence or a mapping: depends_on: [%s]", node->text);
     items = det_arena_array(reader->arena, node->count + 1, sizeof *items);
-    task->edges = det_arena_array(reader->arena, node->count + 1, sizeof(struct cli_yaml *));
+    task->edges = det_arena_array(reader->arena, node->count + 1, sizeof(struct det_datum *));
     if (!items || !task->edges)
         return reader_no_memory(reader, node);
-    for (const struct cli_yaml *item = node->first; item; item = item->next) {
+    for (const struct det_datum *item = node->first; item; item = item->next) {
         int bad = take_dependency(reader, item, &items[count]);
 
         r = reader_both(r, bad);
@@ -166,18 +166,18 @@ static size_t check_keys(struct config_key *keys)
 }
 
 static int take_health(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     struct config_task *task = target;
-    const struct cli_yaml *nodes[CONFIG_KEYS_MAX];
+    const struct det_datum *nodes[CONFIG_KEYS_MAX];
     struct config_key keys[CONFIG_KEYS_MAX];
     struct config_table table = { "'health'", keys, check_keys(keys) };
     int r;
 
     (void)key;
     r = config_take_mapping(reader, node, &table, &task->health, nodes);
-    if (node->kind == CLI_YAML_MAPPING && !nodes[0])
+    if (node->kind == DET_DATUM_MAP && !nodes[0])
         r = reader_both(r, reader_fail(reader, node, "'health' needs 'check'"));
     task->check_node = nodes[0];
     return r;
@@ -193,9 +193,9 @@ struct ready {
 };
 
 static int take_ready_mapping(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_task *task)
+    struct cli_reader *reader, const struct det_datum *node, struct config_task *task)
 {
-    const struct cli_yaml *nodes[CONFIG_KEYS_MAX];
+    const struct det_datum *nodes[CONFIG_KEYS_MAX];
     struct config_key keys[CONFIG_KEYS_MAX];
     size_t count = check_keys(keys);
     struct ready ready = { .when = 0 };
@@ -230,7 +230,7 @@ static int take_ready_mapping(
 }
 
 static int take_ready(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     static const enum det_ready_by bys[] = { DET_READY_WHEN_STARTED, DET_READY_BY_NOTIFY,
@@ -240,7 +240,7 @@ static int take_ready(
     int index = 0;
     int r;
 
-    if (node->kind == CLI_YAML_MAPPING)
+    if (node->kind == DET_DATUM_MAP)
         return take_ready_mapping(reader, node, task);
     r = config_take_choice(reader, node, &choice, &index);
     task->spec.readiness.by = bys[index];
@@ -273,7 +273,7 @@ void config_schedule_keys(struct config_key *keys, size_t offset)
 }
 
 int config_check_schedule(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct cli_yaml *const *nodes)
+    struct cli_reader *reader, const struct det_datum *node, const struct det_datum *const *nodes)
 {
     if (nodes[CONFIG_SCHEDULE_ZONE] && !nodes[CONFIG_SCHEDULE_CRON])
         return reader_fail_key(
@@ -284,10 +284,10 @@ int config_check_schedule(
 }
 
 static int take_schedule(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
-    const struct cli_yaml *nodes[CONFIG_SCHEDULE_KEYS + 1];
+    const struct det_datum *nodes[CONFIG_SCHEDULE_KEYS + 1];
     struct config_key keys[CONFIG_SCHEDULE_KEYS + 1];
     struct config_task *task = target;
     int r;
@@ -305,11 +305,11 @@ static int take_schedule(
     return r;
 }
 
-static int take_code(struct cli_reader *reader, const struct cli_yaml *node, int *ret)
+static int take_code(struct cli_reader *reader, const struct det_datum *node, int *ret)
 {
     uint64_t code;
 
-    if (node->kind != CLI_YAML_SCALAR || det_parse_u64(det_view_text(node->text), &code) < 0 ||
+    if (!det_datum_is_scalar(node) || det_parse_u64(det_view_text(node->text), &code) < 0 ||
         code < 1 || code > 255)
         return reader_fail(reader, node, "an exit code is a whole number from 1 to 255");
     *ret = (int)code;
@@ -317,24 +317,24 @@ static int take_code(struct cli_reader *reader, const struct cli_yaml *node, int
 }
 
 static int take_codes(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     const int **ret, size_t *ret_count)
 {
     int *codes, r = 0;
 
-    if (node->kind != CLI_YAML_SEQUENCE)
+    if (node->kind != DET_DATUM_LIST)
         return reader_fail(reader, node, "'%s' is a sequence of numbers", key->name);
     codes = det_arena_array(reader->arena, node->count + 1, sizeof *codes);
     if (!codes)
         return reader_no_memory(reader, node);
     *ret = codes;
-    for (const struct cli_yaml *item = node->first; item; item = item->next)
+    for (const struct det_datum *item = node->first; item; item = item->next)
         r = reader_both(r, take_code(reader, item, &codes[(*ret_count)++]));
     return r;
 }
 
 static int take_success_codes(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     struct det_process_spec *process = target;
@@ -343,7 +343,7 @@ static int take_success_codes(
 }
 
 static int take_fatal_codes(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     struct det_process_spec *process = target;
@@ -390,7 +390,7 @@ static const struct config_key task_keys[KEY_COUNT - CONFIG_POLICY_KEYS] = {
 
 /* One check serves both, and says for how long. */
 static int settle_readiness(
-    struct cli_reader *reader, const struct cli_yaml *const *nodes, struct config_task *task)
+    struct cli_reader *reader, const struct det_datum *const *nodes, struct config_task *task)
 {
     struct det_readiness *readiness = &task->spec.readiness;
     bool has_check = readiness->by == DET_READY_BY_CHECK && readiness->check.argv;
@@ -409,7 +409,7 @@ static int settle_readiness(
 }
 
 static int check_codes(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct det_process_spec *process)
+    struct cli_reader *reader, const struct det_datum *node, const struct det_process_spec *process)
 {
     for (size_t i = 0; i < process->fatal_code_count; i++) {
         for (size_t k = 0; k < process->success_code_count; k++) {
@@ -423,10 +423,10 @@ static int check_codes(
 }
 
 int config_take_task(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config *config,
+    struct cli_reader *reader, const struct det_datum *node, const struct config *config,
     struct config_task *task)
 {
-    const struct cli_yaml *nodes[KEY_COUNT];
+    const struct det_datum *nodes[KEY_COUNT];
     struct config_key keys[KEY_COUNT];
     int r;
 
@@ -439,7 +439,7 @@ int config_take_task(
     r = config_check_name(reader, node);
     r = reader_both(
         r, config_take_mapping(reader, node, CONFIG_TABLE("a task", keys), task, nodes));
-    if (node->kind != CLI_YAML_MAPPING || r == DET_ERR_NO_MEMORY)
+    if (node->kind != DET_DATUM_MAP || r == DET_ERR_NO_MEMORY)
         return r;
     task->run_node = nodes[KEY_RUN];
     task->folder_node = nodes[KEY_FOLDER];

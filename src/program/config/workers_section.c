@@ -2,11 +2,10 @@
  * Copyright the detent authors */
 
 /* workers_section.c - the section 'workers' of detent.yaml. What is below its own keys is for the
- * library, which takes YAML: it gets that as text whose lines are those of the file. */
+ * library, which reads the same tree. */
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buffer.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "config/config_internal.h"
@@ -33,10 +32,10 @@ static const char *const words[KEY_COUNT] = {
 
 /* What the library says about a text of ours: where it says it is. */
 static int fail_inside(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct det_error *error)
+    struct cli_reader *reader, const struct det_datum *node, const struct det_error *error)
 {
     const char *place = strstr(error->text, ", line ");
-    struct cli_yaml at = *node;
+    struct det_datum at = *node;
     int used = 0;
 
     if (error->code == DET_ERR_NO_MEMORY)
@@ -50,7 +49,7 @@ static int fail_inside(
 /* Limits. */
 
 static int take_large(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     uint64_t number;
@@ -71,7 +70,7 @@ static int take_large(
 #define TAKE_SIZE  config_take_size
 
 static int take_limits(
-    struct cli_reader *reader, const struct cli_yaml *node, struct det_worker_limits *limits)
+    struct cli_reader *reader, const struct det_datum *node, struct det_worker_limits *limits)
 {
 #define IN(member) offsetof(struct det_worker_limits, member)
     static const struct config_key keys[] = {
@@ -105,11 +104,11 @@ static int take_limits(
 /* Modules. */
 
 static int take_isolate(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
     bool *is_isolated = target;
-    int r = reader_want(reader, node, CLI_YAML_SCALAR, "'isolate'");
+    int r = reader_want(reader, node, DET_DATUM_TEXT, "'isolate'");
 
     (void)key;
     if (r == 0 && strcmp(node->text, "process") != 0 && strcmp(node->text, "none") != 0)
@@ -120,7 +119,7 @@ static int take_isolate(
 }
 
 static int take_module(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_workers *workers)
+    struct cli_reader *reader, const struct det_datum *node, struct config_workers *workers)
 {
     static const struct config_key key = { .name = "modules" };
     static const struct config_key keys[] = {
@@ -133,7 +132,7 @@ static int take_module(
     int r;
 
     module->node = node;
-    if (node->kind != CLI_YAML_MAPPING)
+    if (node->kind != DET_DATUM_MAP)
         return config_take_text(reader, node, &key, &module->path);
     r = config_take_mapping(reader, node, CONFIG_TABLE("a module", keys), module, NULL);
     if (r == 0 && !module->path)
@@ -142,9 +141,9 @@ static int take_module(
 }
 
 static int take_modules(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_workers *workers)
+    struct cli_reader *reader, const struct det_datum *node, struct config_workers *workers)
 {
-    bool is_one = node->kind != CLI_YAML_SEQUENCE;
+    bool is_one = node->kind != DET_DATUM_LIST;
     int r = 0;
 
     workers->modules = det_arena_array(reader->arena, node->count + 1, sizeof *workers->modules);
@@ -152,70 +151,76 @@ static int take_modules(
         return reader_no_memory(reader, node);
     if (is_one)
         return take_module(reader, node, workers);
-    for (const struct cli_yaml *item = node->first; item && reader_goes_on(reader, r);
+    for (const struct det_datum *item = node->first; item && reader_goes_on(reader, r);
          item = item->next)
         r = reader_both(r, take_module(reader, item, workers));
     return r;
 }
 
-/* Texts for the library. */
+/* What the library reads. */
 
-static int keep_text(
-    struct cli_reader *reader, const struct cli_yaml *node, struct det_buffer *text,
-    const char **ret)
+/* Of a mapping the values of these keys, as a mapping at the same place; NULL: no memory. */
+static struct det_datum *pick_keys(
+    struct det_arena *arena, const struct det_datum *mapping, const char *const *keys)
 {
-    *ret =
-        det_buffer_status(text) == 0 ? det_arena_copy(reader->arena, det_buffer_text(text)) : NULL;
-    det_buffer_deinit(text);
-    return *ret ? 0 : reader_no_memory(reader, node);
+    struct det_datum *picked = det_datum_new(arena, DET_DATUM_MAP), *item;
+
+    if (!picked)
+        return NULL;
+    picked->line = mapping->line;
+    picked->column = mapping->column;
+    for (; *keys; keys++) {
+        const struct det_datum *found = det_datum_get(mapping, *keys);
+
+        if (!found)
+            continue;
+        item = det_datum_new(arena, DET_DATUM_NULL);
+        if (item)
+            *item = *found;
+        if (!det_datum_append(arena, picked, *keys, item))
+            return NULL;
+    }
+    return picked;
 }
 
 static int take_spec(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_workers *workers)
+    struct cli_reader *reader, const struct det_datum *node, struct config_workers *workers)
 {
     static const char *const keys[] = { "variables", "location", "children", NULL };
-    const struct det_allocator *allocator = reader->arena->allocator;
     struct det_error error = { 0 };
-    struct det_buffer text;
     struct det_spec spec;
     int r;
 
-    det_buffer_init(&text, allocator);
-    cli_yaml_write_keys(&text, node, keys);
-    r = keep_text(reader, node, &text, &workers->spec);
+    workers->spec = pick_keys(reader->arena, node, keys);
+    if (!workers->spec)
+        return reader_no_memory(reader, node);
+    r = det_workers_spec_read_data(&spec, reader->arena->allocator, workers->spec, &error);
     if (r < 0)
-        return r;
-    if (det_workers_spec_read(&spec, allocator, workers->spec, strlen(workers->spec), &error) < 0)
         return fail_inside(reader, node, &error);
     det_spec_deinit(&spec);
     return 0;
 }
 
 static int take_globals(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_workers *workers)
+    struct cli_reader *reader, const struct det_datum *node, struct config_workers *workers)
 {
-    const struct det_allocator *allocator = reader->arena->allocator;
     struct det_scope_values scope;
     struct det_error error = { 0 };
-    struct det_buffer text;
     int r;
 
-    r = reader_want(reader, node, CLI_YAML_MAPPING, "'globals'");
+    r = reader_want(reader, node, DET_DATUM_MAP, "'globals'");
     if (r < 0)
         return r;
-    det_buffer_init(&text, allocator);
-    cli_yaml_write(&text, node);
-    r = keep_text(reader, node, &text, &workers->globals);
+    workers->globals = node;
+    r = det_scope_values_init_data(&scope, reader->arena->allocator, node, &error);
     if (r < 0)
-        return r;
-    if (det_scope_values_init(&scope, allocator, workers->globals, &error) < 0)
         return fail_inside(reader, node, &error);
     det_scope_values_deinit(&scope);
     return 0;
 }
 
 static int take_name(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_workers *workers)
+    struct cli_reader *reader, const struct det_datum *node, struct config_workers *workers)
 {
     static const struct config_key key = { .name = "name" };
     int r = config_take_text(reader, node, &key, &workers->name);
@@ -228,14 +233,14 @@ static int take_name(
 }
 
 int config_take_workers(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_workers *workers)
+    struct cli_reader *reader, const struct det_datum *node, struct config_workers *workers)
 {
-    const struct cli_yaml *nodes[KEY_COUNT];
+    const struct det_datum *nodes[KEY_COUNT];
     int r;
 
     workers->node = node;
     r = reader_keys(reader, node, words, KEY_COUNT, nodes, "'workers'");
-    if (node->kind != CLI_YAML_MAPPING)
+    if (node->kind != DET_DATUM_MAP)
         return r;
     if (nodes[KEY_NAME])
         r = reader_both(r, take_name(reader, nodes[KEY_NAME], workers));
@@ -246,9 +251,9 @@ int config_take_workers(
     if (nodes[KEY_GLOBALS])
         r = reader_both(r, take_globals(reader, nodes[KEY_GLOBALS], workers));
     /* The library says the same in its own words. */
-    if (nodes[KEY_VARIABLES] && nodes[KEY_VARIABLES]->kind != CLI_YAML_MAPPING)
+    if (nodes[KEY_VARIABLES] && nodes[KEY_VARIABLES]->kind != DET_DATUM_MAP)
         return reader_both(
-            r, reader_want(reader, nodes[KEY_VARIABLES], CLI_YAML_MAPPING, "'variables'"));
+            r, reader_want(reader, nodes[KEY_VARIABLES], DET_DATUM_MAP, "'variables'"));
     return r == DET_ERR_NO_MEMORY ? r : reader_both(r, take_spec(reader, node, workers));
 }
 
@@ -262,8 +267,8 @@ struct checking {
     struct det_spec spec;
     struct det_scope_values *scopes; /* by index of the children: what theirs are in */
     struct det_scope_values top, below_root;
-    const struct cli_yaml **nodes; /* by index of the children */
-    const struct cli_yaml **last;  /* by index of the parent, the root first: its last child */
+    const struct det_datum **nodes; /* by index of the children */
+    const struct det_datum **last;  /* by index of the parent, the root first: its last child */
 };
 
 static const struct det_worker_kind *find_kind(const struct checking *checking, const char *name)
@@ -277,7 +282,7 @@ static const struct det_worker_kind *find_kind(const struct checking *checking, 
     return *kind;
 }
 
-static int fail_kind(struct checking *checking, const struct cli_yaml *node, const char *name)
+static int fail_kind(struct checking *checking, const struct det_datum *node, const char *name)
 {
     const char *names[KINDS_MAX] = { det_application()->name };
     size_t count = 1;
@@ -289,14 +294,14 @@ static int fail_kind(struct checking *checking, const struct cli_yaml *node, con
 }
 
 /* Children of one parent come in the order of the file, so each is behind the last one. */
-static const struct cli_yaml *find_node(
+static const struct det_datum *find_node(
     struct checking *checking, const struct det_spec_child *child)
 {
     bool is_top = child->parent == DET_SPEC_ROOT;
-    const struct cli_yaml **last = &checking->last[is_top ? 0 : child->parent + 1];
-    const struct cli_yaml *parent =
+    const struct det_datum **last = &checking->last[is_top ? 0 : child->parent + 1];
+    const struct det_datum *parent =
         is_top ? checking->workers->node : checking->nodes[child->parent];
-    const struct cli_yaml *list = cli_yaml_get(parent, "children");
+    const struct det_datum *list = det_datum_get(parent, "children");
 
     *last = *last ? (*last)->next : list ? list->first : NULL;
     return *last ? *last : checking->workers->node;
@@ -306,8 +311,8 @@ static int derive(
     struct checking *checking, const struct det_spec_child *child,
     const struct det_worker_kind *kind, const struct det_scope_values *scope)
 {
-    const struct cli_yaml *node = checking->nodes[child - checking->spec.children];
-    const struct cli_yaml *config = cli_yaml_get(node, "config");
+    const struct det_datum *node = checking->nodes[child - checking->spec.children];
+    const struct det_datum *config = det_datum_get(node, "config");
     const struct det_record *record = det_record_of(kind->desired);
     size_t size = record ? record->size : sizeof(struct det_empty);
     const struct det_worker_identity identity = { child->name, child->name, kind->name,
@@ -338,15 +343,15 @@ static int check_child(struct checking *checking, uint32_t index)
     const struct det_scope_values *scope =
         is_top ? &checking->below_root : &checking->scopes[child->parent];
     const struct det_worker_kind *kind = find_kind(checking, child->kind), *parent;
-    const struct cli_yaml *node = find_node(checking, child), *kind_node, *run_in;
+    const struct det_datum *node = find_node(checking, child), *kind_node, *run_in;
     struct det_error error = { 0 };
     uint64_t states;
     int r = 0;
 
     all = checking->spec.children;
     checking->nodes[index] = node;
-    kind_node = cli_yaml_get(node, "kind");
-    run_in = cli_yaml_get(node, "run_in");
+    kind_node = det_datum_get(node, "kind");
+    run_in = det_datum_get(node, "run_in");
     parent = is_top ? det_application() : find_kind(checking, all[child->parent].kind);
     if (det_scope_values_below(&checking->scopes[index], checking->allocator, scope, &child->spec) <
         0)
@@ -366,8 +371,9 @@ static int check_children(struct checking *checking)
     checking->scopes =
         DET_NEW_ARRAY(checking->allocator, (size_t)count + 1, struct det_scope_values);
     checking->nodes =
-        DET_NEW_ARRAY(checking->allocator, (size_t)count + 1, const struct cli_yaml *);
-    checking->last = DET_NEW_ARRAY(checking->allocator, (size_t)count + 1, const struct cli_yaml *);
+        DET_NEW_ARRAY(checking->allocator, (size_t)count + 1, const struct det_datum *);
+    checking->last =
+        DET_NEW_ARRAY(checking->allocator, (size_t)count + 1, const struct det_datum *);
     if (!checking->scopes || !checking->nodes || !checking->last)
         r = reader_no_memory(&checking->reader, checking->workers->node);
     for (; done < count && reader_goes_on(&checking->reader, r); done++)
@@ -394,11 +400,10 @@ int config_check_workers(
     struct det_error error = { 0 };
     int r;
 
-    r = det_workers_spec_read(
-        &checking.spec, allocator, workers->spec, strlen(workers->spec), &error);
+    r = det_workers_spec_read_data(&checking.spec, allocator, workers->spec, &error);
     if (r < 0)
         return fail_inside(&checking.reader, workers->node, &error);
-    r = det_scope_values_init(&checking.top, allocator, workers->globals, &error);
+    r = det_scope_values_init_data(&checking.top, allocator, workers->globals, &error);
     if (r == 0)
         r = det_scope_values_below(
             &checking.below_root, allocator, &checking.top, &checking.spec.root);

@@ -36,9 +36,10 @@ static void what_is_said_is_there(void **state)
     workers = &project.config.workers;
     assert_non_null(workers->node);
     assert_string_equal(workers->name, "plant");
-    assert_non_null(strstr(workers->spec, "10.0.0.7"));
-    assert_non_null(strstr(workers->spec, "noop"));
-    assert_null(strstr(workers->spec, "plant"));
+    assert_int_equal(workers->spec->count, 3);
+    assert_string_equal(
+        det_datum_get(det_datum_get(workers->spec, "variables"), "IP")->text, "10.0.0.7");
+    assert_int_equal(det_datum_get(workers->spec, "children")->count, 1);
     assert_non_null(workers->globals);
     assert_int_equal(workers->module_count, 2);
     assert_string_equal(workers->modules[1].path, "b.so");
@@ -121,8 +122,8 @@ static void what_is_wrong_is_told_where_it_is(void **state)
         { WORKERS "  limits: {action_backoff: {first: 9s, max: 1s}}\n", 3, 12, "first" },
         { WORKERS "  limits:\n    observe_timeout: 15s\n", 4, 5, "observe_timeout" },
         { WORKERS "  children: {}\n", 3, 13, "list" },
-        { WORKERS "  children:\n    - kind: noop\n", 4, 6, "name" },
-        { WORKERS "  children:\n    - name: a\n", 4, 6, "kind" },
+        { WORKERS "  children:\n    - kind: noop\n", 4, 7, "name" },
+        { WORKERS "  children:\n    - name: a\n", 4, 7, "kind" },
         { WORKERS "  children:\n    - name: a\n      kind: noop\n      kidn: 3\n", 6, 7, "kind" },
         { WORKERS "  children:\n    - name: a/b\n      kind: noop\n", 4, 13, "name is made of" },
         { WORKERS "  children:\n    - {name: a, kind: noop}\n    - {name: a, kind: noop}\n", 5, 14,

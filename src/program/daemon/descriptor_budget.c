@@ -62,8 +62,7 @@ static uint64_t needed_for_workers(const struct config_workers *workers, size_t 
     uint64_t needed = 0;
 
     *ret_count = 0;
-    if (!workers->spec ||
-        det_workers_spec_read(&spec, NULL, workers->spec, strlen(workers->spec), NULL) < 0)
+    if (!workers->spec || det_workers_spec_read_data(&spec, NULL, workers->spec, NULL) < 0)
         return 0;
     for (uint32_t i = 0; i < spec.count; i++)
         needed += held_by(spec.children[i].kind, may_be_isolated);

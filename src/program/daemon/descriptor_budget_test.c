@@ -17,7 +17,10 @@ static uint32_t connections_beside(const char *kind, int count, bool is_isolated
 {
     static char spec[WORKERS * 64];
     struct config_kinds module = { .path = "kinds.so", .is_isolated = is_isolated };
-    struct config config = { .workers = { .spec = spec, .modules = &module, .module_count = 1 } };
+    struct config config = { .workers = { .modules = &module, .module_count = 1 } };
+    struct det_yaml_error error;
+    struct det_datum *root = NULL;
+    struct det_arena arena;
     struct http_limits limits = { .connections_max = UINT32_MAX,
                                   .local_connections_max = UINT32_MAX };
     int used = snprintf(spec, sizeof spec, count ? "children:\n" : "children: []\n");
@@ -25,7 +28,11 @@ static uint32_t connections_beside(const char *kind, int count, bool is_isolated
     for (int i = 0; i < count; i++)
         used += snprintf(
             spec + used, sizeof spec - (size_t)used, "  - {name: w%d, kind: %s}\n", i, kind);
+    det_arena_init(&arena, NULL);
+    assert_int_equal(det_yaml_read(&arena, spec, (size_t)used, &root, &error), 0);
+    config.workers.spec = root;
     up_descriptors_clamp(&config, &limits);
+    det_arena_deinit(&arena);
     return limits.connections_max + limits.local_connections_max;
 }
 

@@ -20,22 +20,19 @@ static bool is_same_text(const char *a, const char *b)
 
 /* A node and all below it, so that what says the same is the same text. */
 
-static void write_node(struct det_buffer *text, const struct cli_yaml *node)
+static void write_node(struct det_buffer *text, const struct det_datum *node)
 {
-    static const char kinds[] = {
-        [CLI_YAML_SCALAR] = '=', [CLI_YAML_SEQUENCE] = '[', [CLI_YAML_MAPPING] = '{'
-    };
+    char kind = node->kind == DET_DATUM_LIST ? '[' : node->kind == DET_DATUM_MAP ? '{' : '=';
     const char *key = node->key ? node->key : "";
-    const char *value = node->kind == CLI_YAML_SCALAR && node->text ? node->text : "";
+    const char *value = det_datum_is_scalar(node) && node->text ? node->text : "";
 
-    det_buffer_format(
-        text, "%zu:%s%c%zu:%s", strlen(key), key, kinds[node->kind], strlen(value), value);
+    det_buffer_format(text, "%zu:%s%c%zu:%s", strlen(key), key, kind, strlen(value), value);
 }
 
 /* NULL for NULL. */
-static int write_tree(struct reload *reload, const struct cli_yaml *root, const char **ret)
+static int write_tree(struct reload *reload, const struct det_datum *root, const char **ret)
 {
-    const struct cli_yaml *stack[CLI_YAML_DEPTH_MAX + 1];
+    const struct det_datum *stack[DET_DATUM_DEPTH_MAX + 1];
     struct det_buffer text;
     size_t depth = 0;
 
@@ -46,7 +43,7 @@ static int write_tree(struct reload *reload, const struct cli_yaml *root, const 
     write_node(&text, root);
     stack[depth++] = root->first;
     while (depth) {
-        const struct cli_yaml *node = stack[depth - 1];
+        const struct det_datum *node = stack[depth - 1];
 
         if (!node) {
             det_buffer_append_char(&text, '.');
@@ -55,7 +52,7 @@ static int write_tree(struct reload *reload, const struct cli_yaml *root, const 
         }
         write_node(&text, node);
         stack[depth - 1] = node->next;
-        if (node->kind != CLI_YAML_SCALAR && depth < CLI_YAML_DEPTH_MAX + 1)
+        if (!det_datum_is_scalar(node) && depth < DET_DATUM_DEPTH_MAX + 1)
             stack[depth++] = node->first;
     }
     if (det_buffer_status(&text) == 0)
@@ -84,14 +81,14 @@ static int put(struct reload *reload, const struct reload_item *from)
 
 /* What runs, and what is wanted. */
 
-static const struct cli_yaml *section(const struct config_file *file, const char *key)
+static const struct det_datum *section(const struct config_file *file, const char *key)
 {
-    return file->root ? cli_yaml_get(file->root, key) : NULL;
+    return file->root ? det_datum_get(file->root, key) : NULL;
 }
 
-static const struct cli_yaml *child(const struct cli_yaml *mapping, const char *key)
+static const struct det_datum *child(const struct det_datum *mapping, const char *key)
 {
-    return mapping ? cli_yaml_get(mapping, key) : NULL;
+    return mapping ? det_datum_get(mapping, key) : NULL;
 }
 
 /* What was read before and does not run, or runs and was in a file before that one. */
@@ -110,7 +107,7 @@ typedef bool can_fn(const struct reload *reload, enum reload_change change, cons
 
 struct comparison {
     const char *subject, *name;
-    const struct cli_yaml *old, *new; /* in the file of before, and in this one */
+    const struct det_datum *old, *new; /* in the file of before, and in this one */
     can_fn *can;
 };
 
@@ -173,9 +170,9 @@ static bool can_slot(const struct reload *reload, enum reload_change change, con
 
 static int compare_names(struct reload *reload, const char *key, const char *subject, can_fn *can)
 {
-    const struct cli_yaml *old = section(&reload->up->file, key);
-    const struct cli_yaml *new = section(&reload->next.file, key);
-    const struct cli_yaml *node;
+    const struct det_datum *old = section(&reload->up->file, key);
+    const struct det_datum *new = section(&reload->next.file, key);
+    const struct det_datum *node;
     const struct reload_item *standing;
     struct comparison it = { .subject = subject, .can = can };
     int code = CLI_OK;
@@ -247,8 +244,8 @@ static int compare_section(struct reload *reload, const char *key, can_fn *can)
 static int compare_http(struct reload *reload)
 {
     static const char *const keys[] = { "listen", "socket", "hosts", "tls", "rate", "limits" };
-    const struct cli_yaml *old = section(&reload->up->file, "http");
-    const struct cli_yaml *new = section(&reload->next.file, "http");
+    const struct det_datum *old = section(&reload->up->file, "http");
+    const struct det_datum *new = section(&reload->next.file, "http");
     size_t before = reload->count;
     int code = CLI_OK;
 
@@ -284,8 +281,8 @@ static int compare_workers(struct reload *reload)
         { "globals", can_workers },    { "name", can_supervisor },   { "limits", can_supervisor },
         { "modules", can_supervisor },
     };
-    const struct cli_yaml *old = section(&reload->up->file, "workers");
-    const struct cli_yaml *new = section(&reload->next.file, "workers");
+    const struct det_datum *old = section(&reload->up->file, "workers");
+    const struct det_datum *new = section(&reload->next.file, "workers");
     int code = CLI_OK;
 
     for (size_t i = 0; i < sizeof parts / sizeof *parts && code == CLI_OK; i++)

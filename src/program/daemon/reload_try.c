@@ -12,7 +12,7 @@
 #include "terminal/report.h"
 
 static int complain(
-    struct reload *reload, const struct cli_yaml *node, const struct det_error *error)
+    struct reload *reload, const struct det_datum *node, const struct det_error *error)
 {
     const struct config_file *file = &reload->next.file;
     const struct cli_problem problem = {
@@ -62,8 +62,8 @@ static int try_workers(struct reload *reload)
         up_workers_check(reload->up, config, &problems) == 0)
         return CLI_OK;
     for (size_t i = 0; i < problems.count; i++) {
-        const struct cli_yaml at = { .line = problems.items[i].line,
-                                     .column = problems.items[i].column };
+        const struct det_datum at = { .line = problems.items[i].line,
+                                      .column = problems.items[i].column };
         struct det_error error = { 0 };
 
         det_error_set(&error, DET_ERR_MALFORMED, "%s", problems.items[i].text);

@@ -11,7 +11,7 @@
 
 #include "base/buffer.h"
 #include "daemon/lookups.h"
-#include "yaml/yaml_tree.h"
+#include "yaml/datum.h"
 #include "json/writer.h"
 
 #define PATIENCE (10 * DET_MINUTE)
@@ -185,11 +185,11 @@ static void read_file(struct up *up)
 {
     static const char *const none[] = { NULL };
     static struct cli_problems problems;
-    struct cli_yaml *root;
+    struct det_datum *root;
 
     det_arena_init(&up->file.arena, NULL);
     assert_int_equal(
-        cli_yaml_read(&up->file.arena, file_text, sizeof file_text - 1, &root, &problems.items[0]),
+        det_yaml_read(&up->file.arena, file_text, sizeof file_text - 1, &root, &problems.items[0]),
         0);
     assert_int_equal(config_read(&up->file.arena, root, &up->file.config, &problems), 0);
     assert_int_equal(config_settle(&up->file.config, &up->file.arena, up->project, none), 0);

@@ -20,6 +20,7 @@
 #include "kinds/kinds.h"
 #include "observe/worker_metrics.h"
 #include "worker/application.h"
+#include "worker/spec.h"
 
 #define LOG_NAME     "workers"
 #define LOOK_EVERY   DET_SECOND
@@ -281,7 +282,6 @@ static int supervise(
         .name = workers->name,
         .kinds = workers->kinds,
         .provided = provided,
-        .globals = config->globals,
         .limits = config->limits,
         .on_event = on_event,
         .user = workers,
@@ -291,8 +291,10 @@ static int supervise(
     /* Threads of ours must not take it for theirs before it has turned. */
     det_loop_claim(up->loop);
     r = det_workers_open(&options, &workers->workers, reterr);
+    if (r == 0 && config->globals)
+        r = det_workers_set_globals_data(workers->workers, config->globals, reterr);
     if (r == 0)
-        r = det_workers_apply(workers->workers, config->spec, reterr);
+        r = det_workers_apply_data(workers->workers, config->spec, reterr);
     return r < 0 ? r : up_communicator_switch(workers, reterr);
 }
 
@@ -363,11 +365,11 @@ int up_workers_reload(struct up *up, struct det_error *reterr)
 
     if (!up->workers)
         return begin(up, reterr);
-    r = det_workers_set_globals(
-        up->workers->workers, config->globals ? config->globals : "{}", reterr);
-    return r < 0
-               ? r
-               : det_workers_apply(up->workers->workers, config->spec ? config->spec : "", reterr);
+    r = det_workers_set_globals_data(up->workers->workers, config->globals, reterr);
+    if (r < 0)
+        return r;
+    return config->spec ? det_workers_apply_data(up->workers->workers, config->spec, reterr)
+                        : det_workers_apply(up->workers->workers, "", reterr);
 }
 
 /* The end. */

@@ -29,11 +29,11 @@ static inline void read_file(struct stage *stage, const char *text)
 {
     struct config_file *file = &stage->up.file;
     struct cli_problems problems = { .count = 0 };
-    struct cli_yaml *root = NULL;
+    struct det_datum *root = NULL;
 
     det_arena_init(&file->arena, NULL);
     file->path = "detent.yaml";
-    assert_int_equal(cli_yaml_read(&file->arena, text, strlen(text), &root, &problems.items[0]), 0);
+    assert_int_equal(det_yaml_read(&file->arena, text, strlen(text), &root, &problems.items[0]), 0);
     file->config = (struct config){ 0 };
     if (config_read(&file->arena, root, &file->config, &problems) < 0)
         fail_msg("%s", problems.items[0].text);

@@ -55,7 +55,7 @@ static const bool goes_with[STEP_ACTIONS][STEP_KEYS] = {
                       [STEP_DONE] = true },
 };
 
-static int find_action(struct cli_reader *reader, const struct cli_yaml *const *nodes, int *ret)
+static int find_action(struct cli_reader *reader, const struct det_datum *const *nodes, int *ret)
 {
     *ret = -1;
     for (int i = 0; i < STEP_ACTIONS; i++) {
@@ -78,30 +78,30 @@ static int find_action(struct cli_reader *reader, const struct cli_yaml *const *
     return 0;
 }
 
-static int take_all(struct cli_reader *reader, const struct cli_yaml *node, struct case_step *step)
+static int take_all(struct cli_reader *reader, const struct det_datum *node, struct case_step *step)
 {
-    int r = reader_want(reader, node, CLI_YAML_SEQUENCE, "'send_all'");
+    int r = reader_want(reader, node, DET_DATUM_LIST, "'send_all'");
 
     if (r == 0 && (node->count == 0 || node->count > CASE_LIST_MAX))
         r = reader_fail(reader, node, "'send_all' has 1 to %d events", CASE_LIST_MAX);
-    for (const struct cli_yaml *item = r < 0 ? NULL : node->first;
+    for (const struct det_datum *item = r < 0 ? NULL : node->first;
          item && reader_goes_on(reader, r); item = item->next)
         r = reader_both(r, case_take_event(reader, item, NULL, &step->events[step->event_count++]));
     return r;
 }
 
-static int take_effect(struct cli_reader *reader, const struct cli_yaml *node, unsigned *ret)
+static int take_effect(struct cli_reader *reader, const struct det_datum *node, unsigned *ret)
 {
-    int r = reader_want(reader, node, CLI_YAML_SCALAR, "an effect");
+    int r = reader_want(reader, node, DET_DATUM_TEXT, "an effect");
 
     return r < 0 ? r : case_take_name(reader, node, CASE_EFFECT_NAME, node->text, ret);
 }
 
 static int take_let(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct case_setting **ret)
+    struct cli_reader *reader, const struct det_datum *node, const struct case_setting **ret)
 {
     static const char *const words[] = { CASE_FUNCTION_KEYS };
-    const struct cli_yaml *nodes[CASE_FUNCTION_COUNT];
+    const struct det_datum *nodes[CASE_FUNCTION_COUNT];
     int r;
 
     r = reader_keys(reader, node, words, CASE_FUNCTION_COUNT, nodes, "'let'");
@@ -110,7 +110,7 @@ static int take_let(
 
 /* `step->action` is set. */
 static int take_action(
-    struct cli_reader *reader, const struct cli_yaml *const *nodes, struct case_step *step)
+    struct cli_reader *reader, const struct det_datum *const *nodes, struct case_step *step)
 {
     int r;
 
@@ -130,16 +130,17 @@ static int take_action(
         return take_let(reader, step->node, &step->settings);
     case CASE_STOP:
         step->reason = step->node->text;
-        return reader_want(reader, step->node, CLI_YAML_SCALAR, "the reason of a stop");
+        return reader_want(reader, step->node, DET_DATUM_TEXT, "the reason of a stop");
     case CASE_NOTHING:
         break;
     }
     return 0;
 }
 
-static int take_step(struct cli_reader *reader, const struct cli_yaml *node, struct case_step *step)
+static int take_step(
+    struct cli_reader *reader, const struct det_datum *node, struct case_step *step)
 {
-    const struct cli_yaml *nodes[STEP_KEYS];
+    const struct det_datum *nodes[STEP_KEYS];
     int action = -1, r;
 
     step->node = node;
@@ -151,7 +152,7 @@ static int take_step(struct cli_reader *reader, const struct cli_yaml *node, str
         r = take_action(reader, nodes, step);
     }
     if (nodes[STEP_ID]) {
-        r = reader_both(r, reader_want(reader, nodes[STEP_ID], CLI_YAML_SCALAR, "an event id"));
+        r = reader_both(r, reader_want(reader, nodes[STEP_ID], DET_DATUM_TEXT, "an event id"));
         step->id = nodes[STEP_ID]->text;
     }
     if (nodes[STEP_EXPECT])
@@ -159,15 +160,16 @@ static int take_step(struct cli_reader *reader, const struct cli_yaml *node, str
     return r == 0 && action < 0 ? reader_fail(reader, node, "the step is empty") : r;
 }
 
-static int take_steps(struct cli_reader *reader, const struct cli_yaml *node, struct case_case *one)
+static int take_steps(
+    struct cli_reader *reader, const struct det_datum *node, struct case_case *one)
 {
     struct case_step **tail = &one->steps;
     int r;
 
-    r = reader_want(reader, node, CLI_YAML_SEQUENCE, "'steps'");
+    r = reader_want(reader, node, DET_DATUM_LIST, "'steps'");
     if (r == 0 && node->first && one->start_error)
         r = reader_fail(reader, node->first, "a case whose start fails has no steps");
-    for (const struct cli_yaml *item = r < 0 ? NULL : node->first;
+    for (const struct det_datum *item = r < 0 ? NULL : node->first;
          item && reader_goes_on(reader, r); item = item->next) {
         struct case_step *step = det_arena_alloc(reader->arena, sizeof *step);
 
@@ -181,7 +183,8 @@ static int take_steps(struct cli_reader *reader, const struct cli_yaml *node, st
     return r;
 }
 
-static int take_start(struct cli_reader *reader, const struct cli_yaml *node, struct case_case *one)
+static int take_start(
+    struct cli_reader *reader, const struct det_datum *node, struct case_case *one)
 {
     const struct case_fields *fields;
     int r;
@@ -193,9 +196,9 @@ static int take_start(struct cli_reader *reader, const struct cli_yaml *node, st
 }
 
 static int check_name(
-    struct cli_reader *reader, const struct case_file *file, const struct cli_yaml *name)
+    struct cli_reader *reader, const struct case_file *file, const struct det_datum *name)
 {
-    int r = reader_want(reader, name, CLI_YAML_SCALAR, "the name of a case");
+    int r = reader_want(reader, name, DET_DATUM_TEXT, "the name of a case");
 
     if (r == 0 && !*name->text)
         r = reader_fail(reader, name, "the name of a case is not empty");
@@ -207,10 +210,10 @@ static int check_name(
 }
 
 static int take_case(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct case_file *file,
+    struct cli_reader *reader, const struct det_datum *node, const struct case_file *file,
     struct case_case *one)
 {
-    const struct cli_yaml *nodes[CASE_KEYS];
+    const struct det_datum *nodes[CASE_KEYS];
     int r;
 
     one->node = node;
@@ -235,15 +238,15 @@ static int take_case(
 }
 
 static int take_cases(
-    struct cli_reader *reader, const struct cli_yaml *node, struct case_file *file)
+    struct cli_reader *reader, const struct det_datum *node, struct case_file *file)
 {
     struct case_case **tail = &file->cases;
     int r;
 
-    r = reader_want(reader, node, CLI_YAML_SEQUENCE, "'cases'");
+    r = reader_want(reader, node, DET_DATUM_LIST, "'cases'");
     if (r == 0 && !node->first)
         r = reader_fail(reader, node, "there are no cases");
-    for (const struct cli_yaml *item = r < 0 ? NULL : node->first;
+    for (const struct det_datum *item = r < 0 ? NULL : node->first;
          item && reader_goes_on(reader, r); item = item->next) {
         struct case_case *one = det_arena_alloc(reader->arena, sizeof *one);
 
@@ -257,10 +260,10 @@ static int take_cases(
     return r;
 }
 
-int case_machine_path(const struct cli_yaml *root, const char **ret, struct cli_problems *reterr)
+int case_machine_path(const struct det_datum *root, const char **ret, struct cli_problems *reterr)
 {
     struct cli_reader reader = { .problems = reterr };
-    const struct cli_yaml *nodes[FILE_KEYS];
+    const struct det_datum *nodes[FILE_KEYS];
     int r;
 
     *reterr = (struct cli_problems){ 0 };
@@ -269,14 +272,14 @@ int case_machine_path(const struct cli_yaml *root, const char **ret, struct cli_
         return r < 0 ? r : reader_fail(&reader, root, "a test file needs 'machine'");
     /* With the machine known, case_file_read() tells what is wrong with the other keys. */
     *reterr = (struct cli_problems){ 0 };
-    r = reader_want(&reader, nodes[FILE_MACHINE], CLI_YAML_SCALAR, "'machine'");
+    r = reader_want(&reader, nodes[FILE_MACHINE], DET_DATUM_TEXT, "'machine'");
     if (r == 0)
         *ret = nodes[FILE_MACHINE]->text;
     return r;
 }
 
 int case_file_read(
-    struct det_arena *arena, const struct cli_yaml *root, const struct det_machine *machine,
+    struct det_arena *arena, const struct det_datum *root, const struct det_machine *machine,
     struct case_file *ret, struct cli_problems *reterr)
 {
     /* What the payload was called before. */
@@ -284,7 +287,7 @@ int case_file_read(
     struct cli_reader reader = {
         .arena = arena, .machine = machine, .problems = reterr, .synonyms = synonyms
     };
-    const struct cli_yaml *nodes[FILE_KEYS];
+    const struct det_datum *nodes[FILE_KEYS];
     struct case_file file = { 0 };
     int r;
 

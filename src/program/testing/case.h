@@ -12,7 +12,7 @@
 #include <detent/tool/builder.h>
 
 #include "base/arena.h"
-#include "yaml/yaml_reader.h"
+#include "config/file_reader.h"
 
 #define CASE_LIST_MAX 64
 
@@ -21,7 +21,7 @@ struct case_fields {
     const struct det_record *record;
     void *value; /* a whole record; what was not given is zero */
     const struct det_field **given;
-    const struct cli_yaml **nodes;
+    const struct det_datum **nodes;
     size_t count;
 };
 
@@ -93,8 +93,8 @@ struct case_ids {
 };
 
 struct case_expect {
-    const struct cli_yaml *node;
-    const struct cli_yaml *nodes[CASE_EXPECT_COUNT]; /* NULL: not said */
+    const struct det_datum *node;
+    const struct det_datum *nodes[CASE_EXPECT_COUNT]; /* NULL: not said */
     unsigned state;
     int outcome, error;
     const char *action, *reason;
@@ -117,7 +117,7 @@ enum case_action {
 
 struct case_step {
     struct case_step *next;
-    const struct cli_yaml *node; /* the action, or the step when there is none */
+    const struct det_datum *node; /* the action, or the step when there is none */
     enum case_action action;
     const void *events[CASE_LIST_MAX]; /* SEND, SEND_ALL */
     size_t event_count;
@@ -132,11 +132,11 @@ struct case_step {
 
 struct case_case {
     struct case_case *next;
-    const struct cli_yaml *node;
+    const struct det_datum *node;
     const char *name;
     const void *data; /* at the start; NULL: zero */
     int start_error;  /* 0: it starts */
-    const struct cli_yaml *start_node;
+    const struct det_datum *start_node;
     const struct case_setting *settings;
     struct case_step *steps;
     size_t step_count;
@@ -150,11 +150,11 @@ struct case_file {
 
 /* The path in `machine:` of a test file, as it stands there. 0 or DET_ERR_MALFORMED. */
 DET_MUST_CHECK int case_machine_path(
-    const struct cli_yaml *root, const char **ret, struct cli_problems *reterr);
+    const struct det_datum *root, const char **ret, struct cli_problems *reterr);
 /* Reads the file for this machine, whose functions need not be bound. 0, DET_ERR_MALFORMED with all
  * problems that do not follow from others, or DET_ERR_NO_MEMORY with that as the last one. */
 DET_MUST_CHECK int case_file_read(
-    struct det_arena *arena, const struct cli_yaml *root, const struct det_machine *machine,
+    struct det_arena *arena, const struct det_datum *root, const struct det_machine *machine,
     struct case_file *ret, struct cli_problems *reterr);
 
 /* The number of a function of this kind by name, or -1; and its name. */

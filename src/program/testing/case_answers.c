@@ -54,10 +54,10 @@ int case_function_find(
 }
 
 static int unknown_function(
-    struct cli_reader *reader, const struct cli_yaml *node, enum case_function function)
+    struct cli_reader *reader, const struct det_datum *node, enum case_function function)
 {
     static const char *const kinds[] = { "guard", "hook", "update", "fill", "effect" };
-    struct cli_yaml at = { .line = node->key_line, .column = node->key_column };
+    struct det_datum at = { .line = node->key_line, .column = node->key_column };
     const char *near[CASE_LIST_MAX];
     size_t count = 0;
 
@@ -69,11 +69,11 @@ static int unknown_function(
         kinds[function], node->key);
 }
 
-static int take_hook(struct cli_reader *reader, const struct cli_yaml *node, int *ret)
+static int take_hook(struct cli_reader *reader, const struct det_datum *node, int *ret)
 {
     int r;
 
-    r = reader_want(reader, node, CLI_YAML_SCALAR, "the answer of a hook");
+    r = reader_want(reader, node, DET_DATUM_TEXT, "the answer of a hook");
     if (r < 0)
         return r;
     *ret = 0;
@@ -121,7 +121,7 @@ static const char *products_text(
 }
 
 static int take_product(
-    struct cli_reader *reader, const struct cli_yaml *produce, const struct cli_yaml *with,
+    struct cli_reader *reader, const struct det_datum *produce, const struct det_datum *with,
     unsigned effect, struct case_answer *ret)
 {
     const struct det_effect_def *def = &reader->machine->effects[effect];
@@ -142,10 +142,11 @@ static int take_product(
 }
 
 int case_take_reply(
-    struct cli_reader *reader, const struct cli_yaml *const *nodes, unsigned effect,
+    struct cli_reader *reader, const struct det_datum *const *nodes, unsigned effect,
     struct case_answer *ret)
 {
-    const struct cli_yaml *produce = nodes[0], *with = nodes[1], *fail = nodes[2], *done = nodes[3];
+    const struct det_datum *produce = nodes[0], *with = nodes[1], *fail = nodes[2],
+                           *done = nodes[3];
     bool flag;
     int r = 0;
 
@@ -162,7 +163,7 @@ int case_take_reply(
     } else if (r == 0 && fail) {
         ret->reply = CASE_FAIL;
         ret->error = PLAIN_FAILURE;
-        if (fail->kind != CLI_YAML_SCALAR || strcmp(fail->text, "true") != 0)
+        if (!det_datum_is_scalar(fail) || strcmp(fail->text, "true") != 0)
             r = case_take_error(reader, fail, &ret->error);
     } else if (r == 0 && done) {
         r = reader_bool(reader, done, &flag);
@@ -180,10 +181,10 @@ static const struct {
 
 /* A word by itself: one of ours, or an event that is produced. */
 static int take_answer_word(
-    struct cli_reader *reader, const struct cli_yaml *node, unsigned effect,
+    struct cli_reader *reader, const struct det_datum *node, unsigned effect,
     struct case_answer *ret)
 {
-    const struct cli_yaml *nodes[5] = { node };
+    const struct det_datum *nodes[5] = { node };
     const char *near[WORD_COUNT];
     bool is_event = false;
 
@@ -204,27 +205,27 @@ static int take_answer_word(
 }
 
 static int take_answer(
-    struct cli_reader *reader, const struct cli_yaml *node, unsigned effect,
+    struct cli_reader *reader, const struct det_datum *node, unsigned effect,
     struct case_answer *ret)
 {
     static const char *const keys[] = { CASE_ANSWER_KEYS };
-    const struct cli_yaml *nodes[5];
+    const struct det_datum *nodes[5];
     int r;
 
-    if (node->kind == CLI_YAML_SCALAR)
+    if (det_datum_is_scalar(node))
         return take_answer_word(reader, node, effect, ret);
     r = reader_keys(reader, node, keys, 5, nodes, "an answer of an effect");
     return r < 0 ? r : case_take_reply(reader, nodes, effect, ret);
 }
 
 static int take_answers(
-    struct cli_reader *reader, const struct cli_yaml *node, unsigned effect,
+    struct cli_reader *reader, const struct det_datum *node, unsigned effect,
     const struct case_answer **ret)
 {
-    const bool is_list = node->kind == CLI_YAML_SEQUENCE;
+    const bool is_list = node->kind == DET_DATUM_LIST;
     const size_t count = is_list ? node->count : 1;
     struct case_answer *answers = det_arena_array(reader->arena, count, sizeof *answers);
-    const struct cli_yaml *item = is_list ? node->first : node;
+    const struct det_datum *item = is_list ? node->first : node;
     int r = 0;
 
     if (!answers)
@@ -239,9 +240,9 @@ static int take_answers(
     return r;
 }
 
-static int take_guard(struct cli_reader *reader, const struct cli_yaml *node, bool *ret)
+static int take_guard(struct cli_reader *reader, const struct det_datum *node, bool *ret)
 {
-    if (node->kind == CLI_YAML_SEQUENCE)
+    if (node->kind == DET_DATUM_LIST)
         return reader_fail(
             reader, node,
             "this is true or false; to change it on the way, add a step {let: {guards: {%s: "
@@ -251,7 +252,7 @@ static int take_guard(struct cli_reader *reader, const struct cli_yaml *node, bo
 }
 
 static int take_setting(
-    struct cli_reader *reader, const struct cli_yaml *node, struct case_setting *setting)
+    struct cli_reader *reader, const struct det_datum *node, struct case_setting *setting)
 {
     const struct det_machine *machine = reader->machine;
 
@@ -275,13 +276,13 @@ static int take_setting(
 }
 
 static int take_functions(
-    struct cli_reader *reader, const struct cli_yaml *mapping, enum case_function function,
+    struct cli_reader *reader, const struct det_datum *mapping, enum case_function function,
     const struct case_setting **settings)
 {
     int r;
 
-    r = reader_want(reader, mapping, CLI_YAML_MAPPING, "this list of functions");
-    for (const struct cli_yaml *node = r < 0 ? NULL : mapping->first;
+    r = reader_want(reader, mapping, DET_DATUM_MAP, "this list of functions");
+    for (const struct det_datum *node = r < 0 ? NULL : mapping->first;
          node && reader_goes_on(reader, r); node = node->next) {
         struct case_setting *setting = det_arena_alloc(reader->arena, sizeof *setting);
         int index = case_function_find(reader->machine, function, node->key);
@@ -304,7 +305,7 @@ static int take_functions(
 }
 
 int case_take_settings(
-    struct cli_reader *reader, const struct cli_yaml *const *nodes,
+    struct cli_reader *reader, const struct det_datum *const *nodes,
     const struct case_setting **settings)
 {
     int r = 0;

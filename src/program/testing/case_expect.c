@@ -20,24 +20,24 @@ const char *case_expectation_key(enum case_expectation expectation)
     return keys[expectation];
 }
 
-static int take_text(struct cli_reader *reader, const struct cli_yaml *node, const char **ret)
+static int take_text(struct cli_reader *reader, const struct det_datum *node, const char **ret)
 {
-    int r = reader_want(reader, node, CLI_YAML_SCALAR, "this text");
+    int r = reader_want(reader, node, DET_DATUM_TEXT, "this text");
 
     *ret = node->text;
     return r;
 }
 
-static int take_state(struct cli_reader *reader, const struct cli_yaml *node, unsigned *ret)
+static int take_state(struct cli_reader *reader, const struct det_datum *node, unsigned *ret)
 {
-    int r = reader_want(reader, node, CLI_YAML_SCALAR, "a state");
+    int r = reader_want(reader, node, DET_DATUM_TEXT, "a state");
 
     return r < 0 ? r : case_take_name(reader, node, CASE_STATE_NAME, node->text, ret);
 }
 
-static int take_outcome(struct cli_reader *reader, const struct cli_yaml *node, int *ret)
+static int take_outcome(struct cli_reader *reader, const struct det_datum *node, int *ret)
 {
-    int r = reader_want(reader, node, CLI_YAML_SCALAR, "an outcome");
+    int r = reader_want(reader, node, DET_DATUM_TEXT, "an outcome");
 
     if (r < 0)
         return r;
@@ -49,7 +49,7 @@ static int take_outcome(struct cli_reader *reader, const struct cli_yaml *node, 
 }
 
 /* The action is a guard or a hook: a name that is neither could never be met. */
-static int take_action(struct cli_reader *reader, const struct cli_yaml *node, const char **ret)
+static int take_action(struct cli_reader *reader, const struct det_datum *node, const char **ret)
 {
     static const enum case_function kinds[] = { CASE_GUARD, CASE_HOOK };
     int r = take_text(reader, node, ret);
@@ -73,18 +73,18 @@ static int take_action(struct cli_reader *reader, const struct cli_yaml *node, c
 
 /* A sequence of names, or for timers a mapping of names to times. */
 static int take_ids(
-    struct cli_reader *reader, const struct cli_yaml *node, enum case_thing thing,
+    struct cli_reader *reader, const struct det_datum *node, enum case_thing thing,
     struct case_ids *ret)
 {
-    const bool is_mapping = thing == CASE_TIMER_NAME && node->kind == CLI_YAML_MAPPING;
-    int r = is_mapping ? 0 : reader_want(reader, node, CLI_YAML_SEQUENCE, "this list of names");
+    const bool is_mapping = thing == CASE_TIMER_NAME && node->kind == DET_DATUM_MAP;
+    int r = is_mapping ? 0 : reader_want(reader, node, DET_DATUM_LIST, "this list of names");
 
     if (r == 0 && node->count > CASE_LIST_MAX)
         r = reader_fail(reader, node, "a list has at most %d names", CASE_LIST_MAX);
-    for (const struct cli_yaml *item = r < 0 ? NULL : node->first;
+    for (const struct det_datum *item = r < 0 ? NULL : node->first;
          item && reader_goes_on(reader, r); item = item->next) {
-        int one = is_mapping ? 0 : reader_want(reader, item, CLI_YAML_SCALAR, "a name");
-        struct cli_yaml at = *item;
+        int one = is_mapping ? 0 : reader_want(reader, item, DET_DATUM_TEXT, "a name");
+        struct det_datum at = *item;
         unsigned id = 0;
 
         if (is_mapping) {
@@ -104,7 +104,7 @@ static int take_ids(
 }
 
 static int take_one(
-    struct cli_reader *reader, enum case_expectation key, const struct cli_yaml *node,
+    struct cli_reader *reader, enum case_expectation key, const struct det_datum *node,
     struct case_expect *expect)
 {
     switch (key) {
@@ -145,7 +145,7 @@ static int take_one(
 }
 
 int case_take_expect(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct case_expect **ret)
+    struct cli_reader *reader, const struct det_datum *node, const struct case_expect **ret)
 {
     struct case_expect *expect = det_arena_alloc(reader->arena, sizeof *expect);
     int r;

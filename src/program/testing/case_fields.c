@@ -10,7 +10,7 @@
 
 /* A mapping or sequence whose members are being written. */
 struct frame {
-    const struct cli_yaml *node;     /* the next member */
+    const struct det_datum *node;    /* the next member */
     const struct det_record *record; /* of a mapping; NULL: not known */
     const struct det_field *element; /* of a sequence */
     bool is_mapping, is_first;
@@ -36,15 +36,15 @@ static bool is_literal(const char *text)
            (*text && text[strspn(text, "+-.0123456789eE")] == '\0');
 }
 
-static bool is_absent(const struct cli_yaml *node, const struct det_field *field)
+static bool is_absent(const struct det_datum *node, const struct det_field *field)
 {
-    return field && (field->flags & DET_FIELD_OPTIONAL) && node->kind == CLI_YAML_SCALAR &&
+    return field && (field->flags & DET_FIELD_OPTIONAL) && det_datum_is_scalar(node) &&
            node->is_plain && (strcmp(node->text, "null") == 0 || strcmp(node->text, "~") == 0);
 }
 
 /* Text stays text where the field wants text, quoted or not. */
 static void put_scalar(
-    struct det_buffer *json, const struct cli_yaml *node, const struct det_field *field)
+    struct det_buffer *json, const struct det_datum *node, const struct det_field *field)
 {
     bool wants_text = field && (field->kind == DET_KIND_TEXT || field->kind == DET_KIND_TIME ||
                                 field->kind == DET_KIND_BYTES || field->kind == DET_KIND_ENUM);
@@ -58,7 +58,7 @@ static void put_scalar(
 static void put_member(struct det_buffer *json, struct frame *frames, size_t *depth)
 {
     struct frame *top = &frames[*depth - 1];
-    const struct cli_yaml *node = top->node;
+    const struct det_datum *node = top->node;
     const struct det_field *field = top->element;
 
     top->node = node->next;
@@ -73,7 +73,7 @@ static void put_member(struct det_buffer *json, struct frame *frames, size_t *de
         put_string(json, node->key);
         det_buffer_append_char(json, ':');
     }
-    if (node->kind == CLI_YAML_SCALAR) {
+    if (det_datum_is_scalar(node)) {
         put_scalar(json, node, field);
         return;
     }
@@ -81,17 +81,17 @@ static void put_member(struct det_buffer *json, struct frame *frames, size_t *de
         .node = node->first,
         .record = field ? det_record_of(field->record) : NULL,
         .element = field,
-        .is_mapping = node->kind == CLI_YAML_MAPPING,
+        .is_mapping = node->kind == DET_DATUM_MAP,
         .is_first = true,
     };
-    det_buffer_append_char(json, node->kind == CLI_YAML_MAPPING ? '{' : '[');
+    det_buffer_append_char(json, node->kind == DET_DATUM_MAP ? '{' : '[');
 }
 
 /* The tree is at most as deep as the YAML reader lets it be. */
 static void put_members(
-    struct det_buffer *json, const struct det_record *record, const struct cli_yaml *first)
+    struct det_buffer *json, const struct det_record *record, const struct det_datum *first)
 {
-    struct frame frames[CLI_YAML_DEPTH_MAX + 1] = {
+    struct frame frames[DET_DATUM_DEPTH_MAX + 1] = {
         { .node = first, .record = record, .is_mapping = true, .is_first = true },
     };
     size_t depth = 1;
@@ -109,10 +109,10 @@ static void put_members(
 
 /* Reads the members from `first` on; only it, when `is_alone`. */
 static int read_members(
-    struct cli_reader *reader, const struct case_fields *fields, const struct cli_yaml *first,
+    struct cli_reader *reader, const struct case_fields *fields, const struct det_datum *first,
     bool is_alone, struct det_error *error)
 {
-    struct cli_yaml only = *first;
+    struct det_datum only = *first;
     struct det_buffer json;
     int r;
 
@@ -128,9 +128,9 @@ static int read_members(
 }
 
 static int unknown_field(
-    struct cli_reader *reader, const struct det_record *record, const struct cli_yaml *node)
+    struct cli_reader *reader, const struct det_record *record, const struct det_datum *node)
 {
-    struct cli_yaml at = { .line = node->key_line, .column = node->key_column };
+    struct det_datum at = { .line = node->key_line, .column = node->key_column };
     const char *names[DET_RECORD_FIELD_MAX];
     size_t count = 0;
 
@@ -142,7 +142,7 @@ static int unknown_field(
 
 /* What is wrong with one field, read alone. */
 static int fail_field(
-    struct cli_reader *reader, const struct case_fields *fields, const struct cli_yaml *node)
+    struct cli_reader *reader, const struct case_fields *fields, const struct det_datum *node)
 {
     struct det_error error = { 0 };
     char limit[CASE_LIMIT_TEXT];
@@ -164,25 +164,25 @@ static int fail_field(
 
 /* The error of the whole says nothing of lines: the fields that are wrong alone do. */
 static int fail_fields(
-    struct cli_reader *reader, const struct case_fields *fields, const struct cli_yaml *mapping,
+    struct cli_reader *reader, const struct case_fields *fields, const struct det_datum *mapping,
     const struct det_error *error)
 {
     int r = 0;
 
-    for (const struct cli_yaml *node = mapping->first; node && reader_goes_on(reader, r);
+    for (const struct det_datum *node = mapping->first; node && reader_goes_on(reader, r);
          node = node->next)
         r = reader_both(r, fail_field(reader, fields, node));
     return r < 0 ? r : reader_fail(reader, mapping, "%s", error->text);
 }
 
 static int note_given(
-    struct cli_reader *reader, struct case_fields *fields, const struct cli_yaml *mapping)
+    struct cli_reader *reader, struct case_fields *fields, const struct det_datum *mapping)
 {
     fields->given = det_arena_array(reader->arena, mapping->count + 1, sizeof(void *));
     fields->nodes = det_arena_array(reader->arena, mapping->count + 1, sizeof(void *));
     if (!fields->given || !fields->nodes)
         return reader_no_memory(reader, mapping);
-    for (const struct cli_yaml *node = mapping->first; node; node = node->next) {
+    for (const struct det_datum *node = mapping->first; node; node = node->next) {
         fields->given[fields->count] = det_record_field(fields->record, node->key);
         fields->nodes[fields->count++] = node;
     }
@@ -190,14 +190,14 @@ static int note_given(
 }
 
 int case_take_fields(
-    struct cli_reader *reader, const struct det_record *record, const struct cli_yaml *mapping,
+    struct cli_reader *reader, const struct det_record *record, const struct det_datum *mapping,
     const struct case_fields **ret)
 {
     struct case_fields *fields = det_arena_alloc(reader->arena, sizeof *fields);
     struct det_error error = { 0 };
     int r;
 
-    r = reader_want(reader, mapping, CLI_YAML_MAPPING, record->name);
+    r = reader_want(reader, mapping, DET_DATUM_MAP, record->name);
     if (r < 0)
         return r;
     if (!fields)

@@ -35,7 +35,7 @@ static void problems_that_do_not_follow_from_others_are_all_told(void **state)
              "  - name: one\n"
              "    stesp: []\n"
              "  - {steps: [{stop: []}, {}]}\n";
-    static const struct cli_yaml_error wanted[] = {
+    static const struct det_yaml_error wanted[] = {
         { 2, 1, "a test file has no key 'gards'; did you mean 'guards'?" },
         { 3, 11, "order has no effect 'chrge'; did you mean 'charge'?" },
         { 3, 30, "order has no event 'fial'; did you mean 'fail'?" },
@@ -62,7 +62,7 @@ static void problems_that_do_not_follow_from_others_are_all_told(void **state)
     (void)state;
     assert_int_equal(open_sheet(&sheet, NULL, text), DET_ERR_MALFORMED);
     for (size_t i = 0; i < sheet.problems.count; i++) {
-        const struct cli_yaml_error *found = &sheet.problems.items[i];
+        const struct det_yaml_error *found = &sheet.problems.items[i];
 
         assert_non_null(strstr(found->text, wanted[i].text));
         assert_int_equal(found->line, wanted[i].line);

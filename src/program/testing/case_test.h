@@ -66,7 +66,7 @@ static inline int open_sheet(
     struct sheet *sheet, const struct det_allocator *allocator, const char *text)
 {
     struct det_spec_options options = { .allocator = allocator };
-    struct cli_yaml *root;
+    struct det_datum *root;
     const char *path;
     int r;
 
@@ -79,7 +79,7 @@ static inline int open_sheet(
     assert_int_equal(cli_stubs_bind(det_spec_machine(sheet->spec), NULL), 0);
     r = cli_coverage_init(&sheet->coverage, det_spec_machine(sheet->spec), allocator);
     if (r == 0)
-        r = cli_yaml_read(&sheet->arena, text, strlen(text), &root, &sheet->problems.items[0]);
+        r = det_yaml_read(&sheet->arena, text, strlen(text), &root, &sheet->problems.items[0]);
     if (r == 0)
         r = case_machine_path(root, &path, &sheet->problems);
     if (r == 0)

@@ -32,13 +32,13 @@ const char *case_error_name(int code, char *target)
     return target;
 }
 
-int case_take_error(struct cli_reader *reader, const struct cli_yaml *node, int *ret)
+int case_take_error(struct cli_reader *reader, const struct det_datum *node, int *ret)
 {
     char names[CODE_COUNT][DET_NAME_MAX];
     const char *near[CODE_COUNT];
     int r;
 
-    r = reader_want(reader, node, CLI_YAML_SCALAR, "an error");
+    r = reader_want(reader, node, DET_DATUM_TEXT, "an error");
     if (r < 0)
         return r;
     for (size_t i = 0; i < CODE_COUNT; i++) {
@@ -68,8 +68,8 @@ static const char *thing_name(const struct det_machine *machine, enum case_thing
 }
 
 int case_take_name(
-    struct cli_reader *reader, const struct cli_yaml *node, enum case_thing thing, const char *name,
-    unsigned *ret)
+    struct cli_reader *reader, const struct det_datum *node, enum case_thing thing,
+    const char *name, unsigned *ret)
 {
     static const char *const things[] = { "state", "event", "effect", "timer" };
     const char *near[NEAR_MAX];
@@ -91,7 +91,7 @@ int case_take_name(
 }
 
 int case_take_event(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct cli_yaml *with,
+    struct cli_reader *reader, const struct det_datum *node, const struct det_datum *with,
     const void **ret)
 {
     const struct case_fields *fields;
@@ -100,7 +100,7 @@ int case_take_event(
     char *event;
     int r;
 
-    r = reader_want(reader, node, CLI_YAML_SCALAR, "an event");
+    r = reader_want(reader, node, DET_DATUM_TEXT, "an event");
     if (r == 0)
         r = case_take_name(reader, node, CASE_EVENT_NAME, node->text, &kind);
     if (r < 0)

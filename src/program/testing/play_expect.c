@@ -21,7 +21,7 @@ struct facts {
 };
 
 /* Room for one more; NULL: there is none. */
-static struct play_failure *new_failure(struct play *play, const struct cli_yaml *node)
+static struct play_failure *new_failure(struct play *play, const struct det_datum *node)
 {
     size_t index = play->result->failure_count++;
 
@@ -32,7 +32,7 @@ static struct play_failure *new_failure(struct play *play, const struct cli_yaml
     return &play->result->failures[index];
 }
 
-bool play_fail(struct play *play, const struct cli_yaml *node, const char *format, ...)
+bool play_fail(struct play *play, const struct det_datum *node, const char *format, ...)
 {
     struct play_failure *failure = new_failure(play, node);
     va_list arguments;
@@ -46,7 +46,7 @@ bool play_fail(struct play *play, const struct cli_yaml *node, const char *forma
 
 DET_PRINTF(4, 5)
 static bool field_differs(
-    struct play *play, const struct cli_yaml *node, enum case_expectation key, const char *format,
+    struct play *play, const struct det_datum *node, enum case_expectation key, const char *format,
     ...)
 {
     struct play_failure *failure = new_failure(play, node);
@@ -166,7 +166,7 @@ static bool is_same_list(
 }
 
 static bool check_list(
-    struct play *play, const struct cli_yaml *node, enum case_expectation key,
+    struct play *play, const struct det_datum *node, enum case_expectation key,
     const struct case_ids *wanted, const struct case_ids *found)
 {
     char actual[PLAY_TEXT_MAX];
@@ -179,7 +179,7 @@ static bool check_list(
 }
 
 static bool check_history(
-    struct play *play, const struct cli_yaml *node, const struct case_expect *expect,
+    struct play *play, const struct det_datum *node, const struct case_expect *expect,
     const struct facts *facts)
 {
     struct case_ids found = { .count = 0 };
@@ -221,7 +221,7 @@ static bool check_data(struct play *play, const struct case_fields *fields, cons
 }
 
 static bool load_and_check_data(
-    struct play *play, const struct cli_yaml *node, const struct case_fields *fields)
+    struct play *play, const struct det_datum *node, const struct case_fields *fields)
 {
     struct det_instance instance;
     size_t size = det_machine_data(play->machine)->size;
@@ -238,13 +238,13 @@ static bool load_and_check_data(
 }
 
 static bool check_number(
-    struct play *play, const struct cli_yaml *node, enum case_expectation key, uint64_t found)
+    struct play *play, const struct det_datum *node, enum case_expectation key, uint64_t found)
 {
     return field_differs(play, node, key, "%llu", (unsigned long long)found);
 }
 
 static bool check_text(
-    struct play *play, const struct cli_yaml *node, enum case_expectation key, const char *wanted,
+    struct play *play, const struct det_datum *node, enum case_expectation key, const char *wanted,
     const char *found)
 {
     return strcmp(wanted, found) == 0 ||
@@ -252,7 +252,7 @@ static bool check_text(
 }
 
 static bool check_sent(
-    struct play *play, const struct cli_yaml *node, enum case_expectation key,
+    struct play *play, const struct det_datum *node, enum case_expectation key,
     const struct case_expect *expect)
 {
     char name[DET_NAME_MAX];
@@ -276,7 +276,7 @@ static bool check_sent(
 }
 
 static bool check_timeout(
-    struct play *play, const struct cli_yaml *node, det_time wanted, det_time found)
+    struct play *play, const struct det_datum *node, det_time wanted, det_time found)
 {
     char text[DET_DURATION_TEXT];
 
@@ -288,7 +288,7 @@ static bool check_one(
     struct play *play, const struct case_expect *expect, enum case_expectation key,
     const struct facts *facts)
 {
-    const struct cli_yaml *node = expect->nodes[key];
+    const struct det_datum *node = expect->nodes[key];
     const struct det_instance *instance = &facts->instance;
 
     switch (key) {
@@ -337,13 +337,13 @@ bool play_expect(struct play *play, const struct case_expect *expect)
     if (gather_facts(play, &facts) < 0)
         return play_fail(play, expect->node, "the instance cannot be read");
     for (unsigned i = 0; i < CASE_EXPECT_COUNT; i++) {
-        const struct cli_yaml *node = expect->nodes[i];
+        const struct det_datum *node = expect->nodes[i];
 
         if (!node)
             continue;
         /* As it is written; lists and data say it in the form of what was found. */
         det_text_copy(
-            play->expected, sizeof play->expected, node->kind == CLI_YAML_SCALAR ? node->text : "");
+            play->expected, sizeof play->expected, det_datum_is_scalar(node) ? node->text : "");
         is_ok = check_one(play, expect, (enum case_expectation)i, &facts) && is_ok;
     }
     return is_ok;

@@ -50,7 +50,7 @@ bool play_answer(struct play *play, unsigned effect, const struct case_answer *a
 /* play_expect.c: whether all expectations hold; false with those that do not in the result. */
 bool play_expect(struct play *play, const struct case_expect *expect);
 /* Says what failed; returns false. */
-bool play_fail(struct play *play, const struct cli_yaml *node, const char *format, ...)
+bool play_fail(struct play *play, const struct det_datum *node, const char *format, ...)
     DET_PRINTF(3, 4);
 
 #endif

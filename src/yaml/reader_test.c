@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* yaml_tree_test.c - the strict reader of YAML. */
-#include "yaml/yaml_tree.h"
+#include "yaml/datum.h"
 
 #include <time.h>
 
@@ -10,8 +10,8 @@
 
 struct document {
     struct det_arena arena;
-    struct cli_yaml *root;
-    struct cli_yaml_error error;
+    struct det_datum *root;
+    struct det_yaml_error error;
     int result;
 };
 
@@ -20,7 +20,7 @@ static struct document read_bytes(const char *text, size_t size)
     struct document document = { .result = 0 };
 
     det_arena_init(&document.arena, NULL);
-    document.result = cli_yaml_read(&document.arena, text, size, &document.root, &document.error);
+    document.result = det_yaml_read(&document.arena, text, size, &document.root, &document.error);
     return document;
 }
 
@@ -49,26 +49,26 @@ static void refused(const char *text, unsigned line, unsigned column, const char
 static void a_tree_knows_its_places(void **state)
 {
     struct document document = read_text("name: x\nlist:\n  - a\n  - \"b c\"\nmap: {k: 1}\n");
-    const struct cli_yaml *list, *map;
+    const struct det_datum *list, *map;
 
     (void)state;
     assert_int_equal(document.result, 0);
-    assert_int_equal(document.root->kind, CLI_YAML_MAPPING);
+    assert_int_equal(document.root->kind, DET_DATUM_MAP);
     assert_int_equal(document.root->count, 3);
-    assert_string_equal(cli_yaml_get(document.root, "name")->text, "x");
-    list = cli_yaml_get(document.root, "list");
-    assert_int_equal(list->kind, CLI_YAML_SEQUENCE);
+    assert_string_equal(det_datum_get(document.root, "name")->text, "x");
+    list = det_datum_get(document.root, "list");
+    assert_int_equal(list->kind, DET_DATUM_LIST);
     assert_int_equal(list->count, 2);
     assert_true(list->first->is_plain);
     assert_string_equal(list->first->next->text, "b c");
     assert_false(list->first->next->is_plain);
     assert_int_equal(list->first->next->line, 4);
     assert_int_equal(list->first->next->column, 5);
-    map = cli_yaml_get(document.root, "map");
+    map = det_datum_get(document.root, "map");
     assert_int_equal(map->key_line, 5);
     assert_int_equal(map->key_column, 1);
     assert_string_equal(map->first->key, "k");
-    assert_null(cli_yaml_get(document.root, "nothing"));
+    assert_null(det_datum_get(document.root, "nothing"));
     close_document(&document);
 }
 
@@ -79,7 +79,7 @@ static void a_mark_that_it_is_utf8_is_passed_over(void **state)
 
     (void)state;
     assert_int_equal(document.result, 0);
-    assert_string_equal(cli_yaml_get(document.root, "a")->text, "1");
+    assert_string_equal(det_datum_get(document.root, "a")->text, "1");
     close_document(&document);
     refused("\xEF\xBB\xBF", 1, 1, "there is nothing in it");
 }
@@ -118,7 +118,7 @@ static void brackets_without_end_are_refused_in_no_time(void **state)
     memset(text, '[', sizeof text);
     document = read_bytes(text, sizeof text);
     assert_int_equal(document.result, DET_ERR_LIMIT);
-    assert_int_equal(document.error.column, CLI_YAML_DEPTH_MAX + 1);
+    assert_int_equal(document.error.column, DET_DATUM_DEPTH_MAX + 1);
     /* Of the processor, and a hundred times what it may take; a reader that reads on takes
      * minutes. */
     assert_true(clock() - from < CLOCKS_PER_SEC);
@@ -127,32 +127,32 @@ static void brackets_without_end_are_refused_in_no_time(void **state)
 
 static void depth_is_limited_where_it_begins_to_be_too_much(void **state)
 {
-    char text[2 * CLI_YAML_DEPTH_MAX + 8];
+    char text[2 * DET_DATUM_DEPTH_MAX + 8];
     struct document document;
 
     (void)state;
-    memset(text, '[', CLI_YAML_DEPTH_MAX);
-    memset(text + CLI_YAML_DEPTH_MAX, ']', CLI_YAML_DEPTH_MAX);
-    document = read_bytes(text, (size_t)2 * CLI_YAML_DEPTH_MAX);
+    memset(text, '[', DET_DATUM_DEPTH_MAX);
+    memset(text + DET_DATUM_DEPTH_MAX, ']', DET_DATUM_DEPTH_MAX);
+    document = read_bytes(text, (size_t)2 * DET_DATUM_DEPTH_MAX);
     assert_int_equal(document.result, 0);
     close_document(&document);
 }
 
 static void nodes_and_bytes_are_limited(void **state)
 {
-    static char text[CLI_YAML_SIZE_MAX + 2];
+    static char text[DET_DATUM_READ_MAX + 2];
     struct document document;
 
     (void)state;
     text[0] = '[';
-    for (size_t i = 1; i <= (size_t)CLI_YAML_NODES_MAX * 2; i++)
+    for (size_t i = 1; i <= (size_t)DET_DATUM_NODES_MAX * 2; i++)
         text[i] = i % 2 ? '1' : ',';
-    document = read_bytes(text, (size_t)CLI_YAML_NODES_MAX * 2 + 1);
+    document = read_bytes(text, (size_t)DET_DATUM_NODES_MAX * 2 + 1);
     assert_int_equal(document.result, DET_ERR_LIMIT);
     assert_non_null(strstr(document.error.text, "more than 1000000"));
     close_document(&document);
     memset(text, 'a', sizeof text);
-    document = read_bytes(text, CLI_YAML_SIZE_MAX + 1);
+    document = read_bytes(text, DET_DATUM_READ_MAX + 1);
     assert_int_equal(document.result, DET_ERR_LIMIT);
     assert_non_null(strstr(document.error.text, "16384 KiB"));
     close_document(&document);
@@ -161,14 +161,14 @@ static void nodes_and_bytes_are_limited(void **state)
 static int read_scenario(struct det_test_memory *memory, void *argument)
 {
     static const char given_text[] = "a: {b: [1, 2, 3], c: text}\nd: 4\n";
-    struct cli_yaml_error error;
+    struct det_yaml_error error;
     struct det_arena arena;
-    struct cli_yaml *root = NULL;
+    struct det_datum *root = NULL;
     int r;
 
     (void)argument;
     det_arena_init(&arena, &memory->allocator);
-    r = cli_yaml_read(&arena, given_text, sizeof given_text - 1, &root, &error);
+    r = det_yaml_read(&arena, given_text, sizeof given_text - 1, &root, &error);
     assert_true(r == 0 ? root != NULL : root == NULL);
     det_arena_deinit(&arena);
     return r;

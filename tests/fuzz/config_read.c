@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* cli_config.c - fuzz target: a detent.yaml into tasks. Whatever is read, there are tasks in an
+/* config_read.c - fuzz target: a detent.yaml into tasks. Whatever is read, there are tasks in an
  * order in which each can be added, or problems with places in the text. */
 #include <stdlib.h>
 #include <string.h>
@@ -46,15 +46,15 @@ static void check_config(const struct config *config)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct cli_yaml_error error;
+    struct det_yaml_error error;
     struct cli_problems problems;
-    struct cli_yaml *root;
+    struct det_datum *root;
     struct det_arena arena;
     struct config config = { 0 };
     int r;
 
     det_arena_init(&arena, NULL);
-    if (cli_yaml_read(&arena, (const char *)data, size, &root, &error) == 0) {
+    if (det_yaml_read(&arena, (const char *)data, size, &root, &error) == 0) {
         r = config_read(&arena, root, &config, &problems);
         require((r == 0) == (problems.count == 0));
         for (size_t i = 0; i < problems.count; i++)

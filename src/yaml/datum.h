@@ -4,8 +4,8 @@
 /* datum.h - what a user wrote, as a tree: null, bool, numbers, text, lists and maps that keep their
  * order, each with its place in the text. A tree lives in an arena, and is not changed once it is
  * made. */
-#ifndef DET_WORKER_DATUM_H
-#define DET_WORKER_DATUM_H
+#ifndef DET_YAML_DATUM_H
+#define DET_YAML_DATUM_H
 
 #include "base/arena.h"
 #include "base/buffer.h"
@@ -33,6 +33,8 @@ enum det_datum_kind {
 
 struct det_datum {
     enum det_datum_kind kind;
+    bool is_plain;                 /* a scalar that was written without quotes */
+    bool is_too_large;             /* TEXT that is a number beyond what 64 bits hold */
     uint32_t line, column;         /* from 1; 0: it comes from no text */
     uint32_t key_line, key_column; /* of its key, in a map */
     uint32_t count;                /* LIST, MAP: of elements */
@@ -41,17 +43,27 @@ struct det_datum {
         int64_t number; /* SIGNED: all whole numbers that fit it */
         uint64_t large; /* UNSIGNED: only what is beyond INT64_MAX */
         double real;
-        const char *text; /* UTF-8, without a NUL in it */
-        struct {
-            struct det_datum *first, *last;
-            struct det_datum **index; /* of a sealed MAP with many keys */
-        };
     } as;
+    /* TEXT: UTF-8, without a NUL in it. Other scalars: as they were written, or NULL: 0640 and 1.10
+     * are not 640 and 1.1 to who wants text. */
+    const char *text;
+    struct det_datum *first, *last; /* LIST, MAP */
+    struct det_datum **index;       /* of a sealed MAP with many keys */
     uint64_t key_hash;
-    const char *source; /* of a plain truth value or number, as it was written; else NULL */
-    const char *key;    /* in a map; NULL elsewhere */
+    const char *key; /* in a map; NULL elsewhere */
     struct det_datum *next;
 };
+
+/* What is wrong with a text, where. */
+struct det_yaml_error {
+    uint32_t line, column;
+    char text[DET_ERROR_TEXT_MAX];
+};
+
+static inline bool det_datum_is_scalar(const struct det_datum *datum)
+{
+    return datum->kind != DET_DATUM_LIST && datum->kind != DET_DATUM_MAP;
+}
 
 /* "a map", ...: for messages. */
 const char *det_datum_kind_text(enum det_datum_kind kind);
@@ -64,12 +76,20 @@ int det_datum_fail(
 const struct det_datum *det_datum_get(const struct det_datum *map, const char *key);
 
 /* Reads one document of YAML 1.2 (core schema; JSON is YAML too): plain null, true, 12, 0x1f, 1.5,
- * .inf mean what they say, what is quoted is text. Aliases, anchors, tags, merge keys, doubled keys
- * and whole numbers beyond 64 bits are refused. A text without any value is null. `what` is for the
- * message: "config". DET_ERR_MALFORMED, DET_ERR_LIMIT, DET_ERR_NO_MEMORY. */
+ * .inf mean what they say, what is quoted is text. Aliases, anchors, tags, merge keys and duplicate
+ * keys are refused; a number beyond 64 bits is text that is marked. A text without any value is
+ * DET_ERR_MALFORMED, as all that is wrong, or DET_ERR_LIMIT, DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int det_yaml_read(
+    struct det_arena *arena, const char *text, size_t size, struct det_datum **ret,
+    struct det_yaml_error *reterr);
+/* The same where every number must be one, and a text without any value is null. `what` is for the
+ * message: "config". */
 DET_MUST_CHECK int det_datum_from_yaml(
     struct det_arena *arena, const char *what, const char *text, size_t size,
     struct det_datum **ret, struct det_error *reterr);
+/* Whether all numbers of a tree fit 64 bits; DET_ERR_MALFORMED with the first that does not. */
+DET_MUST_CHECK int det_datum_check_numbers(
+    const struct det_datum *datum, const char *what, struct det_error *reterr);
 /* On one line. Numbers that JSON has not (.inf, .nan) become null. Failures stick in the buffer. */
 void det_datum_to_json(const struct det_datum *datum, struct det_buffer *buffer);
 /* Block style; det_datum_from_yaml() of it is equal. */

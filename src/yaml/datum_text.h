@@ -2,13 +2,11 @@
  * Copyright the detent authors */
 
 /* datum_text.h - the parts that data are written with. Failures stick in the buffer. */
-#ifndef DET_WORKER_DATUM_TEXT_H
-#define DET_WORKER_DATUM_TEXT_H
+#ifndef DET_YAML_DATUM_TEXT_H
+#define DET_YAML_DATUM_TEXT_H
 
-#include "worker/datum.h"
+#include "yaml/datum.h"
 
-/* In double quotes, so that both JSON and YAML read it back. */
-void det_datum_put_quoted(struct det_buffer *buffer, const char *text);
 /* Text in quotes; lists and maps as if they were empty. */
 void det_datum_put_scalar(struct det_buffer *buffer, const struct det_datum *datum, bool is_json);
 /* YAML in block style, where scalars and empty lists and maps are written by `put`. */

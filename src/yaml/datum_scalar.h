@@ -2,10 +2,10 @@
  * Copyright the detent authors */
 
 /* datum_scalar.h - what a plain scalar means by the core schema of YAML 1.2. */
-#ifndef DET_WORKER_DATUM_SCALAR_H
-#define DET_WORKER_DATUM_SCALAR_H
+#ifndef DET_YAML_DATUM_SCALAR_H
+#define DET_YAML_DATUM_SCALAR_H
 
-#include "worker/datum.h"
+#include "yaml/datum.h"
 
 /* Sets kind and value of null, a truth value or a number. DET_ERR_TYPE: it is text, and nothing is
  * set; DET_ERR_RANGE: a number that is beyond 64 bits, or beyond the largest float. */

@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* datum_scalar.c - what a plain scalar means by the core schema of YAML 1.2. */
-#include "worker/datum_scalar.h"
+#include "yaml/datum_scalar.h"
 
 #include <math.h>
 #include <string.h>

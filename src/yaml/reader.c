@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* datum_yaml.c - a tree of data from the events of libyaml, with a stack instead of recursion. */
+/* reader.c - a tree of data from the events of libyaml, with a stack instead of recursion. */
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <yaml.h>
 
 #include "base/assert.h"
 #include "base/text.h"
-#include "worker/datum.h"
-#include "worker/datum_scalar.h"
+#include "yaml/datum.h"
+#include "yaml/datum_scalar.h"
+#include "yaml/datum_walk.h"
 
 struct reader {
     struct det_arena *arena;
-    const char *what;
     struct det_view text;
     struct det_datum *open[DET_DATUM_DEPTH_MAX]; /* lists and maps, outermost first */
     size_t depth;
@@ -21,18 +23,25 @@ struct reader {
     struct det_datum *root;
     size_t node_count;
     size_t document_count;
-    struct det_error *error;
+    struct det_yaml_error *error;
 };
 
-#define FAIL(reader, code, mark, ...)                                     \
-    det_datum_fail(                                                       \
-        (reader)->error, code, (reader)->what, (uint32_t)(mark).line + 1, \
-        (uint32_t)(mark).column + 1, __VA_ARGS__)
+DET_PRINTF(4, 5)
+static int fail_at(struct reader *reader, int code, yaml_mark_t mark, const char *format, ...)
+{
+    va_list arguments;
+
+    reader->error->line = (uint32_t)mark.line + 1;
+    reader->error->column = (uint32_t)mark.column + 1;
+    va_start(arguments, format);
+    vsnprintf(reader->error->text, sizeof reader->error->text, format, arguments);
+    va_end(arguments);
+    return code;
+}
 
 static int no_memory(struct reader *reader)
 {
-    return det_error_set(
-        reader->error, DET_ERR_NO_MEMORY, "%s: there is no memory left", reader->what);
+    return fail_at(reader, DET_ERR_NO_MEMORY, (yaml_mark_t){ 0 }, "there is no memory left");
 }
 
 static struct det_datum *top(const struct reader *reader)
@@ -50,7 +59,7 @@ static int take_key(struct reader *reader, const yaml_event_t *event)
     const char *text = (const char *)event->data.scalar.value;
 
     if (strcmp(text, "<<") == 0)
-        return FAIL(
+        return fail_at(
             reader, DET_ERR_MALFORMED, event->start_mark,
             "merge keys (<<) are not taken; write the keys out");
     reader->key = det_arena_copy(reader->arena, text);
@@ -88,15 +97,15 @@ static int check_node(
     const yaml_char_t *tag)
 {
     if (anchor)
-        return FAIL(
+        return fail_at(
             reader, DET_ERR_MALFORMED, event->start_mark,
             "anchors (&%.32s) are not taken; write the value out", (const char *)anchor);
     if (tag)
-        return FAIL(
+        return fail_at(
             reader, DET_ERR_MALFORMED, event->start_mark,
             "tags (%.32s) are not taken; quote what shall be text", (const char *)tag);
     if (reader->node_count >= DET_DATUM_NODES_MAX)
-        return FAIL(
+        return fail_at(
             reader, DET_ERR_LIMIT, event->start_mark, "there are more than %d values",
             DET_DATUM_NODES_MAX);
     return 0;
@@ -107,21 +116,12 @@ static int set_scalar(struct reader *reader, const yaml_event_t *event, struct d
     const char *text = (const char *)event->data.scalar.value;
     int r = DET_ERR_TYPE;
 
-    if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
+    datum->is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    if (datum->is_plain)
         r = det_datum_set_plain(datum, text);
-    if (r == DET_ERR_RANGE)
-        return FAIL(
-            reader, DET_ERR_MALFORMED, event->start_mark,
-            "the number is beyond what 64 bits hold; quote it if it is text");
-    if (r == 0 && datum->kind == DET_DATUM_NULL)
-        return 0;
-    /* Whoever wants text of it gets what was written: 0640 and 1.10 are not 640 and 1.1. */
-    if (r == 0) {
-        datum->source = det_arena_copy(reader->arena, text);
-        return datum->source ? 0 : no_memory(reader);
-    }
-    datum->as.text = det_arena_copy(reader->arena, text);
-    return datum->as.text ? 0 : no_memory(reader);
+    datum->is_too_large = r == DET_ERR_RANGE;
+    datum->text = det_arena_copy(reader->arena, text);
+    return datum->text ? 0 : no_memory(reader);
 }
 
 static int take_scalar(struct reader *reader, const yaml_event_t *event)
@@ -134,7 +134,7 @@ static int take_scalar(struct reader *reader, const yaml_event_t *event)
     if (r < 0)
         return r;
     if (strlen(text) != event->data.scalar.length)
-        return FAIL(
+        return fail_at(
             reader, DET_ERR_MALFORMED, event->start_mark,
             "there is a NUL in the text; take base64 for bytes");
     if (awaits_key(reader))
@@ -149,11 +149,11 @@ static int open_node(struct reader *reader, enum det_datum_kind kind, const yaml
     int r;
 
     if (awaits_key(reader))
-        return FAIL(
+        return fail_at(
             reader, DET_ERR_MALFORMED, event->start_mark,
-            "a key is a word or a text; {{ ... }} wants quotes around it");
+            "a key is a plain word or text; {{ ... }} wants quotes around it");
     if (reader->depth == DET_DATUM_DEPTH_MAX)
-        return FAIL(
+        return fail_at(
             reader, DET_ERR_LIMIT, event->start_mark, "it is nested more than %d deep",
             DET_DATUM_DEPTH_MAX);
     r = add(reader, kind, event, &datum);
@@ -178,10 +178,10 @@ static int close_node(struct reader *reader)
     if (r == 0)
         return 0;
     first = det_datum_get(datum, twice->key);
-    return det_datum_fail(
-        reader->error, DET_ERR_MALFORMED, reader->what, twice->key_line, twice->key_column,
-        "the key '%.64s' stands here twice, first on line %u; take one of them away", twice->key,
-        first->key_line);
+    return fail_at(
+        reader, DET_ERR_MALFORMED,
+        (yaml_mark_t){ .line = twice->key_line - 1, .column = twice->key_column - 1 },
+        "duplicate key '%.64s'; first on line %u", twice->key, first->key_line);
 }
 
 static int take_event(struct reader *reader, const yaml_event_t *event)
@@ -190,7 +190,7 @@ static int take_event(struct reader *reader, const yaml_event_t *event)
 
     switch (event->type) {
     case YAML_ALIAS_EVENT:
-        return FAIL(
+        return fail_at(
             reader, DET_ERR_MALFORMED, event->start_mark,
             "aliases (*%.32s) are not taken; write the value out",
             (const char *)event->data.alias.anchor);
@@ -209,7 +209,7 @@ static int take_event(struct reader *reader, const yaml_event_t *event)
         return close_node(reader);
     case YAML_DOCUMENT_START_EVENT:
         if (reader->document_count++)
-            return FAIL(
+            return fail_at(
                 reader, DET_ERR_MALFORMED, event->start_mark,
                 "there is more than one document; take --- away");
         return 0;
@@ -222,12 +222,28 @@ static int take_event(struct reader *reader, const yaml_event_t *event)
     return 0;
 }
 
+/* Whether a tab is among the first white space of the line, counted from 0. */
+static bool begins_with_tab(struct det_view text, size_t line)
+{
+    const char *at = text.data, *end = text.data + text.size;
+
+    for (; line && at < end; at++)
+        line -= *at == '\n';
+    while (at < end && *at == ' ')
+        at++;
+    return at < end && *at == '\t';
+}
+
 static int parse_failed(struct reader *reader, const yaml_parser_t *parser)
 {
     if (parser->error == YAML_MEMORY_ERROR)
         return no_memory(reader);
-    return FAIL(
-        reader, DET_ERR_MALFORMED, parser->problem_mark, "this is not YAML: %s%s%s",
+    if (begins_with_tab(reader->text, parser->problem_mark.line))
+        return fail_at(
+            reader, DET_ERR_MALFORMED, parser->problem_mark,
+            "not YAML: the line begins with a tab; YAML wants spaces");
+    return fail_at(
+        reader, DET_ERR_MALFORMED, parser->problem_mark, "not YAML: %s%s%s",
         parser->context ? parser->context : "", parser->context ? ", " : "",
         parser->problem ? parser->problem : "it cannot be read");
 }
@@ -268,7 +284,7 @@ static int read_text(struct reader *reader)
     int r;
 
     if (valid != reader->text.size)
-        return FAIL(
+        return fail_at(
             reader, DET_ERR_MALFORMED, mark_at(reader->text, valid),
             "this is not UTF-8; save the text as UTF-8");
     if (!yaml_parser_initialize(&parser))
@@ -281,29 +297,88 @@ static int read_text(struct reader *reader)
     return r;
 }
 
-int det_datum_from_yaml(
-    struct det_arena *arena, const char *what, const char *text, size_t size,
-    struct det_datum **ret, struct det_error *reterr)
+/* Some editors put a mark before the text that says it is UTF-8. It is no part of the first key. */
+static struct det_view without_mark(const char *text, size_t size)
+{
+    static const char mark[] = "\xEF\xBB\xBF";
+    size_t skipped = size >= 3 && memcmp(text, mark, 3) == 0 ? 3 : 0;
+
+    return det_view_of(size ? text + skipped : "", size - skipped);
+}
+
+/* NULL as root: there is no value in it. */
+static int read_document(
+    struct det_arena *arena, const char *text, size_t size, struct det_datum **ret,
+    struct det_yaml_error *reterr)
 {
     struct reader reader = {
         .arena = arena,
-        .what = what,
-        .text = det_view_of(size ? text : "", size),
+        .text = without_mark(text, size),
         .error = reterr,
     };
     int r;
 
     if (size > DET_DATUM_READ_MAX)
-        return det_error_set(
-            reterr, DET_ERR_LIMIT, "%s: it is larger than %d KiB; split it", what,
+        return fail_at(
+            &reader, DET_ERR_LIMIT, (yaml_mark_t){ 0 }, "it is larger than %d KiB; split it",
             DET_DATUM_READ_MAX / 1024);
     r = read_text(&reader);
+    if (r == 0)
+        *ret = reader.root;
+    return r;
+}
+
+int det_yaml_read(
+    struct det_arena *arena, const char *text, size_t size, struct det_datum **ret,
+    struct det_yaml_error *reterr)
+{
+    struct det_datum *root = NULL;
+    int r;
+
+    r = read_document(arena, text, size, &root, reterr);
     if (r < 0)
         return r;
-    if (!reader.root)
-        reader.root = det_datum_new(arena, DET_DATUM_NULL);
-    if (!reader.root)
-        return no_memory(&reader);
-    *ret = reader.root;
+    if (root) {
+        *ret = root;
+        return 0;
+    }
+    *reterr = (struct det_yaml_error){ 1, 1, "there is nothing in it" };
+    return DET_ERR_MALFORMED;
+}
+
+int det_datum_check_numbers(
+    const struct det_datum *datum, const char *what, struct det_error *reterr)
+{
+    struct det_datum_walk walk;
+    enum det_datum_step step;
+
+    det_datum_walk_init(&walk, datum);
+    while ((step = det_datum_walk_next(&walk)) != DET_DATUM_AT_END) {
+        if (step == DET_DATUM_AT_VALUE && walk.at->is_too_large)
+            return det_datum_fail(
+                reterr, DET_ERR_MALFORMED, what, walk.at->line, walk.at->column,
+                "the number is beyond what 64 bits hold; quote it if it is text");
+    }
     return 0;
+}
+
+int det_datum_from_yaml(
+    struct det_arena *arena, const char *what, const char *text, size_t size,
+    struct det_datum **ret, struct det_error *reterr)
+{
+    struct det_yaml_error error = { 0 };
+    struct det_datum *root = NULL;
+    int r;
+
+    r = read_document(arena, text, size, &root, &error);
+    if (r == DET_ERR_NO_MEMORY || size > DET_DATUM_READ_MAX)
+        return det_error_set(reterr, r, "%s: %s", what, error.text);
+    if (r < 0)
+        return det_datum_fail(reterr, r, what, error.line, error.column, "%s", error.text);
+    if (!root)
+        root = det_datum_new(arena, DET_DATUM_NULL);
+    if (!root)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "%s: there is no memory left", what);
+    *ret = root;
+    return det_datum_check_numbers(root, what, reterr);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* cli_trace.c - fuzz target: a trace into a drawing. Whatever is read, there is a trace that can be
+/* testing_trace.c - fuzz target: a trace into a drawing. Whatever is read, there is a trace that
+ * can be
  * drawn, or an error with a sentence. */
 #include <detent/tool/builder.h>
 #include <detent/tool/draw.h>

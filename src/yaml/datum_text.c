@@ -10,23 +10,9 @@
 #include <string.h>
 
 #include "record/number.h"
-#include "record/text_sink.h"
-#include "worker/datum_text.h"
-#include "worker/datum_walk.h"
-
-void det_datum_put_quoted(struct det_buffer *buffer, const char *text)
-{
-    struct det_view view = det_view_text(text);
-    struct det_output output = { 0 };
-    char *target;
-
-    det_output_quoted(&output, view);
-    target = det_buffer_extend(buffer, output.length);
-    if (!target)
-        return;
-    output = (struct det_output){ target, output.length, 0 };
-    det_output_quoted(&output, view);
-}
+#include "yaml/datum_text.h"
+#include "yaml/datum_walk.h"
+#include "json/writer.h"
 
 /* With a point, so that it stays a float when it is read again. */
 static void put_real(struct det_buffer *buffer, double real, bool is_json)
@@ -49,8 +35,8 @@ static void put_real(struct det_buffer *buffer, double real, bool is_json)
 void det_datum_put_scalar(struct det_buffer *buffer, const struct det_datum *datum, bool is_json)
 {
     /* What was written is YAML, but need not be JSON. */
-    if (datum->source && !is_json) {
-        det_buffer_append_text(buffer, datum->source);
+    if (datum->kind != DET_DATUM_TEXT && datum->kind != DET_DATUM_NULL && datum->text && !is_json) {
+        det_buffer_append_text(buffer, datum->text);
         return;
     }
     switch (datum->kind) {
@@ -70,7 +56,7 @@ void det_datum_put_scalar(struct det_buffer *buffer, const struct det_datum *dat
         put_real(buffer, datum->as.real, is_json);
         break;
     case DET_DATUM_TEXT:
-        det_datum_put_quoted(buffer, datum->as.text);
+        det_json_quote(buffer, det_view_text(datum->text));
         break;
     case DET_DATUM_LIST:
         det_buffer_append_text(buffer, "[]");
@@ -89,10 +75,10 @@ static const struct det_datum *parent_of(const struct det_datum_walk *walk, size
 static void begin_json(
     struct det_buffer *buffer, const struct det_datum *parent, const struct det_datum *datum)
 {
-    if (parent && parent->as.first != datum)
+    if (parent && parent->first != datum)
         det_buffer_append_text(buffer, ", ");
     if (parent && parent->kind == DET_DATUM_MAP) {
-        det_datum_put_quoted(buffer, datum->key);
+        det_json_quote(buffer, det_view_text(datum->key));
         det_buffer_append_text(buffer, ": ");
     }
 }
@@ -131,7 +117,7 @@ static void begin_yaml(
         det_buffer_append_char(buffer, '-');
         return;
     }
-    det_datum_put_quoted(buffer, datum->key);
+    det_json_quote(buffer, det_view_text(datum->key));
     det_buffer_append_char(buffer, ':');
 }
 

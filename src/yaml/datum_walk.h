@@ -2,11 +2,11 @@
  * Copyright the detent authors */
 
 /* datum_walk.h - goes through a tree of data in order, without recursion. */
-#ifndef DET_WORKER_DATUM_WALK_H
-#define DET_WORKER_DATUM_WALK_H
+#ifndef DET_YAML_DATUM_WALK_H
+#define DET_YAML_DATUM_WALK_H
 
 #include "base/assert.h"
-#include "worker/datum.h"
+#include "yaml/datum.h"
 
 /* What is read is at most DET_DATUM_DEPTH_MAX deep; what a template sees is two maps deeper. */
 #define DET_DATUM_STACK (DET_DATUM_DEPTH_MAX + 2)
@@ -24,11 +24,6 @@ struct det_datum_walk {
     const struct det_datum *open[DET_DATUM_STACK];
     unsigned depth;
 };
-
-static inline bool det_datum_is_container(const struct det_datum *datum)
-{
-    return datum->kind == DET_DATUM_LIST || datum->kind == DET_DATUM_MAP;
-}
 
 static inline void det_datum_walk_init(struct det_datum_walk *walk, const struct det_datum *root)
 {
@@ -49,10 +44,10 @@ static inline enum det_datum_step det_datum_walk_next(struct det_datum_walk *wal
         return DET_DATUM_AT_CLOSE;
     }
     walk->at = next;
-    if (det_datum_is_container(next)) {
+    if (!det_datum_is_scalar(next)) {
         det_assert(walk->depth < DET_DATUM_STACK);
         walk->open[walk->depth++] = next;
-        walk->next = next->as.first;
+        walk->next = next->first;
         return DET_DATUM_AT_OPEN;
     }
     walk->next = walk->depth ? next->next : NULL;

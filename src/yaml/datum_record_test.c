@@ -5,7 +5,7 @@
 #define REC_SPEC "record/template_test.rec"
 #include <detent/rec/declare.h>
 
-#include "worker/datum_record.h"
+#include "yaml/datum_record.h"
 
 #include "lib/test.h"
 

@@ -5,7 +5,7 @@
  *
  * No message has a value of a sensitive field in it, and none has a text: it could be a secret at
  * the wrong place. */
-#include "worker/datum_record.h"
+#include "yaml/datum_record.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -165,13 +165,13 @@ static int store_text(
     struct reader *reader, const struct det_field *field, const struct det_datum *datum,
     uint8_t *value)
 {
-    size_t size = strlen(datum->as.text);
+    size_t size = strlen(datum->text);
 
     if (size > field->capacity)
         return fail(
             reader, DET_ERR_RANGE, datum, "at most %u byte%s can be kept, and these are %zu",
             field->capacity, det_plural(field->capacity), size);
-    memcpy(value, datum->as.text, size + 1);
+    memcpy(value, datum->text, size + 1);
     return 0;
 }
 
@@ -180,7 +180,7 @@ static int store_time(struct reader *reader, const struct det_datum *datum, uint
     det_time wall = 0;
     int r;
 
-    r = det_parse_time(det_view_text(datum->as.text), &wall);
+    r = det_parse_time(det_view_text(datum->text), &wall);
     if (r < 0)
         return fail(
             reader, r, datum, "a time such as 2026-01-31T10:00:00Z is wanted%s",
@@ -198,7 +198,7 @@ static int store_bytes(
     int r;
 
     r = det_base64_decode(
-        det_view_text(datum->as.text), value + sizeof short_size, field->capacity, &size);
+        det_view_text(datum->text), value + sizeof short_size, field->capacity, &size);
     if (r == DET_ERR_RANGE)
         return fail(
             reader, r, datum, "at most %u byte%s can be kept", field->capacity,
@@ -219,11 +219,11 @@ static int store_enum(
     size_t count = 0;
     int nearest;
 
-    if (det_value_set_enum(field, value, det_view_text(datum->as.text)))
+    if (det_value_set_enum(field, value, det_view_text(datum->text)))
         return 0;
     for (; count < enumeration->value_count && count < 64; count++)
         names[count] = enumeration->values[count].name;
-    nearest = det_text_nearest(datum->as.text, names, count);
+    nearest = det_text_nearest(datum->text, names, count);
     if (nearest >= 0)
         return fail(
             reader, DET_ERR_RANGE, datum, "there is no such %s; did you mean '%s'?",
@@ -243,7 +243,7 @@ static int push(
     det_assert(reader->depth < DET_RECORD_DEPTH_MAX);
     reader->frames[reader->depth++] = (struct frame){ .place = { record, NULL, DET_PLACE_WHOLE },
                                                       .base = base,
-                                                      .next = map->as.first };
+                                                      .next = map->first };
     return 0;
 }
 
@@ -256,7 +256,6 @@ static int store_source(
     struct det_datum text = *datum;
 
     text.kind = DET_DATUM_TEXT;
-    text.as.text = datum->source;
     return store_text(reader, field, &text, value);
 }
 
@@ -287,7 +286,7 @@ static int store(struct reader *reader, const struct det_datum *datum)
     case DET_KIND_TEXT:
         if (is_text)
             return store_text(reader, field, datum, value);
-        if (datum->source)
+        if (datum->text && datum->kind != DET_DATUM_NULL)
             return store_source(reader, field, datum, value);
         break;
     case DET_KIND_BYTES:
@@ -342,7 +341,7 @@ static int begin_array(struct reader *reader, const struct det_datum *list)
             reader, DET_ERR_RANGE, list, "at most %u element%s can be kept, and these are %u",
             field->count_max, det_plural(field->count_max), list->count);
     det_field_set_count(field, reader->value + frame->base, list->count);
-    frame->item = list->as.first;
+    frame->item = list->first;
     frame->place.index = 0;
     return 0;
 }

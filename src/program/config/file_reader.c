@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* yaml_reader.c - problems with their places; keys, numbers and times of a file. */
-#include "yaml/yaml_reader.h"
+/* file_reader.c - problems with their places; keys, numbers and times of a file. */
+#include "config/file_reader.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static void fail_at(
     va_list arguments)
 {
     struct cli_problems *problems = reader->problems;
-    struct cli_yaml_error *problem = &problems->items[problems->count];
+    struct det_yaml_error *problem = &problems->items[problems->count];
 
     if (problems->count == CLI_PROBLEMS_MAX) {
         problems->is_cut = true;
@@ -33,7 +33,7 @@ static void fail_at(
     vsnprintf(problem->text, sizeof problem->text, format, arguments);
 }
 
-int reader_fail(struct cli_reader *reader, const struct cli_yaml *node, const char *format, ...)
+int reader_fail(struct cli_reader *reader, const struct det_datum *node, const char *format, ...)
 {
     va_list arguments;
 
@@ -43,7 +43,8 @@ int reader_fail(struct cli_reader *reader, const struct cli_yaml *node, const ch
     return DET_ERR_MALFORMED;
 }
 
-int reader_fail_key(struct cli_reader *reader, const struct cli_yaml *node, const char *format, ...)
+int reader_fail_key(
+    struct cli_reader *reader, const struct det_datum *node, const char *format, ...)
 {
     va_list arguments;
 
@@ -54,7 +55,7 @@ int reader_fail_key(struct cli_reader *reader, const struct cli_yaml *node, cons
 }
 
 int reader_fail_near(
-    struct cli_reader *reader, const struct cli_yaml *node, const char *word,
+    struct cli_reader *reader, const struct det_datum *node, const char *word,
     const char *const *names, size_t count, const char *format, ...)
 {
     /* Once there is no room for a problem, what it says costs nothing. */
@@ -80,7 +81,7 @@ bool reader_goes_on(const struct cli_reader *reader, int result)
     return result != DET_ERR_NO_MEMORY && !reader->problems->is_cut;
 }
 
-int reader_no_memory(struct cli_reader *reader, const struct cli_yaml *node)
+int reader_no_memory(struct cli_reader *reader, const struct det_datum *node)
 {
     reader_fail(reader, node, "there is no memory left");
     return DET_ERR_NO_MEMORY;
@@ -95,25 +96,33 @@ static const char *find_example(const struct cli_reader *reader, const char *wha
     return example ? example->text : NULL;
 }
 
+/* Here all scalars are one kind: each place asks for the one it wants. */
+static enum det_datum_kind class_of(enum det_datum_kind kind)
+{
+    return kind == DET_DATUM_LIST || kind == DET_DATUM_MAP ? kind : DET_DATUM_TEXT;
+}
+
+static const char *class_text(enum det_datum_kind kind)
+{
+    if (kind == DET_DATUM_LIST)
+        return "a sequence";
+    return kind == DET_DATUM_MAP ? "a mapping" : "a single value";
+}
+
 int reader_want(
-    struct cli_reader *reader, const struct cli_yaml *node, enum cli_yaml_kind kind,
+    struct cli_reader *reader, const struct det_datum *node, enum det_datum_kind kind,
     const char *what)
 {
-    static const char *const kinds[] = {
-        [CLI_YAML_SCALAR] = "a single value",
-        [CLI_YAML_SEQUENCE] = "a sequence",
-        [CLI_YAML_MAPPING] = "a mapping",
-    };
+    const char *example = kind == DET_DATUM_MAP ? find_example(reader, what) : NULL;
 
-    const char *example = kind == CLI_YAML_MAPPING ? find_example(reader, what) : NULL;
-
-    if (node->kind == kind)
+    if (class_of(node->kind) == kind)
         return 0;
     if (example)
         return reader_fail(
-            reader, node, "%s is %s, not %s; write %.64s%s%s", what, kinds[kind], kinds[node->kind],
-            node->key ? node->key : "", node->key ? ": " : "", example);
-    return reader_fail(reader, node, "%s is %s, not %s", what, kinds[kind], kinds[node->kind]);
+            reader, node, "%s is %s, not %s; write %.64s%s%s", what, class_text(kind),
+            class_text(node->kind), node->key ? node->key : "", node->key ? ": " : "", example);
+    return reader_fail(
+        reader, node, "%s is %s, not %s", what, class_text(kind), class_text(node->kind));
 }
 
 /* The key that the word stands for elsewhere; NULL: it is none of these. */
@@ -150,10 +159,10 @@ static const char *list_keys(const char *const *keys, size_t count, char *target
 }
 
 static int unknown_key(
-    struct cli_reader *reader, const struct cli_yaml *node, const char *const *keys, size_t count,
+    struct cli_reader *reader, const struct det_datum *node, const char *const *keys, size_t count,
     const char *what)
 {
-    struct cli_yaml at = { .line = node->key_line, .column = node->key_column };
+    struct det_datum at = { .line = node->key_line, .column = node->key_column };
     const char *synonym = find_synonym(reader, node->key, keys, count);
     char all[KEYS_TEXT];
 
@@ -169,17 +178,17 @@ static int unknown_key(
 }
 
 int reader_keys(
-    struct cli_reader *reader, const struct cli_yaml *mapping, const char *const *keys,
-    size_t count, const struct cli_yaml **ret, const char *what)
+    struct cli_reader *reader, const struct det_datum *mapping, const char *const *keys,
+    size_t count, const struct det_datum **ret, const char *what)
 {
     int r;
 
     for (size_t i = 0; i < count; i++)
         ret[i] = NULL;
-    r = reader_want(reader, mapping, CLI_YAML_MAPPING, what);
+    r = reader_want(reader, mapping, DET_DATUM_MAP, what);
     if (r < 0)
         return r;
-    for (const struct cli_yaml *node = mapping->first; node && reader_goes_on(reader, r);
+    for (const struct det_datum *node = mapping->first; node && reader_goes_on(reader, r);
          node = node->next) {
         size_t i = 0;
 
@@ -193,9 +202,9 @@ int reader_keys(
     return r;
 }
 
-int reader_bool(struct cli_reader *reader, const struct cli_yaml *node, bool *ret)
+int reader_bool(struct cli_reader *reader, const struct det_datum *node, bool *ret)
 {
-    if (node->kind == CLI_YAML_SCALAR &&
+    if (det_datum_is_scalar(node) &&
         (strcmp(node->text, "true") == 0 || strcmp(node->text, "false") == 0)) {
         *ret = node->text[0] == 't';
         return 0;
@@ -203,26 +212,26 @@ int reader_bool(struct cli_reader *reader, const struct cli_yaml *node, bool *re
     return reader_fail(reader, node, "this is true or false");
 }
 
-int reader_number(struct cli_reader *reader, const struct cli_yaml *node, uint64_t *ret)
+int reader_number(struct cli_reader *reader, const struct det_datum *node, uint64_t *ret)
 {
-    if (node->kind == CLI_YAML_SCALAR && det_parse_u64(det_view_text(node->text), ret) == 0)
+    if (det_datum_is_scalar(node) && det_parse_u64(det_view_text(node->text), ret) == 0)
         return 0;
     return reader_fail(reader, node, "this is a whole number");
 }
 
-static bool is_number(const struct cli_yaml *node)
+static bool is_number(const struct det_datum *node)
 {
-    return node->kind == CLI_YAML_SCALAR && *node->text &&
+    return det_datum_is_scalar(node) && *node->text &&
            strspn(node->text, "0123456789.") == strlen(node->text);
 }
 
 int reader_span_or(
-    struct cli_reader *reader, const struct cli_yaml *node, const char *word, det_time value,
+    struct cli_reader *reader, const struct det_datum *node, const char *word, det_time value,
     det_time *ret)
 {
     det_time span;
 
-    if (word && node->kind == CLI_YAML_SCALAR && strcmp(node->text, word) == 0) {
+    if (word && det_datum_is_scalar(node) && strcmp(node->text, word) == 0) {
         *ret = value;
         return 0;
     }
@@ -230,7 +239,7 @@ int reader_span_or(
         return reader_fail(
             reader, node, "the unit is missing: %sms, %ss, %sm, %sh or %sd", node->text, node->text,
             node->text, node->text, node->text);
-    if (node->kind != CLI_YAML_SCALAR || det_parse_duration(det_view_text(node->text), &span) < 0 ||
+    if (!det_datum_is_scalar(node) || det_parse_duration(det_view_text(node->text), &span) < 0 ||
         span < 0 || span > DET_DELAY_MAX)
         return reader_fail(
             reader, node,
@@ -240,7 +249,7 @@ int reader_span_or(
     return 0;
 }
 
-int reader_span(struct cli_reader *reader, const struct cli_yaml *node, det_time *ret)
+int reader_span(struct cli_reader *reader, const struct det_datum *node, det_time *ret)
 {
     return reader_span_or(reader, node, NULL, 0, ret);
 }

@@ -2,12 +2,12 @@
  * Copyright the detent authors */
 
 /* datum_record.h - data into a record, strictly. */
-#ifndef DET_WORKER_DATUM_RECORD_H
-#define DET_WORKER_DATUM_RECORD_H
+#ifndef DET_YAML_DATUM_RECORD_H
+#define DET_YAML_DATUM_RECORD_H
 
 #include <detent/record.h>
 
-#include "worker/datum.h"
+#include "yaml/datum.h"
 
 /* Reads a map into a struct of the record. What is not given, or null, is zero; unused memory is
  * zero too. Unknown fields (DET_ERR_UNKNOWN_FIELD, with the nearest name), wrong types

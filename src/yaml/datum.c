@@ -2,14 +2,14 @@
  * Copyright the detent authors */
 
 /* datum.c - trees of data: made, searched, copied, merged, compared and hashed. */
-#include "worker/datum.h"
+#include "yaml/datum.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "worker/datum_walk.h"
+#include "yaml/datum_walk.h"
 
 /* Maps with fewer keys are searched from the front. */
 #define INDEX_MIN 9
@@ -65,15 +65,15 @@ static struct det_datum **find_slot(const struct det_datum *map, const char *key
 {
     size_t mask = index_size(map) - 1, i = (size_t)hash & mask;
 
-    while (map->as.index[i] && !has_key(map->as.index[i], key, hash))
+    while (map->index[i] && !has_key(map->index[i], key, hash))
         i = (i + 1) & mask;
-    return &map->as.index[i];
+    return &map->index[i];
 }
 
 static struct det_datum *find_before(
     const struct det_datum *map, const char *key, uint64_t hash, const struct det_datum *end)
 {
-    for (struct det_datum *item = map->as.first; item != end; item = item->next)
+    for (struct det_datum *item = map->first; item != end; item = item->next)
         if (has_key(item, key, hash))
             return item;
     return NULL;
@@ -81,7 +81,7 @@ static struct det_datum *find_before(
 
 static struct det_datum *find(const struct det_datum *map, const char *key, uint64_t hash)
 {
-    return map->as.index ? *find_slot(map, key, hash) : find_before(map, key, hash, NULL);
+    return map->index ? *find_slot(map, key, hash) : find_before(map, key, hash, NULL);
 }
 
 const struct det_datum *det_datum_get(const struct det_datum *map, const char *key)
@@ -93,16 +93,16 @@ int det_datum_seal(
     struct det_arena *arena, struct det_datum *map, const struct det_datum **ret_twice)
 {
     det_assert(map->kind == DET_DATUM_MAP);
-    map->as.index = NULL;
+    map->index = NULL;
     if (map->count >= INDEX_MIN) {
-        map->as.index = det_arena_array(arena, index_size(map), sizeof(struct det_datum *));
-        if (!map->as.index)
+        map->index = det_arena_array(arena, index_size(map), sizeof(struct det_datum *));
+        if (!map->index)
             return DET_ERR_NO_MEMORY;
     }
-    for (struct det_datum *item = map->as.first; item; item = item->next) {
+    for (struct det_datum *item = map->first; item; item = item->next) {
         struct det_datum **slot, *other;
 
-        slot = map->as.index ? find_slot(map, item->key, item->key_hash) : NULL;
+        slot = map->index ? find_slot(map, item->key, item->key_hash) : NULL;
         other = slot ? *slot : find_before(map, item->key, item->key_hash, item);
         if (other) {
             *ret_twice = item;
@@ -129,18 +129,18 @@ struct det_datum *det_datum_new_text(struct det_arena *arena, const char *text)
 
     if (!datum)
         return NULL;
-    datum->as.text = det_arena_copy(arena, text);
-    return datum->as.text ? datum : NULL;
+    datum->text = det_arena_copy(arena, text);
+    return datum->text ? datum : NULL;
 }
 
 static void link_item(struct det_datum *parent, struct det_datum *item)
 {
     item->next = NULL;
-    if (parent->as.last)
-        parent->as.last->next = item;
+    if (parent->last)
+        parent->last->next = item;
     else
-        parent->as.first = item;
-    parent->as.last = item;
+        parent->first = item;
+    parent->last = item;
     parent->count++;
 }
 
@@ -148,7 +148,7 @@ struct det_datum *det_datum_append(
     struct det_arena *arena, struct det_datum *parent, const char *key, struct det_datum *item)
 {
     det_assert(parent->kind == (key ? DET_DATUM_MAP : DET_DATUM_LIST));
-    det_assert(!parent->as.last || !parent->as.index);
+    det_assert(!parent->index);
     if (!item)
         return NULL;
     if (key) {
@@ -171,19 +171,13 @@ static struct det_datum *copy_one(struct det_arena *arena, const struct det_datu
     *copy = *datum;
     copy->next = NULL;
     copy->key = NULL;
-    if (datum->source) {
-        copy->source = det_arena_copy(arena, datum->source);
-        return copy->source ? copy : NULL;
+    if (datum->text) {
+        copy->text = det_arena_copy(arena, datum->text);
+        return copy->text ? copy : NULL;
     }
-    if (datum->kind == DET_DATUM_TEXT) {
-        copy->as.text = det_arena_copy(arena, datum->as.text);
-        return copy->as.text ? copy : NULL;
-    }
-    if (det_datum_is_container(datum)) {
-        copy->count = 0;
-        copy->as.first = copy->as.last = NULL;
-        copy->as.index = NULL;
-    }
+    copy->count = 0;
+    copy->first = copy->last = NULL;
+    copy->index = NULL;
     return copy;
 }
 
@@ -229,7 +223,7 @@ static bool merge_items(
     struct det_arena *arena, struct det_datum *target, const struct det_datum *from,
     const struct det_datum *over, bool only_new)
 {
-    const struct det_datum *item = from ? from->as.first : NULL;
+    const struct det_datum *item = from ? from->first : NULL;
 
     for (; item; item = item->next) {
         const struct det_datum *other = over ? find(over, item->key, item->key_hash) : NULL;
@@ -286,7 +280,7 @@ static bool one_is_equal(const struct det_datum *a, const struct det_datum *b)
     case DET_DATUM_FLOAT:
         return real_bits(a->as.real) == real_bits(b->as.real);
     case DET_DATUM_TEXT:
-        return strcmp(a->as.text, b->as.text) == 0;
+        return strcmp(a->text, b->text) == 0;
     case DET_DATUM_LIST:
     case DET_DATUM_MAP:
         return a->count == b->count;
@@ -319,7 +313,7 @@ bool det_datum_equal(const struct det_datum *a, const struct det_datum *b)
         items[depth] = other->next;
         if (step == DET_DATUM_AT_OPEN) {
             maps[walk.depth] = other;
-            items[walk.depth] = other->as.first;
+            items[walk.depth] = other->first;
         }
     }
     return true;
@@ -343,7 +337,7 @@ static uint64_t hash_one(const struct det_datum *datum)
     case DET_DATUM_FLOAT:
         return det_hash_mix(seed, real_bits(datum->as.real));
     case DET_DATUM_TEXT:
-        return det_hash64(datum->as.text, strlen(datum->as.text), seed);
+        return det_hash64(datum->text, strlen(datum->text), seed);
     }
     return 0;
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* yaml_reader.h - what the readers of YAML files share: a tree of nodes into data, and whatever is
+/* file_reader.h - what the readers of YAML files share: a tree of nodes into data, and whatever is
  * wrong with it as a list of problems. A part that is wrong does not keep the others from being
  * read. */
-#ifndef DET_YAML_YAML_READER_H
-#define DET_YAML_YAML_READER_H
+#ifndef DET_CONFIG_FILE_READER_H
+#define DET_CONFIG_FILE_READER_H
 
 #include "base/arena.h"
-#include "yaml/yaml_tree.h"
+#include "yaml/datum.h"
 
 /* Of a file that is wrong in more places not all are told. */
 #define CLI_PROBLEMS_MAX 20
 
 /* What is wrong with a file, in order of reading. */
 struct cli_problems {
-    struct cli_yaml_error items[CLI_PROBLEMS_MAX];
+    struct det_yaml_error items[CLI_PROBLEMS_MAX];
     size_t count;
     bool is_cut; /* there are more */
 };
@@ -45,33 +45,34 @@ int reader_both(int first, int second);
 /* Whether the reading goes on after this result: there is memory, and room for problems. */
 bool reader_goes_on(const struct cli_reader *reader, int result);
 /* Says what is wrong at the node; returns DET_ERR_MALFORMED. */
-int reader_fail(struct cli_reader *reader, const struct cli_yaml *node, const char *format, ...)
+int reader_fail(struct cli_reader *reader, const struct det_datum *node, const char *format, ...)
     DET_PRINTF(3, 4);
 /* The same at its key. */
-int reader_fail_key(struct cli_reader *reader, const struct cli_yaml *node, const char *format, ...)
+int reader_fail_key(
+    struct cli_reader *reader, const struct det_datum *node, const char *format, ...)
     DET_PRINTF(3, 4);
 /* At the node, with "; did you mean '...'?" behind it when one of the names is near the word. */
 int reader_fail_near(
-    struct cli_reader *reader, const struct cli_yaml *node, const char *word,
+    struct cli_reader *reader, const struct det_datum *node, const char *word,
     const char *const *names, size_t count, const char *format, ...) DET_PRINTF(6, 7);
-int reader_no_memory(struct cli_reader *reader, const struct cli_yaml *node);
+int reader_no_memory(struct cli_reader *reader, const struct det_datum *node);
 
 /* The values of the keys of a mapping by their index in `keys`, NULL where not given, in any case.
  * A key that is not listed is an error. `what` is for the message: "a step". */
 DET_MUST_CHECK int reader_keys(
-    struct cli_reader *reader, const struct cli_yaml *mapping, const char *const *keys,
-    size_t count, const struct cli_yaml **ret, const char *what);
+    struct cli_reader *reader, const struct det_datum *mapping, const char *const *keys,
+    size_t count, const struct det_datum **ret, const char *what);
 DET_MUST_CHECK int reader_want(
-    struct cli_reader *reader, const struct cli_yaml *node, enum cli_yaml_kind kind,
+    struct cli_reader *reader, const struct det_datum *node, enum det_datum_kind kind,
     const char *what);
-DET_MUST_CHECK int reader_bool(struct cli_reader *reader, const struct cli_yaml *node, bool *ret);
+DET_MUST_CHECK int reader_bool(struct cli_reader *reader, const struct det_datum *node, bool *ret);
 DET_MUST_CHECK int reader_number(
-    struct cli_reader *reader, const struct cli_yaml *node, uint64_t *ret);
+    struct cli_reader *reader, const struct det_datum *node, uint64_t *ret);
 DET_MUST_CHECK int reader_span(
-    struct cli_reader *reader, const struct cli_yaml *node, det_time *ret);
+    struct cli_reader *reader, const struct det_datum *node, det_time *ret);
 /* The same, or a word that stands for a value. */
 DET_MUST_CHECK int reader_span_or(
-    struct cli_reader *reader, const struct cli_yaml *node, const char *word, det_time value,
+    struct cli_reader *reader, const struct det_datum *node, const char *word, det_time value,
     det_time *ret);
 
 #endif
