@@ -91,6 +91,11 @@ static void write_key(struct det_json_writer *json, const char *key)
     write_colon(json);
 }
 
+void det_json_key(struct det_json_writer *json, const char *key)
+{
+    write_key(json, key);
+}
+
 void det_json_open(struct det_json_writer *json, const char *key, char bracket)
 {
     det_assert(bracket == '{' || bracket == '[');
@@ -238,7 +243,7 @@ void det_json_record_members(
     struct det_json_writer *json, const struct det_record *record, const void *value,
     unsigned flags)
 {
-    size_t size = det_record_to_json(record, value, flags, NULL, 0);
+    size_t size = record ? det_record_to_json(record, value, flags, NULL, 0) : 0;
     char *target;
 
     if (size <= 2)

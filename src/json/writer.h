@@ -58,13 +58,15 @@ void det_json_time(struct det_json_writer *json, const char *key, det_time at);
 void det_json_record(
     struct det_json_writer *json, const char *key, const struct det_record *record,
     const void *value, unsigned flags);
-/* The fields of a record as members of the object that is open. */
+/* The fields of a record as members of the object that is open; none when it is NULL. */
 void det_json_record_members(
     struct det_json_writer *json, const struct det_record *record, const void *value,
     unsigned flags);
 /* A value that was read; without the spaces between its tokens. NULL: null. */
 void det_json_copy(
     struct det_json_writer *json, const char *key, const struct det_json_value *value);
+/* A key alone; the caller appends its value to the text. */
+void det_json_key(struct det_json_writer *json, const char *key);
 /* A value that is JSON already. NULL: there was no memory for it. */
 void det_json_raw(struct det_json_writer *json, const char *key, const char *text, size_t size);
 

@@ -8,14 +8,14 @@
 #include <string.h>
 
 #include "observe/hex.h"
-#include "observe/quote.h"
+#include "json/writer.h"
 
 #define STATUS_ERROR 2
 
 static void write_text(struct det_buffer *buffer, const char *key, const char *text)
 {
     det_buffer_format(buffer, "\"%s\":", key);
-    det_buffer_quote(buffer, det_view_text(text));
+    det_json_quote(buffer, det_view_text(text));
 }
 
 static void write_id(

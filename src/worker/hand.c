@@ -9,8 +9,8 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "worker/page.h"
 #include "worker/tree.h"
+#include "json/writer.h"
 
 struct det_restored {
     struct det_list node;
@@ -211,23 +211,23 @@ void det_hand_forget_all(struct det_workers *workers)
     }
 }
 
-static void say(struct det_page *page, const char *name, const char *text)
+static void say(struct det_json_writer *json, const char *name, const char *text)
 {
     if (text)
-        det_page_text(page, name, text);
+        det_json_text(json, name, text);
 }
 
 /* By name: a kind of tomorrow may count its states anew. */
-static void say_states(struct det_page *page, const char *states)
+static void say_states(struct det_json_writer *json, const char *states)
 {
     const char *end;
 
     if (!states)
         return;
-    det_page_key(page, "run_in");
+    det_json_open(json, "run_in", '[');
     for (const char *at = states; (end = strchr(at, '\n')); at = end + 1)
-        det_buffer_format(&page->text, "%s\"%.*s\"", at == states ? "[" : ",", (int)(end - at), at);
-    det_buffer_append_char(&page->text, ']');
+        det_json_bytes(json, NULL, at, (size_t)(end - at));
+    det_json_close(json, ']');
 }
 
 /* Documents of specs that are not to be any more. */
@@ -284,31 +284,33 @@ int det_hand_save(
     struct det_document_save save = { .kind = spec->kind, .role = DET_DOCUMENT_SPEC };
     struct det_document_query query = { .has_role = true, .role = DET_DOCUMENT_SPEC };
     struct det_buffer id;
-    struct det_page page;
+    struct det_json_writer json;
     int r;
 
     det_buffer_init(&id, workers->allocator);
     det_buffer_format(&id, "%s/%s", parent, spec->name);
-    det_page_open(&page, workers->allocator, DET_DOCUMENT_MAX);
-    say(&page, "parent", parent);
-    say(&page, "name", spec->name);
-    say(&page, "kind", spec->kind);
-    say(&page, "config", spec->config);
-    say(&page, "variables", spec->variables);
-    say(&page, "location", spec->location);
-    say_states(&page, states);
-    det_page_bool(&page, "disabled", spec->is_disabled);
+    det_json_writer_init(&json, workers->allocator);
+    json.text.limit = DET_DOCUMENT_MAX;
+    det_json_open(&json, NULL, '{');
+    say(&json, "parent", parent);
+    say(&json, "name", spec->name);
+    say(&json, "kind", spec->kind);
+    say(&json, "config", spec->config);
+    say(&json, "variables", spec->variables);
+    say(&json, "location", spec->location);
+    say_states(&json, states);
+    det_json_bool(&json, "disabled", spec->is_disabled);
     if (is_ordered_off)
-        det_page_bool(&page, DET_ORDERED_OFF, true);
-    det_page_close(&page);
+        det_json_bool(&json, DET_ORDERED_OFF, true);
+    det_json_close(&json, '}');
     save.id = query.id = det_buffer_text(&id);
-    save.text = det_buffer_text(&page.text);
-    save.size = page.text.size;
-    r = det_buffer_status(&id) ? det_buffer_status(&id) : det_buffer_status(&page.text);
+    save.text = det_buffer_text(&json.text);
+    save.size = json.text.size;
+    r = det_buffer_status(&id) ? det_buffer_status(&id) : det_buffer_status(&json.text);
     r = r ? det_error_set(reterr, r, "the spec of %s does not fit a document", spec->name)
           : replace(workers, &query, &save, reterr);
     det_buffer_deinit(&id);
-    det_buffer_deinit(&page.text);
+    det_buffer_deinit(&json.text);
     return r;
 }
 

@@ -7,8 +7,8 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "worker/page.h"
 #include "worker/tree.h"
+#include "json/writer.h"
 
 static size_t size_of(const char *reason)
 {
@@ -104,27 +104,28 @@ void det_history_action(
 static void write_row(struct det_buffer *buffer, const struct det_history *history, uint64_t number)
 {
     const struct det_happened *row = history->rows[(number - 1) % history->room];
-    struct det_page page;
+    struct det_json_writer json;
 
-    det_page_open(&page, buffer->allocator, 0);
-    det_page_number(&page, "sequence", number);
-    det_page_time(&page, "at", row->wall);
+    det_json_writer_init(&json, buffer->allocator);
+    det_json_open(&json, NULL, '{');
+    det_json_number(&json, "sequence", number);
+    det_json_time(&json, "at", row->wall);
     if (row->action) {
-        det_page_text(&page, "action", row->action);
-        det_page_text(&page, "result", row->code < 0 ? det_error_name(row->code) : "OK");
-        det_page_number(&page, "took_ms", (uint64_t)(row->took / DET_MILLISECOND));
+        det_json_text(&json, "action", row->action);
+        det_json_text(&json, "result", row->code < 0 ? det_error_name(row->code) : "OK");
+        det_json_number(&json, "took_ms", (uint64_t)(row->took / DET_MILLISECOND));
     } else {
-        det_page_text(&page, "from", row->from);
-        det_page_text(&page, "to", row->to);
+        det_json_text(&json, "from", row->from);
+        det_json_text(&json, "to", row->to);
     }
     if (row->reason[0])
-        det_page_text(&page, "reason", row->reason);
-    det_page_close(&page);
-    if (det_buffer_status(&page.text))
-        buffer->error = det_buffer_status(&page.text);
-    det_buffer_append(buffer, page.text.data, page.text.size);
+        det_json_text(&json, "reason", row->reason);
+    det_json_close(&json, '}');
+    if (det_buffer_status(&json.text))
+        buffer->error = det_buffer_status(&json.text);
+    det_buffer_append(buffer, json.text.data, json.text.size);
     det_buffer_append_char(buffer, '\n');
-    det_buffer_deinit(&page.text);
+    det_buffer_deinit(&json.text);
 }
 
 /* The number of the oldest that is remembered. */

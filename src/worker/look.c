@@ -8,8 +8,8 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "worker/page.h"
 #include "worker/tree.h"
+#include "json/writer.h"
 
 static enum det_freshness freshness_of(const struct det_worker *worker)
 {
@@ -205,66 +205,65 @@ static void append_value(
 }
 
 static void compare_field(
-    struct det_page *page, const struct det_worker *worker, const struct det_field *want,
+    struct det_json_writer *json, const struct det_worker *worker, const struct det_field *want,
     const struct det_field *have)
 {
     const struct det_record *desired = det_record_of(worker->kind->desired);
     const struct det_record *observed = det_record_of(worker->kind->observed);
     struct det_buffer a, b;
 
-    det_buffer_init(&a, page->text.allocator);
-    det_buffer_init(&b, page->text.allocator);
+    det_buffer_init(&a, json->text.allocator);
+    det_buffer_init(&b, json->text.allocator);
     append_value(&a, want, desired, worker->desire.value);
     append_value(&b, have, observed, worker->observing.value);
     /* Text that is not said is no wish. */
     if (strcmp(det_buffer_text(&a), "\"\"") != 0 &&
         strcmp(det_buffer_text(&a), det_buffer_text(&b)) != 0) {
-        det_page_begin(page, want->name);
-        det_page_key(page, "desired");
-        det_buffer_append_text(&page->text, det_buffer_text(&a));
-        det_page_key(page, "observed");
-        det_buffer_append_text(&page->text, det_buffer_text(&b));
-        det_page_end(page);
+        det_json_open(json, want->name, '{');
+        det_json_key(json, "desired");
+        det_buffer_append_text(&json->text, det_buffer_text(&a));
+        det_json_key(json, "observed");
+        det_buffer_append_text(&json->text, det_buffer_text(&b));
+        det_json_close(json, '}');
     }
     if (a.error || b.error)
-        page->text.error = a.error ? a.error : b.error;
+        json->text.error = a.error ? a.error : b.error;
     det_buffer_deinit(&a);
     det_buffer_deinit(&b);
 }
 
 /* Fields that both have, and that differ. */
-static void write_gap(struct det_page *page, const struct det_worker *worker)
+static void write_gap(struct det_json_writer *json, const struct det_worker *worker)
 {
     const struct det_record *desired = det_record_of(worker->kind->desired);
     const struct det_record *observed = det_record_of(worker->kind->observed);
 
-    det_page_begin(page, "gap");
+    det_json_open(json, "gap", '{');
     for (size_t i = 0; desired && observed && i < desired->field_count; i++) {
         const struct det_field *want = &desired->fields[i];
         const struct det_field *have = det_record_field(observed, want->name);
 
         if (have && !(want->flags & DET_FIELD_SENSITIVE) && want->kind == have->kind &&
             (want->flags & DET_FIELD_ARRAY) == (have->flags & DET_FIELD_ARRAY))
-            compare_field(page, worker, want, have);
+            compare_field(json, worker, want, have);
     }
-    det_page_end(page);
+    det_json_close(json, '}');
 }
 
-static void write_metrics(struct det_page *page, const struct det_worker *worker)
+static void write_metrics(struct det_json_writer *json, const struct det_worker *worker)
 {
-    det_page_begin(page, "metrics");
+    det_json_open(json, "metrics", '{');
     for (const struct det_metric *metric = worker->acting.metrics; metric; metric = metric->next)
-        if (metric->is_gauge) {
-            det_page_key(page, metric->name);
-            det_buffer_format(&page->text, "%.17g", metric->value);
-        } else
-            det_page_number(page, metric->name, metric->count);
-    det_page_end(page);
+        if (metric->is_gauge)
+            det_json_double(json, metric->name, metric->value);
+        else
+            det_json_number(json, metric->name, metric->count);
+    det_json_close(json, '}');
 }
 
-static void write_states(struct det_page *page, const struct det_worker *worker)
+static void write_states(struct det_json_writer *json, const struct det_worker *worker)
 {
-    det_page_begin(page, "states");
+    det_json_open(json, "states", '{');
     for (uint16_t i = 0; i < worker->kind->state_count; i++) {
         const struct det_state_count *count = &worker->acting.state_counts[i];
         det_time total = count->total;
@@ -273,32 +272,35 @@ static void write_states(struct det_page *page, const struct det_worker *worker)
             total += worker->workers->now - worker->since;
         if (!count->entered && i != worker->state)
             continue;
-        det_page_begin(page, worker->kind->states[i].name);
-        det_page_number(page, "entered", count->entered);
-        det_page_number(page, "total_ms", (uint64_t)(total / DET_MILLISECOND));
-        det_page_end(page);
+        det_json_open(json, worker->kind->states[i].name, '{');
+        det_json_number(json, "entered", count->entered);
+        det_json_number(json, "total_ms", (uint64_t)(total / DET_MILLISECOND));
+        det_json_close(json, '}');
     }
-    det_page_end(page);
+    det_json_close(json, '}');
 }
 
 static void write_worker(const struct det_worker *worker, struct det_buffer *ret)
 {
-    struct det_page page;
+    struct det_json_writer json;
 
-    det_page_open(&page, ret->allocator, 0);
-    det_page_begin(&page, "desired");
+    det_json_writer_init(&json, ret->allocator);
+    det_json_open(&json, NULL, '{');
+    det_json_open(&json, "desired", '{');
     if (worker->desire.is_there)
-        det_page_record(&page, det_record_of(worker->kind->desired), worker->desire.value);
-    det_page_end(&page);
-    det_page_begin(&page, "observed");
+        det_json_record_members(
+            &json, det_record_of(worker->kind->desired), worker->desire.value, 0);
+    det_json_close(&json, '}');
+    det_json_open(&json, "observed", '{');
     if (worker->observing.observed_at)
-        det_page_record(&page, det_record_of(worker->kind->observed), worker->observing.value);
-    det_page_end(&page);
-    write_gap(&page, worker);
-    write_metrics(&page, worker);
-    write_states(&page, worker);
-    det_page_close(&page);
-    *ret = page.text;
+        det_json_record_members(
+            &json, det_record_of(worker->kind->observed), worker->observing.value, 0);
+    det_json_close(&json, '}');
+    write_gap(&json, worker);
+    write_metrics(&json, worker);
+    write_states(&json, worker);
+    det_json_close(&json, '}');
+    *ret = json.text;
 }
 
 struct showing {

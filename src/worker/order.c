@@ -8,8 +8,8 @@
 #include <detent/tool/documents.h>
 
 #include "base/memory.h"
-#include "worker/page.h"
 #include "worker/tree.h"
+#include "json/writer.h"
 
 /* Somebody else may save the same document at the same time. */
 #define ATTEMPTS 5
@@ -33,19 +33,19 @@ static int read_one(void *context, const struct det_document *document)
 }
 
 /* All that was there but the order, and the new one. */
-static void write_all(struct det_page *page, const struct det_datum *map, bool is_off)
+static void write_all(struct det_json_writer *json, const struct det_datum *map, bool is_off)
 {
     const struct det_datum *first = map && map->kind == DET_DATUM_MAP ? map->first : NULL;
 
     for (const struct det_datum *item = first; item; item = item->next) {
         if (!strcmp(item->key, DET_ORDERED_OFF))
             continue;
-        det_page_key(page, item->key);
-        det_datum_to_json(item, &page->text);
+        det_json_key(json, item->key);
+        det_datum_to_json(item, &json->text);
     }
     if (is_off)
-        det_page_bool(page, DET_ORDERED_OFF, true);
-    det_page_close(page);
+        det_json_bool(json, DET_ORDERED_OFF, true);
+    det_json_close(json, '}');
 }
 
 static int save(
@@ -56,18 +56,20 @@ static int save(
                                       .role = DET_DOCUMENT_SPEC,
                                       .has_expected = true,
                                       .expected = reading->version };
-    struct det_page page;
+    struct det_json_writer json;
     int r;
 
-    det_page_open(&page, workers->allocator, DET_DOCUMENT_MAX);
-    write_all(&page, reading->map, is_off);
-    save.is_drop = !page.has_members;
-    save.text = save.is_drop ? NULL : det_buffer_text(&page.text);
-    save.size = save.is_drop ? 0 : page.text.size;
-    r = det_buffer_status(&page.text);
+    det_json_writer_init(&json, workers->allocator);
+    json.text.limit = DET_DOCUMENT_MAX;
+    det_json_open(&json, NULL, '{');
+    write_all(&json, reading->map, is_off);
+    save.is_drop = json.text.size == strlen("{}");
+    save.text = save.is_drop ? NULL : det_buffer_text(&json.text);
+    save.size = save.is_drop ? 0 : json.text.size;
+    r = det_buffer_status(&json.text);
     if (r == 0)
         r = det_store_documents_save(workers->store, &save, 1, NULL, NULL);
-    det_buffer_deinit(&page.text);
+    det_buffer_deinit(&json.text);
     return r;
 }
 

@@ -8,17 +8,19 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "worker/page.h"
 #include "worker/tree.h"
+#include "json/writer.h"
 
-static void open_page(struct det_page *page, const struct det_worker *worker)
+static void open_object(struct det_json_writer *json, const struct det_worker *worker)
 {
-    det_page_open(page, worker->workers->allocator, DET_DOCUMENT_MAX);
+    det_json_writer_init(json, worker->workers->allocator);
+    json->text.limit = DET_DOCUMENT_MAX;
+    det_json_open(json, NULL, '{');
 }
 
 /* Gives it to the recorder, which copies it. `done` gets the worker. */
 static int save(
-    struct det_page *page, struct det_worker *worker, enum det_document_role role,
+    struct det_json_writer *json, struct det_worker *worker, enum det_document_role role,
     void (*done)(void *argument, const struct det_recorded *recorded))
 {
     struct det_document_save document = { .kind = worker->kind->name,
@@ -29,15 +31,15 @@ static int save(
     };
     int r;
 
-    det_page_close(page);
-    document.text = page->text.data;
-    document.size = page->text.size;
-    r = det_buffer_status(&page->text);
+    det_json_close(json, '}');
+    document.text = json->text.data;
+    document.size = json->text.size;
+    r = det_buffer_status(&json->text);
     if (r == 0)
         r = det_recorder_submit(worker->workers->recorder, &recording);
     if (r == 0)
         worker->workers->outstanding.recordings++;
-    det_buffer_deinit(&page->text);
+    det_buffer_deinit(&json->text);
     return r;
 }
 
@@ -188,22 +190,22 @@ static void identity_arrived(void *argument, const struct det_recorded *recorded
 void det_record_identity(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
-    struct det_page page;
+    struct det_json_writer json;
     int r;
 
-    open_page(&page, worker);
-    det_page_text(&page, "name", worker->identity.name);
-    det_page_text(&page, "kind", worker->identity.kind);
-    det_page_text(&page, "path", worker->identity.path);
-    det_page_number(&page, "startups", worker->counts.startups);
-    det_page_time(&page, "started_at", workers->now + workers->wall_ahead);
+    open_object(&json, worker);
+    det_json_text(&json, "name", worker->identity.name);
+    det_json_text(&json, "kind", worker->identity.kind);
+    det_json_text(&json, "path", worker->identity.path);
+    det_json_number(&json, "startups", worker->counts.startups);
+    det_json_time(&json, "started_at", workers->now + workers->wall_ahead);
     /* It counts when it is on record; till then only room is made. */
     r = det_record_remember(
         workers, worker->kind->name, worker->identity.id, worker->counts.startups - 1);
     if (r == 0)
-        r = save(&page, worker, DET_DOCUMENT_IDENTITY, identity_arrived);
+        r = save(&json, worker, DET_DOCUMENT_IDENTITY, identity_arrived);
     else
-        det_buffer_deinit(&page.text);
+        det_buffer_deinit(&json.text);
     if (r < 0)
         det_life_recorded(worker, r, NULL);
     else
@@ -227,7 +229,7 @@ static void desired_arrived(void *argument, const struct det_recorded *recorded)
 void det_record_desired(struct det_worker *worker)
 {
     const void *desired = worker->desire.is_new ? worker->desire.next : worker->desire.value;
-    struct det_page page;
+    struct det_json_writer json;
     int r;
 
     if (worker->desire.is_pending)
@@ -235,11 +237,11 @@ void det_record_desired(struct det_worker *worker)
     worker->attention &= ~(uint32_t)DET_LOOK_DESIRED;
     if (!worker->desire.is_there && !worker->desire.is_new)
         return;
-    open_page(&page, worker);
-    det_page_record(&page, det_record_of(worker->kind->desired), desired);
-    det_page_bool(&page, "shutdown_requested", worker->shutdown_wanted);
-    det_page_bool(&page, "disabled", worker->rest.is_disabled || worker->rest.is_ordered_off);
-    r = save(&page, worker, DET_DOCUMENT_DESIRED, desired_arrived);
+    open_object(&json, worker);
+    det_json_record_members(&json, det_record_of(worker->kind->desired), desired, 0);
+    det_json_bool(&json, "shutdown_requested", worker->shutdown_wanted);
+    det_json_bool(&json, "disabled", worker->rest.is_disabled || worker->rest.is_ordered_off);
+    r = save(&json, worker, DET_DOCUMENT_DESIRED, desired_arrived);
     if (r < 0)
         det_desire_recorded(worker, r, NULL);
     else
@@ -272,23 +274,24 @@ static void observed_arrived(void *argument, const struct det_recorded *recorded
 void det_record_observed(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
-    struct det_page page;
+    struct det_json_writer json;
 
     int r;
 
     if (worker->documents.is_observed_pending || workers->now < worker->documents.record_at)
         return;
     worker->attention &= ~(uint32_t)DET_LOOK_OBSERVED;
-    open_page(&page, worker);
-    det_page_text(&page, "state", worker->kind->states[worker->state].name);
-    det_page_text(&page, "phase", det_phase_name(worker->kind->states[worker->state].phase));
-    det_page_text(&page, "reason", worker->reason);
-    det_page_time(&page, "since", worker->since_wall);
+    open_object(&json, worker);
+    det_json_text(&json, "state", worker->kind->states[worker->state].name);
+    det_json_text(&json, "phase", det_phase_name(worker->kind->states[worker->state].phase));
+    det_json_text(&json, "reason", worker->reason);
+    det_json_time(&json, "since", worker->since_wall);
     if (worker->desire.is_degraded)
-        det_page_text(&page, "degraded_by", worker->desire.degraded_by);
+        det_json_text(&json, "degraded_by", worker->desire.degraded_by);
     if (worker->observing.observed_at)
-        det_page_record(&page, det_record_of(worker->kind->observed), worker->observing.value);
-    r = save(&page, worker, DET_DOCUMENT_OBSERVED, observed_arrived);
+        det_json_record_members(
+            &json, det_record_of(worker->kind->observed), worker->observing.value, 0);
+    r = save(&json, worker, DET_DOCUMENT_OBSERVED, observed_arrived);
     worker->documents.is_observed_pending = r == 0;
     if (r < 0) {
         tell_failure(worker, r, NULL);
