@@ -9,36 +9,6 @@
 #include "api/api_internal.h"
 #include "inspect/document_read.h"
 
-static const char *key_of(const struct det_json_value *member, char target[64])
-{
-    snprintf(
-        target, 64, "%.*s", (int)(member->key.size < 63 ? member->key.size : 63), member->key.data);
-    return target;
-}
-
-/* An object of a spec, with its secrets cut off; `is_modified`: its values are {"old", "new"}. */
-static void put_fields(
-    struct det_json_writer *json, const char *key, const struct det_json_value *object,
-    bool is_modified)
-{
-    char name[64];
-
-    det_json_open(json, key, '{');
-    DET_JSON_EACH (member, object) {
-        if (!cli_document_is_secret(member->key)) {
-            det_json_raw(json, key_of(member, name), member->raw.data, member->raw.size);
-        } else if (!is_modified) {
-            det_json_text(json, key_of(member, name), DOCUMENT_REDACTED);
-        } else {
-            det_json_open(json, key_of(member, name), '{');
-            det_json_text(json, "old", DOCUMENT_REDACTED);
-            det_json_text(json, "new", DOCUMENT_REDACTED);
-            det_json_close(json, '}');
-        }
-    }
-    det_json_close(json, '}');
-}
-
 /* What a store has is JSON; there may be no memory to read it. */
 static void note_failure(struct det_json_writer *json, int result)
 {
@@ -48,21 +18,17 @@ static void note_failure(struct det_json_writer *json, int result)
 
 static void put_delta(struct det_json_writer *json, const struct det_delta *delta)
 {
-    const struct det_json_value *object = NULL;
+    const struct det_json_value *change = NULL;
     struct det_arena arena;
-    char name[64];
 
     if (delta->role != DET_DOCUMENT_SPEC) {
         det_json_raw(json, "delta", delta->text, delta->size);
         return;
     }
-    det_json_open(json, "delta", '{');
     det_arena_init(&arena, json->text.allocator);
-    note_failure(json, det_json_read(&arena, det_view_of(delta->text, delta->size), &object, NULL));
-    DET_JSON_EACH (member, object)
-        put_fields(json, key_of(member, name), member, det_view_is(member->key, "modified"));
+    note_failure(json, cli_document_parse(&arena, delta->text, delta->size, &change));
+    cli_delta_put(json, "delta", change, true);
     det_arena_deinit(&arena);
-    det_json_close(json, '}');
 }
 
 void api_delta_line(struct det_json_writer *json, const struct det_delta *delta)
@@ -95,8 +61,8 @@ static void document_line(struct det_json_writer *json, const struct det_documen
     det_json_time(json, "updated_at", document->updated_at);
     if (document->role == DET_DOCUMENT_SPEC) {
         det_arena_init(&arena, json->text.allocator);
-        note_failure(json, det_json_read(&arena, text, &object, NULL));
-        put_fields(json, "document", object, false);
+        note_failure(json, cli_document_parse(&arena, text.data, text.size, &object));
+        cli_document_put(json, "document", object, true);
         det_arena_deinit(&arena);
     } else {
         det_json_raw(json, "document", text.data, text.size);

@@ -19,22 +19,24 @@
 struct dump {
     struct cli *cli;
     bool is_revealed;
+    bool is_covered; /* what is printed now has secrets */
     uint64_t deltas, documents, workers;
     struct det_buffer last_id; /* of the worker that is printed */
 };
 
 /* Values as people read them. */
 
-static void print_value(struct dump *dump, enum cli_style style, const json_t *value)
+static void print_value(struct dump *dump, enum cli_style style, const struct det_json_value *value)
 {
-    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
+    struct det_json_writer json;
+    const char *text;
     size_t size;
 
-    if (!text) {
-        dump->cli->has_failed = true;
-        return;
-    }
-    size = strlen(text);
+    det_json_writer_init(&json, dump->cli->allocator);
+    det_json_copy(&json, NULL, value);
+    dump->cli->has_failed |= det_buffer_status(&json.text) < 0;
+    text = det_buffer_text(&json.text);
+    size = json.text.size;
     if (size <= VALUE_MAX) {
         cli_print_in(dump->cli, style, "%s", text);
     } else {
@@ -44,82 +46,111 @@ static void print_value(struct dump *dump, enum cli_style style, const json_t *v
             size--;
         cli_print_in(dump->cli, style, "%.*s...", (int)size, text);
     }
-    free(text);
+    det_json_writer_deinit(&json);
 }
 
-/* A member of each object of the text, its names in order. */
-typedef void print_member_fn(struct dump *dump, const char *name, const json_t *value);
+static void print_or_cover(
+    struct dump *dump, enum cli_style style, struct det_view name,
+    const struct det_json_value *value)
+{
+    if (dump->is_covered && cli_document_is_secret(name))
+        cli_print_in(dump->cli, style, "\"" DOCUMENT_REDACTED "\"");
+    else
+        print_value(dump, style, value);
+}
+
+/* A member of an object. */
+typedef void print_member_fn(
+    struct dump *dump, const char *name, const struct det_json_value *value);
 
 static int compare_names(const void *a, const void *b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    const struct det_json_value *const *first = a, *const *second = b;
+    struct det_view one = (*first)->key, other = (*second)->key;
+    int order = memcmp(one.data, other.data, one.size < other.size ? one.size : other.size);
+
+    return order ? order : (one.size > other.size) - (one.size < other.size);
 }
 
-static void print_members(struct dump *dump, json_t *object, print_member_fn *print)
+/* Those of the object, their names in order. */
+static void print_members(
+    struct dump *dump, const struct det_json_value *object, print_member_fn *print)
 {
-    size_t count = json_object_size(object), i = 0;
-    const char **names, *name;
-    json_t *value;
+    size_t count = det_json_is(object, DET_JSON_OBJECT) ? object->count : 0, i = 0;
+    const struct det_json_value **members;
+    char name[128];
 
     if (count == 0)
         return;
-    names = det_alloc(dump->cli->allocator, count * sizeof *names);
-    if (!names) {
+    members = DET_NEW_ARRAY(dump->cli->allocator, count, const struct det_json_value *);
+    if (!members) {
         dump->cli->has_failed = true;
         return;
     }
-    json_object_foreach(object, name, value) names[i++] = name;
-    qsort(names, count, sizeof *names, compare_names);
-    for (i = 0; i < count; i++)
-        print(dump, names[i], json_object_get(object, names[i]));
-    det_free(dump->cli->allocator, names, count * sizeof *names);
+    DET_JSON_EACH (member, object)
+        members[i++] = member;
+    qsort(members, count, sizeof *members, compare_names);
+    for (i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "%.*s", (int)members[i]->key.size, members[i]->key.data);
+        print(dump, name, members[i]);
+    }
+    DET_DELETE_ARRAY(dump->cli->allocator, members, count);
 }
 
-static void print_added(struct dump *dump, const char *name, const json_t *value)
+static void print_added(struct dump *dump, const char *name, const struct det_json_value *value)
 {
     cli_print_in(dump->cli, CLI_GREEN, "  + %s: ", name);
-    print_value(dump, CLI_GREEN, value);
+    print_or_cover(dump, CLI_GREEN, value->key, value);
     cli_print(dump->cli, "\n");
 }
 
-static void print_modified(struct dump *dump, const char *name, const json_t *value)
+static void print_modified(struct dump *dump, const char *name, const struct det_json_value *value)
 {
     cli_print_in(dump->cli, CLI_YELLOW, "  ~ %s: ", name);
-    print_value(dump, CLI_YELLOW, json_object_get(value, "old"));
+    print_or_cover(dump, CLI_YELLOW, value->key, det_json_get(value, "old"));
     cli_print_in(dump->cli, CLI_YELLOW, " -> ");
-    print_value(dump, CLI_YELLOW, json_object_get(value, "new"));
+    print_or_cover(dump, CLI_YELLOW, value->key, det_json_get(value, "new"));
     cli_print(dump->cli, "\n");
 }
 
-static void print_removed(struct dump *dump, const char *name, const json_t *value)
+static void print_removed(struct dump *dump, const char *name, const struct det_json_value *value)
 {
     cli_print_in(dump->cli, CLI_RED, "  - %s: ", name);
-    print_value(dump, CLI_RED, value);
+    print_or_cover(dump, CLI_RED, value->key, value);
     cli_print(dump->cli, "\n");
 }
 
-static void print_field(struct dump *dump, const char *name, const json_t *value)
+static void print_field(struct dump *dump, const char *name, const struct det_json_value *value)
 {
     /* What begins so is the store's own. */
     if (*name == '_')
         return;
     cli_print(dump->cli, "      %s: ", name);
-    print_value(dump, CLI_PLAIN, value);
+    print_or_cover(dump, CLI_PLAIN, value->key, value);
     cli_print(dump->cli, "\n");
 }
 
-/* What is no JSON that can be shown by members is shown as it is, if it may be. */
+/* What is no object is shown as it is, if it may be. */
 struct shown {
-    json_t *object; /* NULL: the text */
+    const struct det_json_value *object; /* NULL: the text */
     const char *text;
     size_t size;
 };
 
-static struct shown shown_text(json_t *object, bool may_show, const char *text, size_t size)
+static int read_shown(
+    struct dump *dump, struct det_arena *arena, enum det_document_role role, const char *text,
+    size_t size, struct shown *ret)
 {
-    if (may_show)
-        return (struct shown){ object, text, size };
-    return (struct shown){ object, DOCUMENT_REDACTED, strlen(DOCUMENT_REDACTED) };
+    int r;
+
+    dump->is_covered = !cli_document_may_show(role, dump->is_revealed);
+    *ret = (struct shown){ .text = text, .size = size };
+    r = cli_document_parse(arena, text, size, &ret->object);
+    if (r == 0 && dump->is_covered) {
+        ret->text = DOCUMENT_REDACTED;
+        ret->size = strlen(DOCUMENT_REDACTED);
+    }
+    return r;
 }
 
 /* One delta. */
@@ -138,49 +169,60 @@ const char *cli_time_of_day(det_time at, char target[CLI_TIME_OF_DAY])
 static void print_delta_object(
     struct dump *dump, const struct det_delta *delta, const struct shown *shown)
 {
-    char at[DET_TIME_TEXT];
+    struct det_json_writer json;
 
-    det_format_time(delta->at, at, sizeof at);
-    cli_json(
-        dump->cli,
-        json_pack(
-            "{s:s, s:I, s:s, s:s, s:o, s:s, s:s, s:I, s:o}", "type", "delta", "sync",
-            (json_int_t)delta->sync, "at", at, "kind", delta->kind, "id", cli_json_text(delta->id),
-            "role", det_document_role_name(delta->role), "change",
-            det_document_change_name(delta->change), "version", (json_int_t)delta->version, "delta",
-            shown->object ? json_incref(shown->object)
-                          : cli_json_text_n(shown->text, shown->size)));
+    cli_json_begin(dump->cli, &json, "delta");
+    det_json_number(&json, "sync", delta->sync);
+    det_json_time(&json, "at", delta->at);
+    det_json_text(&json, "kind", delta->kind);
+    det_json_text(&json, "id", delta->id);
+    det_json_text(&json, "role", det_document_role_name(delta->role));
+    det_json_text(&json, "change", det_document_change_name(delta->change));
+    det_json_number(&json, "version", delta->version);
+    if (shown->object)
+        cli_delta_put(&json, "delta", shown->object, dump->is_covered);
+    else
+        det_json_bytes(&json, "delta", shown->text, shown->size);
+    cli_json_end(dump->cli, &json);
+}
+
+static void print_delta_text(
+    struct dump *dump, const struct det_delta *delta, const struct shown *shown)
+{
+    char at[CLI_TIME_OF_DAY];
+
+    cli_print_in(
+        dump->cli, CLI_BOLD, "[%llu] %s | %s/%s | %s", (unsigned long long)delta->sync,
+        cli_time_of_day(delta->at, at), delta->kind, delta->id,
+        det_document_role_name(delta->role));
+    cli_print_in(
+        dump->cli, CLI_FAINT, " %s, version %llu\n", det_document_change_name(delta->change),
+        (unsigned long long)delta->version);
+    if (shown->object) {
+        print_members(dump, det_json_get(shown->object, "added"), print_added);
+        print_members(dump, det_json_get(shown->object, "modified"), print_modified);
+        print_members(dump, det_json_get(shown->object, "removed"), print_removed);
+    } else {
+        cli_print(dump->cli, "  %.*s\n", (int)shown->size, shown->text);
+    }
 }
 
 static int print_delta(void *context, const struct det_delta *delta)
 {
     struct dump *dump = context;
-    bool may_show;
-    json_t *change = cli_delta_read(delta, dump->is_revealed, &may_show);
-    struct shown shown = shown_text(change, may_show, delta->text, delta->size);
-    char at[CLI_TIME_OF_DAY];
+    struct det_arena arena;
+    struct shown shown;
+    int r;
 
+    det_arena_init(&arena, dump->cli->allocator);
+    r = read_shown(dump, &arena, delta->role, delta->text, delta->size, &shown);
     dump->deltas++;
-    if (dump->cli->is_json) {
+    if (r == 0 && dump->cli->is_json)
         print_delta_object(dump, delta, &shown);
-    } else {
-        cli_print_in(
-            dump->cli, CLI_BOLD, "[%llu] %s | %s/%s | %s", (unsigned long long)delta->sync,
-            cli_time_of_day(delta->at, at), delta->kind, delta->id,
-            det_document_role_name(delta->role));
-        cli_print_in(
-            dump->cli, CLI_FAINT, " %s, version %llu\n", det_document_change_name(delta->change),
-            (unsigned long long)delta->version);
-        if (change) {
-            print_members(dump, json_object_get(change, "added"), print_added);
-            print_members(dump, json_object_get(change, "modified"), print_modified);
-            print_members(dump, json_object_get(change, "removed"), print_removed);
-        } else {
-            cli_print(dump->cli, "  %.*s\n", (int)shown.size, shown.text);
-        }
-    }
-    json_decref(change);
-    return cli_is_stopped(dump->cli) ? DET_ERR_CANCELLED : 0;
+    else if (r == 0)
+        print_delta_text(dump, delta, &shown);
+    det_arena_deinit(&arena);
+    return r == 0 && cli_is_stopped(dump->cli) ? DET_ERR_CANCELLED : r;
 }
 
 /* One document. */
@@ -188,29 +230,27 @@ static int print_delta(void *context, const struct det_delta *delta)
 static void print_document_object(
     struct dump *dump, const struct det_document *document, const struct shown *shown)
 {
-    char created[DET_TIME_TEXT], updated[DET_TIME_TEXT];
+    struct det_json_writer json;
 
-    det_format_time(document->created_at, created, sizeof created);
-    det_format_time(document->updated_at, updated, sizeof updated);
-    cli_json(
-        dump->cli,
-        json_pack(
-            "{s:s, s:s, s:o, s:s, s:I, s:I, s:s, s:s, s:o}", "type", "document", "kind",
-            document->kind, "id", cli_json_text(document->id), "role",
-            det_document_role_name(document->role), "sync", (json_int_t)document->sync, "version",
-            (json_int_t)document->version, "created_at", created, "updated_at", updated, "document",
-            shown->object ? json_incref(shown->object)
-                          : cli_json_text_n(shown->text, shown->size)));
+    cli_json_begin(dump->cli, &json, "document");
+    det_json_text(&json, "kind", document->kind);
+    det_json_text(&json, "id", document->id);
+    det_json_text(&json, "role", det_document_role_name(document->role));
+    det_json_number(&json, "sync", document->sync);
+    det_json_number(&json, "version", document->version);
+    det_json_time(&json, "created_at", document->created_at);
+    det_json_time(&json, "updated_at", document->updated_at);
+    if (shown->object)
+        cli_document_put(&json, "document", shown->object, dump->is_covered);
+    else
+        det_json_bytes(&json, "document", shown->text, shown->size);
+    cli_json_end(dump->cli, &json);
 }
 
-static bool has_fields(json_t *object)
+static bool has_fields(const struct det_json_value *object)
 {
-    const char *name;
-    json_t *value;
-
-    json_object_foreach(object, name, value)
-    {
-        if (*name != '_')
+    DET_JSON_EACH (member, object) {
+        if (!member->key.size || *member->key.data != '_')
             return true;
     }
     return false;
@@ -219,7 +259,7 @@ static bool has_fields(json_t *object)
 static void print_document_text(
     struct dump *dump, const struct det_document *document, const struct shown *shown)
 {
-    json_t *object = shown->object;
+    const struct det_json_value *object = shown->object;
 
     cli_print_in(dump->cli, CLI_BLUE, "    %s", det_document_role_name(document->role));
     cli_print_in(
@@ -227,7 +267,7 @@ static void print_document_text(
         (unsigned long long)document->sync);
     if (!object)
         cli_print(dump->cli, "\n      %.*s\n", (int)shown->size, shown->text);
-    else if (json_object_size(object) == 0)
+    else if (object->count == 0)
         cli_print(dump->cli, " (empty)\n");
     else if (!has_fields(object))
         cli_print(dump->cli, " (only fields of the store)\n");
@@ -252,36 +292,39 @@ static void begin_worker(struct dump *dump, const struct det_document *document)
 static int print_document(void *context, const struct det_document *document)
 {
     struct dump *dump = context;
-    bool may_show;
-    json_t *object = cli_document_read(document, dump->is_revealed, &may_show);
-    struct shown shown = shown_text(object, may_show, document->text, document->size);
+    struct det_arena arena;
+    struct shown shown;
+    int r;
 
     begin_worker(dump, document);
-    if (det_buffer_status(&dump->last_id) < 0) {
-        json_decref(object);
-        return DET_ERR_NO_MEMORY;
-    }
+    r = det_buffer_status(&dump->last_id);
+    if (r < 0)
+        return r;
+    det_arena_init(&arena, dump->cli->allocator);
+    r = read_shown(dump, &arena, document->role, document->text, document->size, &shown);
     dump->documents++;
-    if (dump->cli->is_json)
+    if (r == 0 && dump->cli->is_json)
         print_document_object(dump, document, &shown);
-    else
+    else if (r == 0)
         print_document_text(dump, document, &shown);
-    json_decref(object);
-    return cli_is_stopped(dump->cli) ? DET_ERR_CANCELLED : 0;
+    det_arena_deinit(&arena);
+    return r == 0 && cli_is_stopped(dump->cli) ? DET_ERR_CANCELLED : r;
 }
 
 /* The whole. */
 
 static void print_summary(struct dump *dump, const struct det_document_position *position)
 {
+    struct det_json_writer json;
+
     if (dump->cli->is_json) {
-        cli_json(
-            dump->cli,
-            json_pack(
-                "{s:s, s:I, s:I, s:I, s:I, s:I}", "type", "dump", "sync_oldest",
-                (json_int_t)position->oldest, "sync_latest", (json_int_t)position->latest, "deltas",
-                (json_int_t)dump->deltas, "documents", (json_int_t)dump->documents, "workers",
-                (json_int_t)dump->workers));
+        cli_json_begin(dump->cli, &json, "dump");
+        det_json_number(&json, "sync_oldest", position->oldest);
+        det_json_number(&json, "sync_latest", position->latest);
+        det_json_number(&json, "deltas", dump->deltas);
+        det_json_number(&json, "documents", dump->documents);
+        det_json_number(&json, "workers", dump->workers);
+        cli_json_end(dump->cli, &json);
         return;
     }
     cli_print(

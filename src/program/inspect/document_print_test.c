@@ -219,20 +219,23 @@ static void programs_see_objects(void **state)
     assert_int_equal(cli_dump_print(&caught.cli, desk.store, NULL, false), 0);
     expect_output(
         &caught,
-        "{\"type\": \"delta\", \"sync\": 1, \"at\": \"2026-01-01T00:00:00Z\", \"kind\": \"link\", "
-        "\"id\": \"plant/a\", \"role\": \"desired\", \"change\": \"created\", \"version\": 1, "
-        "\"delta\": {\"added\": {\"n\": 1}}}\n"
-        "{\"type\": \"delta\", \"sync\": 2, \"at\": \"2026-01-01T00:00:00Z\", \"kind\": \"link\", "
-        "\"id\": \"plant/a\", \"role\": \"desired\", \"change\": \"dropped\", \"version\": 1, "
-        "\"delta\": {\"removed\": {\"n\": 1}}}\n"
-        "{\"type\": \"delta\", \"sync\": 3, \"at\": \"2026-01-01T00:00:00Z\", \"kind\": \"link\", "
-        "\"id\": \"plant/b\", \"role\": \"desired\", \"change\": \"created\", \"version\": 1, "
-        "\"delta\": \"{\\\"added\\\":{\\\"n\\\":18446744073709551615}}\"}\n"
-        "{\"type\": \"document\", \"kind\": \"link\", \"id\": \"plant/b\", \"role\": \"desired\", "
-        "\"sync\": 3, \"version\": 1, \"created_at\": \"2026-01-01T00:00:00Z\", \"updated_at\": "
-        "\"2026-01-01T00:00:00Z\", \"document\": \"{\\\"n\\\":18446744073709551615}\"}\n"
-        "{\"type\": \"dump\", \"sync_oldest\": 1, \"sync_latest\": 3, \"deltas\": 3, "
-        "\"documents\": 1, \"workers\": 1}\n");
+        "{\"type\":\"delta\",\"sync\":1,\"at\":\"2026-01-01T00:00:00Z\",\"kind\":\"link\",\"id\":"
+        "\"plant/"
+        "a\",\"role\":\"desired\",\"change\":\"created\",\"version\":1,\"delta\":{\"added\":{\"n\":"
+        "1}}}\n"
+        "{\"type\":\"delta\",\"sync\":2,\"at\":\"2026-01-01T00:00:00Z\",\"kind\":\"link\",\"id\":"
+        "\"plant/"
+        "a\",\"role\":\"desired\",\"change\":\"dropped\",\"version\":1,\"delta\":{\"removed\":{"
+        "\"n\":1}}}\n"
+        "{\"type\":\"delta\",\"sync\":3,\"at\":\"2026-01-01T00:00:00Z\",\"kind\":\"link\",\"id\":"
+        "\"plant/"
+        "b\",\"role\":\"desired\",\"change\":\"created\",\"version\":1,\"delta\":{\"added\":{\"n\":"
+        "18446744073709551615}}}\n"
+        "{\"type\":\"document\",\"kind\":\"link\",\"id\":\"plant/"
+        "b\",\"role\":\"desired\",\"sync\":3,\"version\":1,\"created_at\":\"2026-01-01T00:00:00Z\","
+        "\"updated_at\":\"2026-01-01T00:00:00Z\",\"document\":{\"n\":18446744073709551615}}\n"
+        "{\"type\":\"dump\",\"sync_oldest\":1,\"sync_latest\":3,\"deltas\":3,\"documents\":1,"
+        "\"workers\":1}\n");
     close_desk(&desk);
 }
 

@@ -12,15 +12,30 @@
 #include <detent/tool/documents.h>
 
 #include "base/text.h"
+#include "json/reader.h"
+#include "json/writer.h"
 
 /* What stands in place of what is not shown. */
 #define DOCUMENT_REDACTED "{redacted}"
 
 /* Whether this member of a spec is not to be shown. */
 bool cli_document_is_secret(struct det_view name);
-/* The object, without secrets unless `is_revealed`. NULL: it is no JSON that can be shown by
- * members, a number may be too large for that; then `*ret_may_show` says whether its text may be
- * shown as it is. */
+/* Whether all of it may be shown. */
+bool cli_document_may_show(enum det_document_role role, bool is_revealed);
+/* The text of a document as an object, or NULL when it is none. DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int cli_document_parse(
+    struct det_arena *arena, const char *text, size_t size, const struct det_json_value **ret);
+/* Writes the object of a document; without its secrets where it is covered. NULL: {}. */
+void cli_document_put(
+    struct det_json_writer *json, const char *key, const struct det_json_value *object,
+    bool is_covered);
+/* The same of a delta: {"added": {...}, "modified": {"name": {"old", "new"}}, "removed": {...}} */
+void cli_delta_put(
+    struct det_json_writer *json, const char *key, const struct det_json_value *change,
+    bool is_covered);
+
+/* For the verbs of the daemon: the object, without secrets unless `is_revealed`. NULL: it is no
+ * JSON that can be shown by members; then `*ret_may_show` says whether its text may be shown. */
 json_t *cli_document_read(
     const struct det_document *document, bool is_revealed, bool *ret_may_show);
 json_t *cli_delta_read(const struct det_delta *delta, bool is_revealed, bool *ret_may_show);
