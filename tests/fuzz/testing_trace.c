@@ -2,8 +2,7 @@
  * Copyright the detent authors */
 
 /* testing_trace.c - fuzz target: a trace into a drawing. Whatever is read, there is a trace that
- * can be
- * drawn, or an error with a sentence. */
+ * can be drawn, or an error with a sentence. */
 #include <detent/tool/builder.h>
 #include <detent/tool/draw.h>
 
