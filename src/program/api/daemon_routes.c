@@ -303,8 +303,12 @@ void api_get_slots(struct api_call *call)
 
 static void look_for_task(struct up *up, struct api_call *call)
 {
-    if (!up_has_task(up, call->parameters[0]))
+    int r = up_has_task(up, call->parameters[0]);
+
+    if (r == 0)
         fail_task(call);
+    else
+        fail_if(call, r);
 }
 
 /* One that is there, and whose lines are to be followed. */

@@ -95,6 +95,13 @@ static void take_woken(void *argument)
 
 /* On the loop of `up`. */
 
+/* There was no memory for a part: nothing more is sent, and the end says so. */
+static void lose_part(struct stream *stream)
+{
+    det_error_set(&stream->error, DET_ERR_NO_MEMORY, "there is no memory left");
+    atomic_store(&stream->is_gone, true);
+}
+
 static void send_part(struct stream *stream, const char *text)
 {
     const struct det_allocator *allocator = stream->options.api->allocator;
@@ -102,7 +109,7 @@ static void send_part(struct stream *stream, const char *text)
     struct part *part = det_alloc(allocator, sizeof *part + size + 1);
 
     if (!part) {
-        atomic_store(&stream->is_gone, true);
+        lose_part(stream);
         return;
     }
     part->post = (struct det_post){ .run = take_part, .argument = part };
@@ -130,7 +137,7 @@ static void put_part(struct socket_call *call, const char *key, json_t *value_ta
         if (text)
             send_part(stream, text);
         else
-            atomic_store(&stream->is_gone, true);
+            lose_part(stream);
         free(text);
     }
     json_decref(value_take);

@@ -156,11 +156,12 @@ static int find_task(void *user, const struct det_task_info *info)
     return 0;
 }
 
-bool up_has_task(struct up *up, const char *name)
+int up_has_task(struct up *up, const char *name)
 {
     struct search search = { .name = name };
+    int r = up_each_task(up, find_task, &search);
 
-    return up_each_task(up, find_task, &search) == 0 && search.is_found;
+    return r < 0 ? r : search.is_found;
 }
 
 int up_write_one_task(struct up *up, struct det_json_writer *json, const char *name)

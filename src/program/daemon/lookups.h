@@ -19,6 +19,7 @@ DET_MUST_CHECK int up_write_tasks(struct up *up, struct det_json_writer *json, c
 DET_MUST_CHECK int up_write_groups(struct up *up, struct det_json_writer *json, const char *key);
 /* Its object with the delays of its policy. DET_ERR_NOT_FOUND: there is none. */
 DET_MUST_CHECK int up_write_one_task(struct up *up, struct det_json_writer *json, const char *name);
-bool up_has_task(struct up *up, const char *name);
+/* 1, or 0: there is none, or an error. */
+DET_MUST_CHECK int up_has_task(struct up *up, const char *name);
 
 #endif

@@ -279,8 +279,8 @@ static void everything_can_be_looked_at(void **state)
     look(stage, "\"state\":\"queued\"");
     look(stage, "\"name\":\"inner\",\"parent\":\"group\"");
     ask(stage, "slots", NULL, END, "\"owner_name\":\"job\"");
-    assert_true(up_has_task(&stage->up, "queued"));
-    assert_false(up_has_task(&stage->up, "nobody"));
+    assert_int_equal(up_has_task(&stage->up, "queued"), 1);
+    assert_int_equal(up_has_task(&stage->up, "nobody"), 0);
     det_json_writer_init(&json, NULL);
     assert_int_equal(up_write_one_task(&stage->up, &json, "web"), 0);
     assert_non_null(strstr(det_buffer_text(&json.text), "\"base_ns\""));
