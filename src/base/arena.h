@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* arena.h - many small blocks that die together. */
+/* arena.h - many small blocks that are freed together. */
 #ifndef DET_BASE_ARENA_H
 #define DET_BASE_ARENA_H
 
@@ -13,14 +13,14 @@ struct det_arena {
     const struct det_allocator *allocator;
     struct det_arena_chunk *chunks; /* newest first */
     size_t used;                    /* bytes handed out */
-    size_t limit;                   /* at most this many; 0: no limit */
+    size_t limit;                   /* limit in bytes; 0: none */
 };
 
 void det_arena_init(struct det_arena *arena, const struct det_allocator *allocator);
 void det_arena_deinit(struct det_arena *arena);
-/* Zeroed and aligned for any type; NULL when there is no memory or the limit is reached. */
+/* Returns zeroed memory aligned for any type; NULL without memory or at the limit. */
 void *det_arena_alloc(struct det_arena *arena, size_t size);
-/* `count * size` zeroed bytes; NULL also when the product does not fit. */
+/* Returns `count * size` zeroed bytes; also NULL when the product overflows. */
 void *det_arena_array(struct det_arena *arena, size_t count, size_t size);
 char *det_arena_copy_n(struct det_arena *arena, const char *text, size_t length);
 char *det_arena_copy(struct det_arena *arena, const char *text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* assert.c - the one place where a broken promise ends the process. */
+/* assert.c - the only place that aborts the process. */
 #include "base/assert.h"
 
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* assert.h - assertions that stay on in release: what a programmer can get wrong stops here. */
+/* assert.h - assertions that stay enabled in release builds; they catch programming errors. */
 #ifndef DET_BASE_ASSERT_H
 #define DET_BASE_ASSERT_H
 
-/* Prints the place and the condition to stderr and aborts. */
+/* Prints the location and the condition to stderr and aborts. */
 _Noreturn void det_assert_failed(const char *condition, const char *file, int line);
 
 #define det_assert(condition) \

@@ -36,7 +36,7 @@ static bool set_failed(struct det_buffer *buffer, int error)
     return false;
 }
 
-/* Twice as much as before, but never more than a full buffer needs. */
+/* Doubles the capacity, up to the limit. */
 static size_t next_capacity(const struct det_buffer *buffer, size_t needed)
 {
     size_t capacity = buffer->capacity < CAPACITY_MIN ? CAPACITY_MIN : buffer->capacity;
@@ -68,7 +68,7 @@ static bool fits_limit(const struct det_buffer *buffer, size_t size)
     return buffer->limit == 0 || size <= buffer->limit;
 }
 
-/* Room for `extra` bytes and the final 0. */
+/* Makes room for `extra` bytes and the final NUL. */
 static bool reserve_extra(struct det_buffer *buffer, size_t extra)
 {
     size_t size, needed;
@@ -131,7 +131,7 @@ void det_buffer_append_char(struct det_buffer *buffer, char c)
     advance_size(buffer, 1);
 }
 
-/* Most texts fit into what is there, so the first try is mostly the last. */
+/* Most texts fit into the free space, so the first try usually succeeds. */
 void det_buffer_format(struct det_buffer *buffer, const char *format, ...)
 {
     va_list arguments;
@@ -148,7 +148,7 @@ void det_buffer_format(struct det_buffer *buffer, const char *format, ...)
         advance_size(buffer, (size_t)length);
         return;
     }
-    /* What was tried is cut off again; more than printf can count is more than any limit. */
+    /* Removes the partial output. A size that printf cannot represent exceeds every limit. */
     buffer->data[buffer->size] = '\0';
     if (!(length < 0 ? set_failed(buffer, DET_ERR_LIMIT) : reserve_extra(buffer, (size_t)length)))
         return;
@@ -176,7 +176,7 @@ void det_buffer_drop(struct det_buffer *buffer, size_t size)
     det_assert(size <= buffer->size);
     if (size == 0)
         return;
-    /* The final 0 comes along. */
+    /* Also moves the final NUL. */
     memmove(buffer->data, buffer->data + size, buffer->size - size + 1);
     buffer->size -= size;
 }

@@ -17,21 +17,21 @@ struct det_buffer {
     char *data;
     size_t size;     /* bytes in use, without the final 0 */
     size_t capacity; /* bytes allocated */
-    size_t limit;    /* at most this size; 0: no limit */
-    int error;       /* 0, DET_ERR_NO_MEMORY or DET_ERR_LIMIT; sticks */
+    size_t limit;    /* limit in bytes; 0: none */
+    int error;       /* 0, DET_ERR_NO_MEMORY or DET_ERR_LIMIT; sticky */
 };
 
 void det_buffer_init(struct det_buffer *buffer, const struct det_allocator *allocator);
 void det_buffer_deinit(struct det_buffer *buffer);
-/* Empty again, memory kept, error forgotten. */
+/* Empties the buffer and clears the error; keeps the memory. */
 void det_buffer_clear(struct det_buffer *buffer);
 void det_buffer_append(struct det_buffer *buffer, const void *bytes, size_t size);
 void det_buffer_append_text(struct det_buffer *buffer, const char *text);
 void det_buffer_append_char(struct det_buffer *buffer, char c);
 void det_buffer_format(struct det_buffer *buffer, const char *format, ...) DET_PRINTF(2, 3);
-/* Room for `size` more bytes, counted as used and zeroed; NULL when the buffer has failed. */
+/* Appends `size` zeroed bytes and returns them; NULL when the buffer has failed. */
 void *det_buffer_extend(struct det_buffer *buffer, size_t size);
-/* Without its first `size` bytes, of which there are as many; memory and error are kept. */
+/* Removes the first `size` bytes, which must exist; keeps memory and error. */
 void det_buffer_drop(struct det_buffer *buffer, size_t size);
 /* "" when empty; never NULL. */
 const char *det_buffer_text(const struct det_buffer *buffer);

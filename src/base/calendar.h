@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* calendar.h - dates of the proleptic Gregorian calendar as days since 1970-01-01, and back.
+/* calendar.h - converts dates of the proleptic Gregorian calendar to days since 1970-01-01, and
+ * back.
  *
  * Years are counted from March, so that the leap day is the last of its year and the months before
  * it have a fixed pattern: five months are 153 days. 400 such years are 146097 days. Day 0 of the

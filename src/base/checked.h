@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* checked.h - arithmetic that says when a number does not fit. */
+/* checked.h - arithmetic that reports overflow. */
 #ifndef DET_BASE_CHECKED_H
 #define DET_BASE_CHECKED_H
 
@@ -9,11 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* For a product or a sum in between; nothing that is kept is as wide as this. */
+/* For intermediate sums and products; nothing that is stored is this wide. */
 __extension__ typedef __int128 det_i128;
 __extension__ typedef unsigned __int128 det_u128;
 
-/* True and `*ret` written when the result fits its type; false otherwise. */
+/* Returns true and writes `*ret` if the result fits its type; false otherwise. */
 static inline bool det_add_size(size_t a, size_t b, size_t *ret)
 {
     return !__builtin_add_overflow(a, b, ret);
@@ -34,7 +34,7 @@ static inline bool det_mul_i64(int64_t a, int64_t b, int64_t *ret)
     return !__builtin_mul_overflow(a, b, ret);
 }
 
-/* Times saturate: DET_NEVER + anything is DET_NEVER either way, and so is what would pass it. */
+/* Addition of times saturates: DET_NEVER + anything is DET_NEVER, and so is an overflow. */
 static inline int64_t det_add_time(int64_t a, int64_t span)
 {
     int64_t sum;

@@ -36,7 +36,7 @@ static const struct unit units[] = {
 /* A day is 2^16 * 3^3 * 5^11 ns: with more digits than this no fraction of it is whole. */
 #define FRACTION_DIGITS_MAX 16
 
-/* One part, taken apart. */
+/* One part of a duration, split. */
 struct part {
     struct det_view whole;
     struct det_view fraction; /* without trailing zeroes */
@@ -69,7 +69,7 @@ static bool take_char(struct det_view *text, char c)
     return true;
 }
 
-/* The unit is all the letters there are, so that "ms" is not "m". */
+/* The unit is the longest run of letters, so that "ms" is not read as "m". */
 static bool take_unit(struct det_view *text, size_t *ret)
 {
     struct det_view name;
@@ -99,7 +99,7 @@ static bool take_part(struct det_view *text, struct part *ret)
     return take_unit(text, &ret->unit);
 }
 
-/* False when it is no whole number of nanoseconds. */
+/* Returns false if it is not a whole number of nanoseconds. */
 static bool fraction_value(const struct part *part, uint64_t *ret)
 {
     det_u128 numerator = 0, denominator = 1;
@@ -120,7 +120,7 @@ static bool part_value(const struct part *part, det_u128 *ret)
 {
     uint64_t whole, fraction;
 
-    /* A number that is too large for 64 bits is too large in any unit. */
+    /* A number that does not fit 64 bits is out of range in every unit. */
     if (det_parse_u64(part->whole, &whole) < 0)
         whole = UINT64_MAX;
     if (!fraction_value(part, &fraction))
@@ -166,7 +166,7 @@ static size_t append_unit(char *target, size_t at, size_t unit)
     return at + length;
 }
 
-/* ".5" for half a unit, nothing for nothing; the unit is a power of ten nanoseconds. */
+/* Writes ".5" for half a unit and nothing for zero; the unit is a power of ten nanoseconds. */
 static size_t append_fraction(char *target, size_t at, uint64_t rest, uint64_t unit)
 {
     if (rest > 0)
@@ -179,7 +179,7 @@ static size_t append_fraction(char *target, size_t at, uint64_t rest, uint64_t u
     return at;
 }
 
-/* Days, hours and minutes are whole; the rest is one number in the largest unit it reaches. */
+/* Writes days, hours and minutes as whole numbers; the rest in the largest unit it reaches. */
 static void format_magnitude(uint64_t span, char *target, size_t at)
 {
     size_t unit = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* error.c - the names and sentences of errors.def, and the one way to fill a struct det_error. */
+/* error.c - names and sentences of errors.def; fills a struct det_error. */
 #include <detent/base.h>
 
 #include <stdarg.h>
@@ -26,7 +26,7 @@ static const struct entry entries[] = {
 };
 
 static const struct entry success = { 0, "OK", "no error" };
-static const struct entry unknown = { 0, "UNKNOWN", "this is no error of the library" };
+static const struct entry unknown = { 0, "UNKNOWN", "not an error code of libdetent" };
 
 static const struct entry *find_entry(int code)
 {
@@ -51,8 +51,8 @@ const char *det_error_text(int code)
 
 int det_error_set(struct det_error *error, int code, const char *format, ...)
 {
-    /* Apart, because the arguments may point into `error`; and a byte longer than what is kept, so
-     * that the copy sees whether it cuts a character. */
+    /* A separate buffer, because the arguments may point into `error`. It is one byte longer than
+     * the stored text, so that the copy can detect that it cuts a character. */
     char text[DET_ERROR_TEXT_MAX + 1];
     va_list arguments;
     int length;

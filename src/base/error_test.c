@@ -46,7 +46,7 @@ static void foreign_numbers_are_unknown(void **state)
     (void)state;
     assert_string_equal(det_error_name(1), "UNKNOWN");
     assert_string_equal(det_error_name(-9999), "UNKNOWN");
-    assert_string_equal(det_error_text(-9999), "this is no error of the library");
+    assert_string_equal(det_error_text(-9999), "not an error code of libdetent");
 }
 
 static void setting_fills_all_fields_and_returns_the_code(void **state)

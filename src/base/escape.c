@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* escape.c - text of any bytes, made safe to show. */
+/* escape.c - escapes arbitrary bytes for display. */
 #include "base/escape.h"
 
 #include "base/text.h"

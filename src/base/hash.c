@@ -51,7 +51,7 @@ static inline uint64_t read_4(const unsigned char *bytes)
     return word;
 }
 
-/* One to three bytes: the first, the middle and the last are all of them. */
+/* One to three bytes: reads the first, the middle and the last. */
 static inline uint64_t read_few(const unsigned char *bytes, size_t size)
 {
     return ((uint64_t)bytes[0] << 16) | ((uint64_t)bytes[size / 2] << 8) | bytes[size - 1];
@@ -84,8 +84,8 @@ uint64_t det_hash64(const void *data, size_t size, uint64_t seed)
         fold_product(a ^ hidden_a, b ^ hidden_b) ^ hidden_a, (uint64_t)size ^ KEY_C);
 }
 
-/* For a given value this is a bijection of the hash, and the other way round: a long run of mixes
- * loses nothing on its way. */
+/* For a given value this is a bijection of the hash, and vice versa, so a long run of mixes loses
+ * no information. */
 uint64_t det_hash_mix(uint64_t hash, uint64_t value)
 {
     hash = (rotate_left(hash, 23) + KEY_A) ^ value;

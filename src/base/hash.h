@@ -9,11 +9,11 @@
 #include <stdint.h>
 
 /* CRC-32C (Castagnoli) of `size` bytes continuing from `crc` (start with 0). Uses the processor's
- * instruction where there is one; the result is the same everywhere. */
+ * instruction if available; the result is the same everywhere. */
 uint32_t det_crc32c(uint32_t crc, const void *data, size_t size);
-/* The same without the instruction: what det_crc32c() falls back on, and is tested against. */
+/* Portable variant: the fallback of det_crc32c(), and its reference in tests. */
 uint32_t det_crc32c_portable(uint32_t crc, const void *data, size_t size);
-/* A 64-bit hash, well mixed, not cryptographic; the seed keeps maps unpredictable to outsiders. */
+/* Non-cryptographic 64-bit hash; the seed makes maps unpredictable to attackers. */
 uint64_t det_hash64(const void *data, size_t size, uint64_t seed);
 /* Mixes one number into a running hash; order matters. */
 uint64_t det_hash_mix(uint64_t hash, uint64_t value);

@@ -8,9 +8,9 @@
  *              5 6 7 8 ...
  *
  * Invariants:
- *   1. no node comes before its parent in the order of (key, tie);
+ *   1. no node precedes its parent in the order of (key, tie);
  *   2. nodes[i]->position == i for all i < count;
- *   3. ties are never given twice, so the order is total and a run is deterministic. */
+ *   3. no tie is used twice, so the order is total and a run is deterministic. */
 #include "base/heap.h"
 
 #include "base/assert.h"
@@ -51,7 +51,7 @@ static void sift_up(struct det_heap *heap, size_t position, struct det_heap_node
     put_node(heap, position, node);
 }
 
-/* The child that comes first, or `count` when there is none. */
+/* Returns the child that comes first, or `count` if there is none. */
 static size_t first_child(const struct det_heap *heap, size_t position)
 {
     size_t child = position * ARITY + 1;
@@ -80,7 +80,7 @@ static void sift_down(struct det_heap *heap, size_t position, struct det_heap_no
     put_node(heap, position, node);
 }
 
-/* Fills the hole at `position` with `node`, wherever that leads. */
+/* Fills the hole at `position` with `node`, moving the hole up or down. */
 static void sift_node(struct det_heap *heap, size_t position, struct det_heap_node *node)
 {
     if (position > 0 && is_before(node, heap->nodes[(position - 1) / ARITY]))
@@ -96,7 +96,7 @@ void det_heap_init(struct det_heap *heap, const struct det_allocator *allocator)
 
 void det_heap_deinit(struct det_heap *heap)
 {
-    /* The nodes are not touched: their objects may be gone already. */
+    /* Does not touch the nodes: their objects may have been freed. */
     DET_DELETE_ARRAY(heap->allocator, heap->nodes, heap->capacity);
     *heap = (struct det_heap){ .allocator = heap->allocator };
 }

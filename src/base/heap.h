@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* heap.h - a 4-ary min-heap of intrusive nodes, ordered by (key, tie): timers. Insert, remove any
- * and re-key are O(log n); ties keep insertion order, so that a run is deterministic. */
+/* heap.h - a 4-ary min-heap of intrusive nodes, ordered by (key, tie); used for timers. Insert,
+ * remove and rekey are O(log n). Equal keys keep insertion order, so that a run is
+ * deterministic. */
 #ifndef DET_BASE_HEAP_H
 #define DET_BASE_HEAP_H
 
@@ -31,13 +32,13 @@ static inline bool det_heap_contains(const struct det_heap_node *node)
 {
     return node->position != DET_HEAP_NOWHERE;
 }
-/* Room for `count` nodes in all, so that as many inserts cannot fail. */
+/* Reserves room for `count` nodes in total, so that inserts up to that count cannot fail. */
 DET_MUST_CHECK int det_heap_reserve(struct det_heap *heap, size_t count);
 DET_MUST_CHECK int det_heap_insert(struct det_heap *heap, struct det_heap_node *node, int64_t key);
-/* The node with the least key, or NULL. */
+/* Returns the node with the smallest key, or NULL. */
 struct det_heap_node *det_heap_first(const struct det_heap *heap);
 void det_heap_remove(struct det_heap *heap, struct det_heap_node *node);
-/* A new key for a node that is in the heap; counts as a new insertion among equals. */
+/* Changes the key of a node in the heap; it is ordered after nodes with an equal key. */
 void det_heap_rekey(struct det_heap *heap, struct det_heap_node *node, int64_t key);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* id_map.h - from a 64-bit id to an object that holds its own id and a link: chains of intrusive
- * nodes. Ids are given out in order, so that their low bits spread them without a hash. */
+/* id_map.h - maps a 64-bit id to an object that contains its id and a link: chains of intrusive
+ * nodes. Ids are assigned in sequence, so their low bits distribute them without a hash. */
 #ifndef DET_BASE_ID_MAP_H
 #define DET_BASE_ID_MAP_H
 
@@ -10,7 +10,7 @@
 
 struct det_id_node {
     uint64_t id;
-    struct det_id_node *next; /* the map's */
+    struct det_id_node *next; /* owned by the map */
 };
 
 struct det_id_map {
@@ -23,11 +23,11 @@ struct det_id_map {
 void det_id_map_init(struct det_id_map *map, const struct det_allocator *allocator);
 void det_id_map_deinit(struct det_id_map *map);
 struct det_id_node *det_id_map_get(const struct det_id_map *map, uint64_t id);
-/* After it, one put cannot fail. */
+/* After success, one put cannot fail. */
 DET_MUST_CHECK int det_id_map_reserve(struct det_id_map *map);
-/* The id is not in the map; room was reserved. */
+/* The id must not be in the map; room must be reserved. */
 void det_id_map_put(struct det_id_map *map, struct det_id_node *node);
-/* The node is in the map. */
+/* The node must be in the map. */
 void det_id_map_remove(struct det_id_map *map, struct det_id_node *node);
 
 #endif

@@ -15,7 +15,7 @@ struct det_list {
 #define DET_CONTAINER(pointer, type, member) \
     ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
-/* The same for a head and for a node that is in no list. */
+/* Initializes a head or a node that is in no list. */
 static inline void det_list_init(struct det_list *list)
 {
     list->next = list->previous = list;
@@ -34,7 +34,7 @@ static inline void det_list_insert_before(struct det_list *place, struct det_lis
     place->previous = node;
 }
 
-/* At the end of the list with this head. */
+/* Appends a node at the end of the list. */
 static inline void det_list_append(struct det_list *head, struct det_list *node)
 {
     det_list_insert_before(head, node);
@@ -45,7 +45,7 @@ static inline void det_list_prepend(struct det_list *head, struct det_list *node
     det_list_insert_before(head->next, node);
 }
 
-/* Out of whatever list it is in; harmless for a node that is in none. */
+/* Removes a node from its list; no effect if it is in none. */
 static inline void det_list_remove(struct det_list *node)
 {
     node->previous->next = node->next;
@@ -53,7 +53,7 @@ static inline void det_list_remove(struct det_list *node)
     det_list_init(node);
 }
 
-/* The first node, taken out; NULL when there is none. */
+/* Removes and returns the first node; NULL if the list is empty. */
 static inline struct det_list *det_list_take(struct det_list *head)
 {
     struct det_list *node = head->next;

@@ -30,7 +30,7 @@
 
 _Static_assert(sizeof(size_t) == 8, "a cursor of det_map_next() needs 64 bits");
 
-/* By memcpy, because the member may be a `char *` as well as a `const char *`. */
+/* Uses memcpy, because the member may be a `char *` or a `const char *`. */
 static inline const char *key_of(const struct det_map *map, const void *value)
 {
     const char *key;
@@ -44,7 +44,7 @@ static inline uint64_t hash_of(const struct det_map *map, const char *key)
     return det_hash64(key, strlen(key), map->seed);
 }
 
-/* The slot of the key, or the free slot where its search ends. The map has slots. */
+/* Returns the slot of the key, or the free slot that ends its search. The map must have slots. */
 static struct det_map_slot *find_slot(const struct det_map *map, const char *key, uint64_t hash)
 {
     size_t mask = map->capacity - 1;
@@ -89,8 +89,8 @@ static int grow_slots(struct det_map *map)
     return 0;
 }
 
-/* Frees a slot and moves those after it back that would no longer be found: all whose home is not
- * between the hole and their slot. */
+/* Frees a slot and moves back the following ones that could not be found otherwise: those whose
+ * home is not between the hole and their slot. */
 static void close_hole(struct det_map *map, size_t hole)
 {
     size_t mask = map->capacity - 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* map.h - from a string key to an object that holds its own key: an intrusive open-addressing
- * table of pointers. The map owns only its slots. */
+/* map.h - maps a string key to an object that contains its key: an intrusive open-addressing table
+ * of pointers. The map owns only its slots. */
 #ifndef DET_BASE_MAP_H
 #define DET_BASE_MAP_H
 
@@ -19,24 +19,24 @@ struct det_map {
     struct det_map_slot *slots;
     size_t capacity; /* 0 or a power of two */
     size_t count;
-    size_t key_offset; /* where in a value its `const char *` key stands */
+    size_t key_offset; /* offset of the `const char *` key in a value */
 };
 
 /* Values are structs with a `const char *` key member; `key_offset` is its offsetof(). */
 void det_map_init(
     struct det_map *map, const struct det_allocator *allocator, uint64_t seed, size_t key_offset);
 void det_map_deinit(struct det_map *map);
-/* NULL when there is none. */
+/* Returns NULL if the key is absent. */
 void *det_map_get(const struct det_map *map, const char *key);
-/* DET_ERR_EXISTS when the key is there (the map is unchanged), DET_ERR_NO_MEMORY. The key must not
- * change while the value is in the map. */
+/* Returns DET_ERR_EXISTS if the key is present (the map is unchanged) or DET_ERR_NO_MEMORY. The key
+ * must not change while the value is in the map. */
 DET_MUST_CHECK int det_map_put(struct det_map *map, void *value);
-/* After it, one put of a key that is not there cannot fail. */
+/* After success, one put of an absent key cannot fail. */
 DET_MUST_CHECK int det_map_reserve(struct det_map *map);
-/* Takes the value with this key out and returns it, or NULL. */
+/* Removes and returns the value with this key; NULL if absent. */
 void *det_map_remove(struct det_map *map, const char *key);
-/* Walks all values in no particular order: start with *cursor = 0; NULL at the end. Meanwhile
- * nothing may be put in; what was already returned may be removed. */
+/* Iterates over all values in no particular order: start with *cursor = 0; NULL at the end. During
+ * the iteration nothing may be inserted; values already returned may be removed. */
 void *det_map_next(const struct det_map *map, size_t *cursor);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory.c - the default allocator and the typed ways to use an injected one.
+/* memory.c - the default allocator, and typed use of an injected one.
  *
  * Invariants:
- *   1. a block of zero bytes is a block of one byte, on allocation as on release, so that NULL
- *      always means "no memory" and the sizes given back are the sizes asked for;
- *   2. an allocator never sees new_size 0 except to free a block that is there. */
+ *   1. a block of zero bytes is allocated and freed as one byte, so that NULL always means "no
+ *      memory" and the sizes passed to free are the sizes requested;
+ *   2. an allocator never sees new_size 0 except to free an existing block. */
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -96,7 +96,7 @@ char *det_string_copy_n(const struct det_allocator *allocator, const char *text,
 {
     char *copy;
 
-    /* The size is found again by strlen() when the string is freed, so it must end at its NUL. */
+    /* det_free_string() finds the size with strlen(), so the copy must end at its first NUL. */
     length = length > 0 ? strnlen(text, length) : 0;
     copy = det_alloc(allocator, length + 1);
     if (copy == NULL)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory.h - typed use of an injected allocator; sizes are multiplied with care. */
+/* memory.h - typed use of an injected allocator; size products are checked for overflow. */
 #ifndef DET_BASE_MEMORY_H
 #define DET_BASE_MEMORY_H
 
 #include <detent/base.h>
 
-/* NULL means the default allocator in all of these. A block of zero bytes is a block all the same:
- * NULL always means that there is no memory. */
+/* In all of these a NULL allocator means the default one. An allocation of zero bytes succeeds, so
+ * NULL always means out of memory. */
 void *det_alloc(const struct det_allocator *allocator, size_t size);
 void *det_alloc_zero(const struct det_allocator *allocator, size_t size);
-/* `count * size` bytes of zeroes; NULL also when the product does not fit. */
+/* Returns `count * size` zeroed bytes; also NULL when the product overflows. */
 void *det_alloc_array(const struct det_allocator *allocator, size_t count, size_t size);
 void *det_realloc(
     const struct det_allocator *allocator, void *pointer, size_t old_size, size_t new_size);
 void det_free(const struct det_allocator *allocator, void *pointer, size_t size);
-/* A NUL-terminated copy, at most up to the first NUL; free it with det_free_string(). */
+/* Copies up to the first NUL and terminates the copy; free it with det_free_string(). */
 char *det_string_copy(const struct det_allocator *allocator, const char *text);
 char *det_string_copy_n(const struct det_allocator *allocator, const char *text, size_t length);
 void det_free_string(const struct det_allocator *allocator, char *text);

@@ -9,7 +9,7 @@
 
 #include "base/assert.h"
 
-/* Words longer than this are not typing mistakes of each other. */
+/* Words longer than this are not considered misspellings of each other. */
 #define WORD_MAX DET_NAME_MAX
 
 struct det_view det_view_text(const char *text)
@@ -27,8 +27,8 @@ bool det_view_is(struct det_view view, const char *text)
     return det_view_equal(view, det_view_text(text));
 }
 
-/* At most `size`, and not inside a character: a character has at most three bytes after its lead,
- * so text that is no UTF-8 is cut where it is. */
+/* Returns at most `size`, not inside a character. A character has at most three bytes after its
+ * lead, so text that is not UTF-8 is cut at `size`. */
 static size_t cut_between_characters(const char *text, size_t size)
 {
     for (size_t back = 0; back <= 3 && back <= size; back++) {
@@ -57,7 +57,7 @@ static bool is_digit(char c)
 
 static char to_lower(char c)
 {
-    /* The letters of both cases differ in one bit. */
+    /* Upper and lower case differ in one bit. */
     if (c >= 'A' && c <= 'Z')
         c |= 0x20;
     return c;
@@ -137,8 +137,8 @@ static bool same_letter(char a, char b)
     return to_lower(a) == to_lower(b);
 }
 
-/* Edit distance where two neighbours that changed places count once: the commonest mistake. The
- * rows of the usual table are kept three at a time. */
+/* Edit distance in which a transposition of two neighbours counts once. Keeps three rows of the
+ * usual table at a time. */
 static size_t edit_distance(const char *a, size_t a_size, const char *b, size_t b_size)
 {
     size_t rows[3][WORD_MAX + 1];

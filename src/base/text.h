@@ -22,8 +22,8 @@ struct det_view det_view_text(const char *text);
 bool det_view_equal(struct det_view a, struct det_view b);
 bool det_view_is(struct det_view view, const char *text);
 
-/* The offset of the first byte that is not valid UTF-8 (surrogates and over-long forms are not
- * valid), or `size` when all of it is. */
+/* Returns the offset of the first byte that is not valid UTF-8 (surrogates and over-long forms are
+ * invalid), or `size` if all of it is valid. */
 size_t det_utf8_check(const char *data, size_t size);
 
 /* Copies what fits into `target` (always NUL-terminated, cut between characters) and returns
@@ -34,7 +34,7 @@ bool det_text_copy(char *target, size_t capacity, const char *source);
 #define DET_NAME_MAX 128
 bool det_name_is_valid(const char *name);
 
-/* Whole decimal numbers, nothing around them. DET_ERR_MALFORMED or DET_ERR_OVERFLOW. */
+/* Parses a whole decimal number without surrounding text. DET_ERR_MALFORMED or DET_ERR_OVERFLOW. */
 int det_parse_u64(struct det_view text, uint64_t *ret);
 int det_parse_i64(struct det_view text, int64_t *ret);
 /* "250ms", "1.5s", "30m", "1h30m", "7d"; units ns us ms s m h d, largest first.
@@ -47,17 +47,17 @@ char *det_format_duration(det_time span, char *target, size_t capacity);
 /* RFC 3339 in UTC with as many fraction digits as needed ("2026-01-31T10:00:00.25Z"). */
 #define DET_TIME_TEXT 40
 char *det_format_time(det_time wall, char *target, size_t capacity);
-/* The basic form of ISO 8601 ("20260131T100000.25Z"), for names and ids; different times have
- * different texts. */
+/* Basic format of ISO 8601 ("20260131T100000.25Z"), for names and ids; distinct times have distinct
+ * texts. */
 char *det_format_time_basic(det_time wall, char *target, size_t capacity);
-/* Reads RFC 3339 with `Z` or an offset. DET_ERR_MALFORMED or DET_ERR_RANGE. */
+/* Parses RFC 3339 with `Z` or an offset. DET_ERR_MALFORMED or DET_ERR_RANGE. */
 int det_parse_time(struct det_view text, det_time *ret);
 
 /* "Did you mean": the index of the word nearest to `word` by edit distance (case ignored), or -1
  * when none is near enough (more than a third of the letters differ). */
 int det_text_nearest(const char *word, const char *const *words, size_t count);
 
-/* What counts add to a noun and make of a verb: "1 worker", "2 workers", "1 is", "2 are". */
+/* Plural ending of a noun and verb form for a count: "1 worker", "2 workers", "1 is", "2 are". */
 const char *det_plural(uint64_t count);
 const char *det_is_or_are(uint64_t count);
 const char *det_was_or_were(uint64_t count);

@@ -14,16 +14,16 @@
 #define FRACTION_DIGITS 9
 #define LEAP_SECOND     60
 
-/* What the text says, before it is known to be possible. */
+/* Fields of the text, before their ranges are checked. */
 struct reading {
     struct det_date date;
     int hour, minute, second;
     int64_t nanoseconds;
-    bool is_too_fine; /* there is more than nanoseconds can say */
+    bool is_too_fine; /* more digits than nanoseconds */
     int offset_sign, offset_hour, offset_minute;
 };
 
-/* ".25" for a quarter of a second, "" for none. */
+/* Writes ".25" for a quarter of a second, "" for none. */
 static void format_fraction(int64_t nanoseconds, char target[FRACTION_DIGITS + 2])
 {
     int64_t unit = DET_SECOND;
@@ -77,7 +77,7 @@ char *det_format_time_basic(det_time wall, char *target, size_t capacity)
     return target;
 }
 
-/* Exactly `count` digits. */
+/* Reads exactly `count` digits. */
 static bool take_number(struct det_view *text, size_t count, int *ret)
 {
     int value = 0;
@@ -96,7 +96,7 @@ static bool take_number(struct det_view *text, size_t count, int *ret)
     return true;
 }
 
-/* One of the two characters; `second` may be the same as `first`. */
+/* Reads one of the two characters; `second` may equal `first`. */
 static bool take_either(struct det_view *text, char first, char second)
 {
     if (text->size == 0 || (text->data[0] != first && text->data[0] != second))
@@ -163,7 +163,7 @@ static bool is_possible(const struct reading *reading)
            reading->offset_hour <= 23 && reading->offset_minute <= 59 && !reading->is_too_fine;
 }
 
-/* Seconds since 1970; a leap second is the second after it, as in every count that has none. */
+/* Seconds since 1970. A leap second counts as the following second. */
 static int64_t seconds_of(const struct reading *reading)
 {
     int clock = reading->hour * 3600 + reading->minute * 60 + reading->second;
@@ -172,7 +172,7 @@ static int64_t seconds_of(const struct reading *reading)
     return det_days_from_date(reading->date) * DET_DAY_SECONDS + clock - offset;
 }
 
-/* Leap seconds are only at the end of a month in UTC. */
+/* Leap seconds occur only at the end of a month in UTC. */
 static bool follows_month(int64_t seconds)
 {
     return seconds % DET_DAY_SECONDS == 0 && det_date_from_days(seconds / DET_DAY_SECONDS).day == 1;

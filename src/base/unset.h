@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* unset.h - for a large variable on a hot path that is written field by field: hardened builds set
- * every other variable to zero first. */
+/* unset.h - marks a large variable on a hot path that is written field by field; hardened builds
+ * zero every other variable first. */
 #ifndef DET_BASE_UNSET_H
 #define DET_BASE_UNSET_H
 

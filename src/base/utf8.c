@@ -18,7 +18,7 @@
 
 #define HIGH_BITS UINT64_C(0x8080808080808080)
 
-/* The bytes a character has by its lead byte; 0 when none starts so. */
+/* Returns the length of a character by its lead byte; 0 if no character starts with it. */
 static size_t sequence_length(unsigned char lead)
 {
     if (lead < 0x80)
@@ -30,7 +30,7 @@ static size_t sequence_length(unsigned char lead)
     return lead >= 0xF0 && lead <= 0xF4 ? 4 : 0;
 }
 
-/* Only the second byte is narrower after some leads. */
+/* Some lead bytes restrict the range of the second byte. */
 static bool second_is_valid(unsigned char lead, unsigned char second)
 {
     unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
@@ -39,7 +39,7 @@ static bool second_is_valid(unsigned char lead, unsigned char second)
     return second >= low && second <= high;
 }
 
-/* The length of the character at `bytes`, 0 when it is not valid or not all there. */
+/* Returns the length of the character at `bytes`; 0 if it is invalid or incomplete. */
 static size_t character_length(const unsigned char *bytes, size_t size)
 {
     size_t length = sequence_length(bytes[0]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder.c - collects the rows of a definition; nothing is judged here but the length of lists. */
-#include <detent/tool/builder.h>
+/* builder.c - collects the rows of a definition; checks only the length of lists. */
+#include <detent/builder.h>
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void make_printable(char *text)
     }
 }
 
-/* One byte more than a name may have is enough to know that it is too long. */
+/* One byte more than a valid name is enough to detect that it is too long. */
 static struct det_build_name copy_name(struct det_machine_builder *builder, const char *given)
 {
     struct det_build_name name = { .given = given, .id = -1 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_bind.c - a built machine after its build: its functions, found and bound, and its end. */
+/* builder_bind.c - binds functions to a built machine, and frees it. */
 #include <string.h>
 
 #include "base/memory.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_build.c - the steps of a build, in their order; builder_build.h says what each finds. */
+/* builder_build.c - the steps of a build, in order; builder_build.h lists the findings of each. */
 #include "machine/builder_build.h"
 
 #include "base/assert.h"

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_build.h - one build: from rows to a machine, in steps that each see the work of those
- * before them.
+/* builder_build.h - one build: from rows to a machine, in steps that each use the results of the
+ * previous ones.
  *
  *      findings_init   the files in order, the complaints of the front end
  *      declare         every thing gets its dense id            DUPLICATE_NAME, BAD_NAME, TOO_LARGE
  *      resolve         every name in a row gets an id           UNKNOWN_*, DUPLICATE_TIMEOUT, ...
  *      cells           every pair gets its rows                 DUPLICATE_TRANSITION, ELSE_...
- *      check_rules     what is missing                          NOT_ENTERED, NO_INITIAL, ...
- *      check_flow      what a compiler cannot see, only where nothing is broken
- *      lay             the det_machine, only where nothing is broken
+ *      check_rules     missing rows                             NOT_ENTERED, NO_INITIAL, ...
+ *      check_flow      what a compiler cannot check; only without errors so far
+ *      lay             the det_machine; only without errors
  *
  * Invariants:
- *   1. nothing of a row is changed but its ids and marks, and only until `cells`;
- *   2. a misspelt name gets the id of the nearest one, marked as a guess: the marks it leaves keep
- *      one mistake from being told as five, and no finding is ever based on a guess. */
+ *   1. only the ids and marks of a row change, and only until `cells`;
+ *   2. a misspelt name gets the id of the nearest one, marked as a guess: its marks prevent that
+ *      one mistake is reported five times, and no finding is ever based on a guess. */
 #ifndef DET_MACHINE_BUILDER_BUILD_H
 #define DET_MACHINE_BUILDER_BUILD_H
 
@@ -25,26 +25,26 @@
 struct det_build_list {
     struct det_build_row **items;
     size_t count;
-    const char **words; /* their names, once a nearest one was asked for */
+    const char **words; /* their names, once a nearest one was requested */
     size_t letters;     /* in all of them */
 };
 
-/* An alternative of a pair. Others are meant by their number, from 1; 0: none. */
+/* An alternative of a pair. Numbers of others count from 1; 0: none. */
 struct det_build_else {
     const struct det_build_row *row;
     uint32_t cell; /* of the pair */
-    uint32_t next; /* of the same pair; until all are there, the one before */
+    uint32_t next; /* of the same pair; until all are known, the previous one */
     uint32_t bare; /* the last one without IF, up to this one */
 };
 
-/* A walk over the rows that may decide a pair. Starts all zero. */
+/* Iterates over the rows that may decide a pair. Zero-initialized. */
 struct det_build_ways {
     bool is_begun;
     uint32_t next_else;
 };
 
-/* Where a name must be the only one: in C, states and events share their enumerators' prefix, and
- * all functions are functions. */
+/* Name spaces: in C, states and events share the prefix of their enumerators, and all functions are
+ * functions. */
 enum det_build_space {
     DET_BUILD_SPACE_ENUMERATORS,
     DET_BUILD_SPACE_FUNCTIONS,
@@ -67,14 +67,14 @@ struct det_build {
     uint32_t *first_else; /* the same: the number in `elses` of the first one, as `next` */
     struct det_build_else *elses;
     uint32_t else_count;
-    const struct det_build_row *orphan, *never; /* the last ELSE rows that were told as such */
+    const struct det_build_row *orphan, *never; /* the last ELSE rows that were reported */
     /* The first rows of a component of these kinds; NULL: none. */
     const struct det_build_row *failure, *completion, *invariant;
     size_t nearest_budget;  /* letters that may still be compared */
     int32_t initial;        /* the initial state; -1: none */
-    bool is_too_large;      /* a limit is exceeded: go no further */
-    bool is_row_missing;    /* a row could not be read: what is missing may be in it */
-    bool is_component_told; /* that a row belongs to a component, which it is not */
+    bool is_too_large;      /* a limit is exceeded: stop */
+    bool is_row_missing;    /* a row could not be read: it may contain the missing declaration */
+    bool is_component_told; /* already reported: a row belongs to a component, and this is none */
 };
 
 void det_build_init(struct det_build *build, struct det_machine_builder *builder);
@@ -99,14 +99,14 @@ static inline size_t det_build_count(const struct det_build *build, enum det_bui
     return build->things[kind].count;
 }
 
-/* The thing with this id. */
+/* Returns the thing with this id. */
 static inline struct det_build_row *det_build_thing(
     const struct det_build *build, enum det_build_kind kind, size_t id)
 {
     return build->things[kind].items[id];
 }
 
-/* What a name stands for; NULL when it stands for nothing. */
+/* Returns the thing of this name; NULL if there is none. */
 static inline struct det_build_row *det_build_named(
     const struct det_build *build, enum det_build_kind kind, const struct det_build_name *name)
 {
@@ -114,14 +114,14 @@ static inline struct det_build_row *det_build_named(
 }
 
 /* builder_cells.c */
-/* The row that decides the pair, or its first alternative; NULL: none. */
+/* Returns the row that decides the pair, or its first alternative; NULL: none. */
 const struct det_build_row *det_build_cell(
     const struct det_build *build, size_t state, size_t event);
-/* The next row that may decide it: the cell, then the ELSE rows in their order; NULL: none. */
+/* Returns the next row that may decide it: the cell, then the ELSE rows in order; NULL: none. */
 const struct det_build_row *det_build_next_way(
     const struct det_build *build, size_t state, size_t event, struct det_build_ways *ways);
 
-/* What becomes of the event where it is not taken. */
+/* Returns the policy for the event where it is not taken. */
 enum det_unhandled det_build_policy(
     const struct det_build *build, const struct det_build_row *event);
 
@@ -131,15 +131,14 @@ const char *det_build_kind_noun(enum det_build_kind kind);
 
 /* builder_names.c */
 void det_build_declare(struct det_build *build);
-/* Gives the name its id, or reports that it is not the name of such a thing. A name that was not
- * given is passed over. */
+/* Resolves a name to its id, or reports that there is no such thing. Ignores an absent name. */
 void det_build_resolve_name(
     struct det_build *build, const struct det_build_row *row, enum det_build_kind expected,
     struct det_build_name *name);
-/* The kind of whatever has this name; DET_BUILD_THINGS when nothing has. */
+/* Returns the kind of the thing with this name; DET_BUILD_THINGS if there is none. */
 size_t det_build_kind_named(const struct det_build *build, const char *text);
 
-/* builder_resolve.c: resolves a list that must name something. */
+/* builder_resolve.c: resolves a list that must not be empty. */
 void det_build_resolve_some(
     struct det_build *build, const struct det_build_row *row, enum det_build_kind kind,
     struct det_build_names *names);
@@ -149,11 +148,11 @@ static inline bool det_build_is_component(const struct det_build *build)
 {
     return build->builder->context.text != NULL;
 }
-/* A row that only components have. */
+/* Resolves a row that only components have. */
 void det_build_resolve_component(struct det_build *build, struct det_build_row *row);
-/* What a component is missing, and what it cannot have. */
+/* Reports what a component lacks, and what it must not have. */
 void det_check_component(struct det_build *build);
-/* Where a second stop would make it fail. */
+/* Reports where a second stop would make it fail. */
 void det_check_stops(struct det_build *build);
 
 /* The other steps, each in the file of its name. */

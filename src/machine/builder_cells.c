@@ -25,16 +25,16 @@
  * A cell is a number: (index of its row + 1) * MARKS + marks. */
 #include "machine/builder_build.h"
 
-/* A definition may say every pair it can have once, and override each of them. */
+/* A definition may decide every possible pair once, and override each. */
 #define PAIRS_MAX ((size_t)2 * DET_CELLS_MAX)
 
 enum marks {
-    ORPHAN = 1, /* an OVERRIDE or an ELSE that nothing came before */
+    ORPHAN = 1, /* an OVERRIDE or an ELSE without an earlier row */
     BLUNT = 2,  /* an OVERRIDE without IF was here */
     MARKS = 4,
 };
 
-/* A pair as a row says it. */
+/* A pair of a row. */
 struct pair {
     const struct det_build_row *row;
     const struct det_build_name *from, *event;
@@ -76,7 +76,7 @@ static const char *comma_before(const struct det_build_on *on)
     return on->outcome == DET_OUTCOME_GOTO ? ", " : "";
 }
 
-/* The name by which a row says this state: the place of a finding about the pair. */
+/* The name by which a row lists this state: the place of a finding about the pair. */
 static const struct det_build_name *from_name(const struct det_build_row *row, int32_t state)
 {
     for (uint32_t i = 0; i < row->on.from.count; i++) {
@@ -105,19 +105,19 @@ static void report_duplicate(
 
     point_at(build, finding, pair, first);
     if (first == pair->row)
-        det_build_hint(findings, finding, "the row lists the pair twice");
+        det_build_hint(findings, finding, "the row lists the pair more than once");
     else if (first->on.guard.text != NULL)
         det_build_hint(
-            findings, finding, "say %s(%s, %s%s%s) if it is the next alternative",
+            findings, finding, "write %s(%s, %s%s%s) if it is the next alternative",
             row_word(on, ELSE), pair->from->text, pair->event->text, comma_before(on),
             target_text(on));
     else if (on->guard.text != NULL)
         det_build_hint(
             findings, finding,
-            "a choice begins with the row that has IF: put it first, and say ELSE for the other");
+            "a choice begins with the row that has IF: put it first, and use ELSE for the other");
     else
         det_build_hint(
-            findings, finding, "say %s(%s, %s%s%s) if that is meant", row_word(on, OVERRIDE),
+            findings, finding, "write %s(%s, %s%s%s) if that is intended", row_word(on, OVERRIDE),
             pair->from->text, pair->event->text, comma_before(on), target_text(on));
 }
 
@@ -128,12 +128,12 @@ static void report_orphan(struct det_build *build, const struct pair *pair)
         &build->findings, on->is_else ? DET_RULE_ELSE_NOTHING : DET_RULE_OVERRIDE_NOTHING,
         pair->row, pair->from, "%s on %s is no transition of %s yet: %s", pair->from->text,
         pair->event->text, build->name,
-        on->is_else ? "an ELSE has nothing before it" : "there is nothing to override");
+        on->is_else ? "no earlier row for this ELSE" : "no earlier row to override");
 
     det_build_hint(
-        &build->findings, finding, "say %s(%s, %s%s%s), or move the row behind the one that %s",
+        &build->findings, finding, "write %s(%s, %s%s%s), or move the row after the one that %s",
         row_word(on, PLAIN), pair->from->text, pair->event->text, comma_before(on), target_text(on),
-        on->is_else ? "says the pair" : "it overrides");
+        on->is_else ? "decides the pair" : "it overrides");
 }
 
 static void report_override(
@@ -178,10 +178,11 @@ static void report_never(
         behind, before[0] != '\0' ? "ELSE" : "one");
     point_at(build, finding, pair, other);
     if (other == pair->row)
-        det_build_hint(&build->findings, finding, "the row lists the pair twice");
+        det_build_hint(&build->findings, finding, "the row lists the pair more than once");
     else if (before[0] != '\0')
         det_build_hint(
-            &build->findings, finding, "give it an IF(guard): what it refuses comes to the ELSE");
+            &build->findings, finding,
+            "give it an IF(guard): what the guard refuses goes to the ELSE");
     else
         det_build_hint(&build->findings, finding, "give one of the two an IF(guard)");
 }
@@ -250,7 +251,7 @@ static void claim_override(
     build->cells[at] = own | marks;
 }
 
-/* `own` is what the cell holds when it is this row's. */
+/* `own` is the value of the cell when it belongs to this row. */
 static void claim_cell(struct det_build *build, const struct pair *pair, uint32_t own)
 {
     size_t at = cell_of(build, (size_t)pair->from->id, (size_t)pair->event->id);
@@ -320,8 +321,8 @@ const struct det_build_row *det_build_next_way(
     return alternative->row;
 }
 
-/* Whether all pairs of all rows, as often as they are said, can be looked at in good time; how many
- * are those of ELSE rows. */
+/* Returns true if the pairs of all rows can be processed in reasonable time; also counts those of
+ * ELSE rows. */
 static bool count_pairs(struct det_build *build, size_t *ret_elses)
 {
     size_t count = 0;
@@ -337,7 +338,7 @@ static bool count_pairs(struct det_build *build, size_t *ret_elses)
             continue;
         (void)det_build_report(
             &build->findings, DET_RULE_TOO_LARGE, row, NULL,
-            "the rows of %s say more than %zu pairs", build->name, PAIRS_MAX);
+            "the rows of %s list more than %zu pairs", build->name, PAIRS_MAX);
         build->is_too_large = true;
         return false;
     }

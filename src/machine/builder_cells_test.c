@@ -13,15 +13,16 @@ static void a_pair_is_said_once(void **context)
     expect(
         b, "duplicate-transition@21",
         "PENDING on PAY is already a transition of order: to CHARGING",
-        "say OVERRIDE(PENDING, PAY, PAID) if that is meant");
+        "write OVERRIDE(PENDING, PAY, PAID) if that is intended");
     b = open_order();
     STAY(b, "PAID", DET_LIST("PAY"));
     expect(
         b, "duplicate-transition@21", "PAID on PAY is already a transition of order: stay",
-        "say OVERRIDE_STAY(PAID, PAY) if that is meant");
+        "write OVERRIDE_STAY(PAID, PAY) if that is intended");
     b = open_order();
     STOP(b, "PAID", DET_LIST("PAY"));
-    expect(b, "duplicate-transition@21", NULL, "say OVERRIDE_STOP(PAID, PAY) if that is meant");
+    expect(
+        b, "duplicate-transition@21", NULL, "write OVERRIDE_STOP(PAID, PAY) if that is intended");
 }
 
 static void a_pair_is_said_once_within_a_row(void **context)
@@ -34,7 +35,7 @@ static void a_pair_is_said_once_within_a_row(void **context)
         .outcome = DET_OUTCOME_STAY);
     expect(
         b, "duplicate-transition@21", "SHIPPED on CANCEL is already a transition of order: stay",
-        "the row lists the pair twice");
+        "the row lists the pair more than once");
     b = open_order();
     ON_LISTS(
         b, .from = DET_LIST("PAID"), .events = DET_LIST("EXPIRED", "EXPIRED"),
@@ -50,8 +51,8 @@ static void an_override_comes_after_what_it_overrides(void **context)
     OVERRIDE(b, "PAID", "EXPIRED", "PENDING");
     expect(
         b, "override-nothing@21",
-        "PAID on EXPIRED is no transition of order yet: there is nothing to override",
-        "say ON(PAID, EXPIRED, PENDING), or move the row behind the one that it overrides");
+        "PAID on EXPIRED is no transition of order yet: no earlier row to override",
+        "write ON(PAID, EXPIRED, PENDING), or move the row after the one that it overrides");
     b = open_order();
     OVERRIDE(b, "PAID", "EXPIRED", "PENDING");
     OVERRIDE(b, "PAID", "EXPIRED", "CHARGING");
@@ -61,7 +62,7 @@ static void an_override_comes_after_what_it_overrides(void **context)
     STAY(b, "PAID", DET_LIST("EXPIRED"), .is_override = true);
     expect(
         b, "override-nothing@21", NULL,
-        "say STAY(PAID, EXPIRED), or move the row behind the one that it overrides");
+        "write STAY(PAID, EXPIRED), or move the row after the one that it overrides");
 }
 
 static void an_override_is_told_with_both_targets(void **context)

@@ -35,15 +35,15 @@ static void an_else_comes_after_the_row_of_its_pair(void **context)
     ELSE(b, "PAID", "EXPIRED", "PENDING");
     expect(
         b, "else-nothing@21",
-        "PAID on EXPIRED is no transition of order yet: an ELSE has nothing before it",
-        "say ON(PAID, EXPIRED, PENDING), or move the row behind the one that says the pair");
+        "PAID on EXPIRED is no transition of order yet: no earlier row for this ELSE",
+        "write ON(PAID, EXPIRED, PENDING), or move the row after the one that decides the pair");
     b = open_order();
     ELSE_STAY(b, "PAID", DET_LIST("EXPIRED"));
     ELSE_STAY(b, "PAID", DET_LIST("EXPIRED"));
     STAY(b, "PAID", DET_LIST("EXPIRED"));
     expect(
         b, "else-nothing@21", NULL,
-        "say STAY(PAID, EXPIRED), or move the row behind the one that says the pair");
+        "write STAY(PAID, EXPIRED), or move the row after the one that decides the pair");
     b = open_order();
     ELSE_STAY(b, "PAID", DET_LIST("EXPIRED"));
     OVERRIDE(b, "PAID", "EXPIRED", "PENDING");
@@ -61,7 +61,7 @@ static void an_else_with_a_list_is_told_once(void **context)
         .outcome = DET_OUTCOME_STAY, .is_else = true);
     expect(
         b, "else-nothing@21",
-        "PAID on EXPIRED is no transition of order yet: an ELSE has nothing before it", NULL);
+        "PAID on EXPIRED is no transition of order yet: no earlier row for this ELSE", NULL);
     b = open_order();
     STAY(b, "PENDING", DET_LIST("SHIP"));
     ELSE_STAY(b, "PENDING", DET_LIST("PAY", "SHIP"));
@@ -78,7 +78,7 @@ static void an_else_that_is_never_taken_is_an_error(void **context)
     ELSE_STAY(b, "PENDING", DET_LIST("PAY"));
     expect(
         b, "else-never@21", "the row of PENDING on PAY has no IF, so this ELSE is never taken",
-        "give it an IF(guard): what it refuses comes to the ELSE");
+        "give it an IF(guard): what the guard refuses goes to the ELSE");
     b = open_choice();
     ELSE(b, "CHARGING", "SHIP", "PAID");
     ELSE(b, "CHARGING", "SHIP", "PENDING", .guard = "is_known");
@@ -90,7 +90,7 @@ static void an_else_that_is_never_taken_is_an_error(void **context)
     b = open_choice();
     ELSE_STAY(b, "CHARGING", DET_LIST("SHIP", "SHIP"));
     ELSE_STAY(b, "CHARGING", DET_LIST("SHIP"), .guard = "is_known");
-    expect(b, "else-never@24", NULL, "the row lists the pair twice");
+    expect(b, "else-never@24", NULL, "the row lists the pair more than once");
 }
 
 static void an_override_of_a_choice_has_a_guard_and_comes_first(void **context)
@@ -123,17 +123,17 @@ static void two_plain_rows_are_told_how_to_be_a_choice(void **context)
     ON(b, "CHARGING", "SHIP", "PAID", .guard = "is_known");
     expect(
         b, "duplicate-transition@24", NULL,
-        "say ELSE(CHARGING, SHIP, PAID) if it is the next alternative");
+        "write ELSE(CHARGING, SHIP, PAID) if it is the next alternative");
     b = open_choice();
     STAY(b, "CHARGING", DET_LIST("SHIP"));
     expect(
         b, "duplicate-transition@24", NULL,
-        "say ELSE_STAY(CHARGING, SHIP) if it is the next alternative");
+        "write ELSE_STAY(CHARGING, SHIP) if it is the next alternative");
     b = open_choice();
     ON(b, "PENDING", "PAY", "PAID", .guard = "is_known");
     expect(
         b, "duplicate-transition@24", NULL,
-        "a choice begins with the row that has IF: put it first, and say ELSE for the other");
+        "a choice begins with the row that has IF: put it first, and use ELSE for the other");
 }
 
 static void a_misspelt_else_is_one_mistake(void **context)
@@ -265,8 +265,8 @@ static void a_guard_that_is_asked_again_is_told(void **context)
     ELSE(b, "CHARGING", "SHIP", "PENDING");
     expect(
         b, "guard-again@25",
-        "is_rich was asked for CHARGING on SHIP of order already: if it says the same, this ELSE "
-        "is never taken",
+        "is_rich was already called for CHARGING on SHIP of order: if it answers the same, this "
+        "ELSE is never taken",
         NULL);
 }
 

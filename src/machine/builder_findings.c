@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_findings.c - keeps what is worth showing of any number of findings, in bounded memory.
+/* builder_findings.c - keeps the most severe and earliest of any number of findings, in bounded
+ * memory.
  *
  * Invariants:
- *   1. `kept` is sorted by (gravity, place, order of report), so that the last one is the next to
- *      make room, and an error is never lost to information;
- *   2. after CONSIDERED_MAX findings of a severity the next ones are counted and not placed: a
- *      definition with a million mistakes is answered as fast as one with ten thousand;
+ *   1. `kept` is sorted by (severity, place, order of report), so the last one is evicted first,
+ *      and an error is never lost to information;
+ *   2. after CONSIDERED_MAX findings of a severity further ones are only counted: a definition
+ *      with a million mistakes is answered as fast as one with ten thousand;
  *   3. a file's number is the order in which the rows first name it. */
 #include "machine/builder_findings.h"
 
@@ -20,11 +21,11 @@
 
 struct det_build_file {
     const char *path;
-    uint32_t number; /* from 1; 0 is for what is in no file */
+    uint32_t number; /* from 1; 0: in no file */
 };
 
 struct det_build_finding {
-    struct det_diagnostic diagnostic; /* first: this is what others complete */
+    struct det_diagnostic diagnostic; /* first: the other members extend it */
     uint32_t file;
     uint32_t order;
 };
@@ -125,7 +126,7 @@ static void insert_finding(
     findings->kept[position] = finding;
 }
 
-/* Whether the finding is among the first of its severity; it is counted in any case. */
+/* Returns true if the finding is among the first of its severity; counts it in any case. */
 static bool is_considered(struct det_build_findings *findings, enum det_rule rule)
 {
     return ++findings->found[det_rule_severity(rule)] <= CONSIDERED_MAX && findings->status == 0;

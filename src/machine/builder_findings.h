@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_findings.h - the findings of one build: the gravest and first DET_DIAGNOSTICS_MAX. */
+/* builder_findings.h - the findings of one build: the DET_DIAGNOSTICS_MAX most severe and earliest
+ * ones. */
 #ifndef DET_MACHINE_BUILDER_FINDINGS_H
 #define DET_MACHINE_BUILDER_FINDINGS_H
 
@@ -12,7 +13,7 @@
 
 struct det_build_finding;
 
-/* How the hint begins that a name which is not known could be declared: it is not nearly right. */
+/* Start of the hint that an unknown name could be declared, if no similar name exists. */
 #define DET_BUILD_DECLARE "declare it: "
 
 struct det_build_findings {
@@ -20,29 +21,29 @@ struct det_build_findings {
     struct det_map files; /* of struct det_build_file */
     uint32_t file_count;
     uint32_t order;                                      /* of the next finding */
-    struct det_build_finding *kept[DET_DIAGNOSTICS_MAX]; /* the gravest first, then by place */
+    struct det_build_finding *kept[DET_DIAGNOSTICS_MAX]; /* the most severe first, then by place */
     size_t kept_count;
-    size_t found[DET_SEVERITY_BROKEN + 1]; /* by severity, also those that were not kept */
-    int status;                            /* 0 or DET_ERR_NO_MEMORY; sticks */
+    size_t found[DET_BROKEN + 1]; /* by severity, including those not kept */
+    int status;                   /* 0 or DET_ERR_NO_MEMORY; sticky */
 };
 
-/* Learns the order of the files from the rows, and takes the complaints among them. */
+/* Learns the order of the files from the rows, and takes over their complaints. */
 void det_build_findings_init(
     struct det_build_findings *findings, struct det_machine_builder *builder);
 void det_build_findings_deinit(struct det_build_findings *findings);
 
-/* Where a name of this row stands. */
+/* Place of a name in this row. */
 struct det_place det_build_place(
     const struct det_machine_builder *builder, const struct det_build_row *row,
     const struct det_build_name *name);
 
-/* Adds a finding about a name of a row, or with NULL for the row about the machine. Returns it, for
- * its other place and its hint, or NULL when it is not kept: there are enough graver or earlier
+/* Adds a finding about a name of a row, or about the machine if the row is NULL. Returns it, to set
+ * its other place and its hint, or NULL if it is not kept: there are enough more severe or earlier
  * ones, or no memory. */
 struct det_diagnostic *det_build_report(
     struct det_build_findings *findings, enum det_rule rule, const struct det_build_row *row,
     const struct det_build_name *name, const char *format, ...) DET_PRINTF(5, 6);
-/* Both do nothing for a finding that is not kept. */
+/* No effect for a finding that is not kept. */
 void det_build_hint(
     struct det_build_findings *findings, struct det_diagnostic *finding, const char *format, ...)
     DET_PRINTF(3, 4);
@@ -50,7 +51,7 @@ void det_build_other(
     struct det_build_findings *findings, struct det_diagnostic *finding,
     const struct det_build_row *row, const struct det_build_name *name);
 
-/* In order of place. Returns 0 or DET_ERR_NO_MEMORY. */
+/* Sorts by place. Returns 0 or DET_ERR_NO_MEMORY. */
 int det_build_findings_finish(struct det_build_findings *findings, struct det_diagnostics *ret);
 
 #endif

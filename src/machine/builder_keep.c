@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_keep.c - what a KEEP copies.
+/* builder_keep.c - finds the ranges that a KEEP copies.
  *
- *      payload  | ... | has_note | note ........ |        one range where both members touch on
+ *      payload  | ... | has_note | note ........ |        one range if both members are adjacent on
  *      data     | has_note | note ........ | ... |        both sides, otherwise two
  *
- * What lies between members that do not touch may belong to another field, and is not copied. */
+ * Bytes between members that are not adjacent may belong to another field, and are not copied. */
 #include "machine/builder_keep.h"
 
 #include <string.h>

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_machine.c - lays down the machine of a definition that breaks no rule.
+/* builder_machine.c - lays out the machine of a definition without errors.
  *
  *      struct det_built: | machine | arena --> states, events, table, ..., every name |
  *
- * The event struct of a built machine is, for every event alike:
+ * All events of a built machine have the same event struct:
  *
  *      0         4         8
  *      | kind    | (pad)   | payload, as large as the largest |
  *
  * Invariants:
- *   1. nothing of the machine points into the builder or its rows;
- *   2. only rows that still decide a pair leave something in the machine. */
+ *   1. no pointer of the machine leads into the builder or its rows;
+ *   2. only rows that still decide a pair contribute to the machine. */
 #include "machine/builder_machine.h"
 
 #include <string.h>
@@ -182,7 +182,7 @@ static void lay_events(struct lay *lay)
     }
     lay->built->machine.events = events;
     lay->built->machine.event_count = (uint16_t)count;
-    /* Where no event has a payload, an event is its kind and nothing else. */
+    /* If no event has a payload, an event is only its kind. */
     lay->built->machine.event_size =
         largest == 0 ? (uint32_t)sizeof(unsigned)
                      : PAYLOAD_OFFSET + (largest + PAYLOAD_ALIGNMENT - 1) / PAYLOAD_ALIGNMENT *
@@ -259,7 +259,7 @@ static const struct det_timeout *lay_within(struct lay *lay, const struct det_bu
     return within;
 }
 
-/* NULL when there is nothing more (or no memory, which `lay` remembers). */
+/* Returns NULL if there is nothing more (or no memory, which `lay` remembers). */
 static const struct det_transition_more *lay_more(
     struct lay *lay, const struct det_build_on *on, const struct det_build_row *event)
 {
@@ -287,7 +287,7 @@ static const struct det_transition_more *lay_more(
 }
 
 /* The pairs of a row with one event, as far as the row still decides them. All pairs of a row share
- * what is more to them; only what is kept depends on the event. */
+ * their extras; only what is kept depends on the event. */
 static void lay_column(
     struct lay *lay, const struct det_build_row *row, size_t event, struct det_transition *table,
     const struct det_transition_more **more)
@@ -310,7 +310,7 @@ static void lay_column(
     }
 }
 
-/* Every cell leads back to its own state until a row says otherwise. */
+/* Every cell leads back to its own state until a row decides it. */
 static struct det_transition *lay_cells(struct lay *lay)
 {
     size_t row = count_of(lay, DET_BUILD_EVENT), cells = count_of(lay, DET_BUILD_STATE) * row;

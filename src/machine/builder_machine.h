@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_machine.h - a machine that was built, with all that it owns. */
+/* builder_machine.h - a built machine with everything it owns. */
 #ifndef DET_MACHINE_BUILDER_MACHINE_H
 #define DET_MACHINE_BUILDER_MACHINE_H
 
@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 
-/* The functions of a machine are its only parts that change: they may be bound after the build. */
+/* Only the functions of a machine may change after the build: they may be bound later. */
 struct det_built {
     struct det_machine machine; /* first: callers have its address */
     const struct det_allocator *allocator;

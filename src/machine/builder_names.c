@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_names.c - who has which name: declarations get their ids, and names find them. */
+/* builder_names.c - assigns ids to declarations and resolves names. */
 #include <string.h>
 
 #include "base/text.h"
@@ -14,7 +14,7 @@
 struct kind {
     const char *text; /* with its article */
     enum det_build_space space;
-    enum det_rule unknown; /* what is broken when a name is not one of these */
+    enum det_rule unknown; /* rule for an unknown name of this kind */
     size_t count_max;
 };
 
@@ -112,7 +112,7 @@ static bool is_function(const struct det_build_row *row)
     return row != NULL && row->kind >= DET_BUILD_EFFECT && row->kind <= DET_BUILD_FILL;
 }
 
-/* `what` is what the name is for: "a state". */
+/* `what` is the use of the name: "a state". */
 static void check_name(
     struct det_build *build, const struct det_build_row *row, const struct det_build_name *name,
     const char *what)
@@ -146,7 +146,7 @@ static void check_machine_name(struct det_build *build)
         check_name(build, NULL, name, "a machine");
         return;
     }
-    /* A front end that knows where the name should stand has said so already. */
+    /* A front end that knows the place of the missing name has already reported it. */
     for (const struct det_build_row *row = build->builder->rows; row != NULL; row = row->next) {
         if (row->kind == DET_BUILD_COMPLAINT && row->complaint.rule == DET_RULE_NO_NAME)
             return;
@@ -161,7 +161,7 @@ static void put_name(struct det_build *build, struct det_map *map, struct det_bu
         build->findings.status = DET_ERR_NO_MEMORY;
 }
 
-/* Whether the name is new; otherwise it is reported. */
+/* Returns true if the name is new; otherwise reports it. */
 static bool declare_name(struct det_build *build, struct det_build_row *row)
 {
     struct det_map *map = &build->names[kinds[row->kind].space];
@@ -255,7 +255,7 @@ static void check_cell_count(struct det_build *build)
     build->is_too_large = true;
 }
 
-/* Whether what is missing may stand in text that the front end could not read. */
+/* Returns true if the missing row may be in text that the front end could not read. */
 static bool hides_rows(enum det_rule rule)
 {
     return rule == DET_RULE_SYNTAX || rule == DET_RULE_UNKNOWN_ROW ||
@@ -303,7 +303,7 @@ static bool make_words(struct det_build *build, struct det_build_list *list)
     return list->words != NULL;
 }
 
-/* The id of the thing whose name is like this text, or -1. */
+/* Returns the id of the thing with the most similar name, or -1. */
 static int32_t nearest_name(struct det_build *build, enum det_build_kind kind, const char *text)
 {
     struct det_build_list *list = &build->things[kind];
@@ -318,7 +318,7 @@ static int32_t nearest_name(struct det_build *build, enum det_build_kind kind, c
     return det_text_nearest(text, list->words, list->count);
 }
 
-/* The extra of a row that takes things of this kind; NULL: none. */
+/* The extra of a row that lists things of this kind; NULL: none. */
 static const char *extra_of(size_t kind)
 {
     static const char *const extras[DET_BUILD_THINGS] = {
@@ -329,7 +329,7 @@ static const char *extra_of(size_t kind)
     return kind < DET_BUILD_THINGS ? extras[kind] : NULL;
 }
 
-/* States and events have names on disk too, which nobody but the author knows. */
+/* States and events also have names on disk, which only the author knows. */
 static void hint_declare(
     struct det_build *build, enum det_build_kind kind, const char *name,
     struct det_diagnostic *finding)
@@ -366,8 +366,8 @@ static void hint_unknown(
         hint_declare(build, expected, name->text, finding);
 }
 
-/* Where a mistake in a list is told: in its definition, and once. The name itself when it is in no
- * list; NULL when it was told. */
+/* Place of a mistake in a list: in its definition, once. The name itself if it is in no list; NULL
+ * if already reported. */
 static const struct det_build_name *name_to_blame(
     const struct det_build *build, enum det_build_kind expected, const struct det_build_name *name,
     struct det_build_name *origin)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_resolve.c - the names in rows find their things and leave their marks on them: entered,
- * taken, produced, used. What a row alone can have wrong is found here too. */
+/* builder_resolve.c - resolves the names in rows and marks the things they name: entered, taken,
+ * produced, used. Also reports mistakes within a single row. */
 #include <string.h>
 
 #include "base/text.h"
@@ -25,7 +25,7 @@ static void mark_produced(struct det_build *build, const struct det_build_name *
         event->event.is_produced = true;
 }
 
-/* A name that uses what it names. */
+/* A use of a name. */
 static void resolve_use(
     struct det_build *build, const struct det_build_row *row, enum det_build_kind kind,
     struct det_build_name *name)
@@ -121,7 +121,7 @@ static void swap_ids(struct det_build *build, struct det_build_row *row)
     row->on.is_guess = true;
 }
 
-/* One state and one event in each other's place are one mistake, and are told as one. */
+/* A state and an event in each other's place are one mistake, reported once. */
 static bool resolve_swapped(struct det_build *build, struct det_build_row *row)
 {
     struct det_build_on *on = &row->on;
@@ -184,14 +184,14 @@ static void check_on(struct det_build *build, const struct det_build_row *row)
     const struct det_build_on *on = &row->on;
     bool is_goto = on->outcome == DET_OUTCOME_GOTO;
 
-    if (!is_goto && on->outcome != DET_OUTCOME_STAY && on->outcome != DET_OUTCOME_STOP)
-        report_row(build, row, "has no outcome: it goes to a state, stays or stops");
+    if (!is_goto && on->outcome != DET_STAY && on->outcome != DET_STOP)
+        report_row(build, row, "has no outcome: add GOTO, STAY or STOP");
     else if (is_goto && on->to.text == NULL)
-        report_row(build, row, "goes to a state, but does not say to which");
+        report_row(build, row, "has an outcome GOTO without a target state");
     else if (!is_goto && on->to.text != NULL)
         report_row(build, row, "stays or stops, and so has no target");
     if (on->is_override && on->is_else)
-        report_row(build, row, "is an OVERRIDE and an ELSE, and can be only one of them");
+        report_row(build, row, "is both an OVERRIDE and an ELSE");
     if (!is_goto && (on->within.after != 0 || on->within.event.text != NULL))
         report_row(build, row, "enters no state, and so has no WITHIN");
     if (on->outcome != DET_OUTCOME_STOP && on->reason != NULL)

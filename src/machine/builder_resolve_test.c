@@ -11,13 +11,11 @@ static void rows_say_all_they_need(void **context)
 
     (void)context;
     ON_LISTS(b, .from = DET_LIST("PAID"), .events = DET_LIST("EXPIRED"), .to = "PENDING");
-    expect(
-        b, "row-arguments@21", "a row of order has no outcome: it goes to a state, stays or stops",
-        NULL);
+    expect(b, "row-arguments@21", "a row of order has no outcome: add GOTO, STAY or STOP", NULL);
     b = open_order();
     ON(b, "PAID", "EXPIRED", NULL);
     expect(
-        b, "row-arguments@21", "a row of order goes to a state, but does not say to which", NULL);
+        b, "row-arguments@21", "a row of order has an outcome GOTO without a target state", NULL);
     b = open_order();
     ON_LISTS(b, .events = DET_LIST("EXPIRED"), .outcome = DET_OUTCOME_STAY);
     expect(b, "row-arguments@21", "a row of order names no state", NULL);

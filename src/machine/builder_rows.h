@@ -21,15 +21,15 @@
 /* A name in a row. */
 struct det_build_name {
     const char *text;  /* NULL: not given */
-    const char *given; /* what the front end knows its place by */
-    int32_t id;        /* of the thing it names; -1: of none */
-    bool is_guess;     /* it names nothing, and the id is of what was probably meant */
+    const char *given; /* identifies its place for the front end */
+    int32_t id;        /* id of the thing; -1: none */
+    bool is_guess;     /* the name is unknown, and the id is the nearest match */
 };
 
 struct det_build_names {
     struct det_build_name *items;
     uint32_t count;
-    bool is_too_long; /* there were more than DET_LIST_MAX */
+    bool is_too_long; /* more than DET_LIST_MAX */
 };
 
 struct det_build_timeout {
@@ -61,7 +61,7 @@ enum det_build_kind {
     DET_BUILD_COMPLAINT,
 };
 
-/* How many of the kinds declare something. */
+/* Number of kinds that declare something. */
 #define DET_BUILD_THINGS ((size_t)DET_BUILD_ON)
 
 /* A user function of any type; cast back to its own before use. */
@@ -91,7 +91,7 @@ struct det_build_on {
     enum det_outcome outcome;
     bool is_override;
     bool is_else;
-    bool is_guess; /* a state or an event in it is one, or its guard */
+    bool is_guess; /* a state or an event in it, or its guard, is a guess */
     struct det_build_name to, guard, hook, update;
     struct det_build_names keeps, effects, arms, disarms;
     struct det_build_timeout within;
@@ -106,7 +106,7 @@ struct det_build_about {
     struct det_build_name hook;
 };
 
-/* DISPATCH, FAILURE, CLOSED, COMPLETION, INVARIANT: what a kind does not have is empty. */
+/* DISPATCH, FAILURE, CLOSED, COMPLETION, INVARIANT: unused members are empty. */
 struct det_build_component {
     struct det_build_names states;
     struct det_build_name event, function;
@@ -122,7 +122,7 @@ struct det_build_complaint {
 struct det_build_row {
     struct det_build_row *next;
     enum det_build_kind kind;
-    uint32_t number; /* as builder.h counts; a complaint has that of the row before it */
+    uint32_t number; /* as builder.h counts; a complaint has the number of the row before it */
     uint32_t id;     /* dense among the things of its kind */
     bool is_used;    /* a state is entered, an event taken, a timer armed, a function named */
     struct det_build_name name, wire;
@@ -140,13 +140,13 @@ struct det_build_row {
     };
 };
 
-/* A name as it stands in the definition of a list, which rows then use. */
+/* A name in the definition of a list that rows use. */
 struct det_build_origin {
     const char *given; /* as `given` of a name */
-    uint32_t told;     /* a bit for each kind of thing that it was said not to be */
+    uint32_t told;     /* a bit for each kind of thing that it was reported not to be */
 };
 
-/* The origin of a name, by `given`; NULL: the name was written where it is. */
+/* Returns the origin of a name, by `given`; NULL if the name was written in place. */
 typedef struct det_build_origin *det_build_origin_fn(const char *given);
 
 struct det_machine_builder {
@@ -156,13 +156,13 @@ struct det_machine_builder {
     uint32_t version;
     const struct det_record *data;
     enum det_unhandled unhandled;
-    struct det_build_name context; /* of a component; no text: it is none */
+    struct det_build_name context; /* of a component; empty: none */
     det_locate_fn *locate;
     void *locate_context;
     det_build_origin_fn *origin; /* NULL: no name has one */
-    bool is_unhandled_wanted;    /* in the findings */
+    bool is_unhandled_wanted;    /* report unhandled pairs */
     bool is_built;
-    int status; /* 0 or the failure that sticks */
+    int status; /* 0 or the error; sticky */
     uint32_t row_count;
     struct det_build_row *rows;
     struct det_build_row **rows_end; /* where the next one is linked */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* check.c - the rules about what a whole definition must have: what is missing, and where. They are
- * judged over all rows, also overridden ones, as the compiler judges them. */
+/* check.c - rules about a whole definition: missing rows, and their place. They include overridden
+ * rows, as the compiler does. */
 #include "machine/builder_build.h"
 
 static void check_some(struct det_build *build, enum det_build_kind kind)
@@ -51,7 +51,7 @@ static void check_initial(struct det_build *build)
         &build->findings, DET_RULE_NO_INITIAL, first, &first->name, "%s has no initial state",
         build->name);
     det_build_hint(
-        &build->findings, finding, "say STATE(%s, %s, INITIAL) if it starts there",
+        &build->findings, finding, "write STATE(%s, %s, INITIAL) if it starts there",
         first->name.text, first->wire.text);
 }
 
@@ -72,8 +72,7 @@ static void check_taken(struct det_build *build, const struct det_build_row *eve
             &build->findings, DET_RULE_NOT_TAKEN, event, &event->name,
             "%s is taken by no transition of %s", event->name.text, build->name);
         det_build_hint(
-            &build->findings, finding, "say where it is taken: ON(STATE, %s, ...)",
-            event->name.text);
+            &build->findings, finding, "add a transition: ON(STATE, %s, ...)", event->name.text);
     }
     /* A dispatch function makes whatever event it likes. */
     if (event->event.is_internal && !event->event.is_produced && !det_build_is_component(build))
@@ -107,7 +106,7 @@ static void check_after(struct det_build *build, const struct det_build_row *row
             "%s of %s has a timeout with %s, but does not take it", state->text, build->name,
             event->text);
         det_build_hint(
-            &build->findings, finding, "say what happens: ON(%s, %s, ...)", state->text,
+            &build->findings, finding, "add a transition: ON(%s, %s, ...)", state->text,
             event->text);
     }
 }
@@ -125,7 +124,7 @@ static void check_within(struct det_build *build, const struct det_build_row *ro
         "%s of %s is entered with the timeout %s, but does not take it", state->text, build->name,
         event->text);
     det_build_hint(
-        &build->findings, finding, "say what happens: ON(%s, %s, ...)", state->text, event->text);
+        &build->findings, finding, "add a transition: ON(%s, %s, ...)", state->text, event->text);
 }
 
 static void check_timeouts(struct det_build *build)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* check_component.c - the rows that only a component has: their names find their things, and what a
- * component must have and cannot have is found. fsm/component_checks.h says the same to C. */
+/* check_component.c - rows that only a component has: resolves their names, and checks what a
+ * component must and must not have. fsm/component_checks.h has the same rules for the compiler. */
 #include <string.h>
 
 #include "machine/builder_build.h"
@@ -24,7 +24,7 @@ static const struct det_build_name *name_of(const struct det_build_row *row)
     return row->component.event.text != NULL ? &row->component.event : &row->component.function;
 }
 
-/* A definition that forgot its FSM_CONTEXT is told once. */
+/* A missing FSM_CONTEXT is reported once. */
 static bool check_context(struct det_build *build, const struct det_build_row *row)
 {
     struct det_diagnostic *finding;
@@ -40,7 +40,7 @@ static bool check_context(struct det_build *build, const struct det_build_row *r
     return false;
 }
 
-/* A function of C has one type: who is a guard is no dispatch function as well. */
+/* A C function has one type: a guard cannot also be a dispatch function. */
 static void check_function(struct det_build *build, const struct det_build_row *row)
 {
     const struct det_build_name *function = &row->component.function;
@@ -153,7 +153,7 @@ static void check_state(struct det_build *build, const struct det_build_row *sta
             &build->findings, DET_RULE_DISPATCH_MISSING, state, &state->name,
             "%s of %s has no DISPATCH", state->name.text, build->name);
         det_build_hint(
-            &build->findings, finding, "say DISPATCH(%s, BLOCK) if it only waits for events",
+            &build->findings, finding, "write DISPATCH(%s, BLOCK) if it only waits for events",
             state->name.text);
     }
     if (build->failure == NULL || is_taken(build, state, &build->failure->component.event))
@@ -164,7 +164,7 @@ static void check_state(struct det_build *build, const struct det_build_row *sta
         build->failure->component.event.text);
     det_build_other(&build->findings, finding, build->failure, &build->failure->component.event);
     det_build_hint(
-        &build->findings, finding, "say what happens: ON(%s, %s, ...)", state->name.text,
+        &build->findings, finding, "add a transition: ON(%s, %s, ...)", state->name.text,
         build->failure->component.event.text);
 }
 
@@ -197,10 +197,10 @@ static void check_failure(struct det_build *build)
     finding = det_build_report(
         &build->findings, DET_RULE_FAILURE_MISSING, NULL, &build->builder->name,
         "%s does not say which event errors become", build->name);
-    det_build_hint(&build->findings, finding, "say FAILURE(EVENT), and take it in every state");
+    det_build_hint(&build->findings, finding, "write FAILURE(EVENT), and take it in every state");
 }
 
-/* One function cannot be two; those of states may be shared among them. */
+/* One function cannot have two roles; those of states may be shared. */
 static void check_roles(struct det_build *build, const struct det_build_row *row)
 {
     const struct det_build_row *roles[] = { build->completion, build->invariant };
@@ -285,8 +285,8 @@ void det_check_component(struct det_build *build)
         check_row(build, row);
 }
 
-/* Whether it is an event by which others end a component. More than one may come: a second
- * signal, a second request. */
+/* Returns true for an event that ends a component. Several may arrive: a second signal, a second
+ * request. */
 static bool is_stop(const struct det_build_row *event)
 {
     static const char *const names[] = { "stop", "drain", "shutdown", "shut_down" };
@@ -298,8 +298,8 @@ static bool is_stop(const struct det_build_row *event)
     return false;
 }
 
-/* A stop that leads to a state which does not take it. The same one again is ignored, but what got
- * there in another way and is stopped then fails while it drains. */
+/* A stop that leads to a state which does not take it. A repetition of the same stop is ignored,
+ * but a component that was stopped in another way would fail while it drains. */
 static void check_second_stop(
     struct det_build *build, const struct det_build_row *event, const struct det_build_row *row)
 {
@@ -316,7 +316,7 @@ static void check_second_stop(
         "other fails it",
         state->name.text, build->name, event->name.text);
     det_build_hint(
-        &build->findings, finding, "say STAY(%s, %s), or UNHANDLED(%s, IGNORE)", state->name.text,
+        &build->findings, finding, "write STAY(%s, %s), or UNHANDLED(%s, IGNORE)", state->name.text,
         event->name.text, event->name.text);
 }
 

@@ -65,20 +65,20 @@ static void what_a_component_lacks_is_told(void **unused)
     DISPATCH(b, "IDLE", DET_DISPATCH_BLOCK);
     expect(
         b, "dispatch-missing@2", "RUNNING of pump has no DISPATCH",
-        "say DISPATCH(RUNNING, BLOCK) if it only waits for events");
+        "write DISPATCH(RUNNING, BLOCK) if it only waits for events");
     b = open_pump();
     DISPATCH(b, "IDLE", DET_DISPATCH_BLOCK);
     DISPATCH(b, "RUNNING", DET_DISPATCH_BLOCK);
     expect(
         b, "failure-missing@0", "pump does not say which event errors become",
-        "say FAILURE(EVENT), and take it in every state");
+        "write FAILURE(EVENT), and take it in every state");
     b = open_pump();
     DISPATCH(b, "IDLE", DET_DISPATCH_BLOCK);
     DISPATCH(b, "RUNNING", DET_DISPATCH_BLOCK);
     det_machine_builder_failure(b, "START");
     expect(
         b, "failure-untaken@2", "RUNNING of pump does not take START, which errors become",
-        "say what happens: ON(RUNNING, START, ...)");
+        "add a transition: ON(RUNNING, START, ...)");
 }
 
 /* Rows 11 to 16: one that drains before it is done. */
@@ -106,7 +106,7 @@ static void a_stop_that_what_stops_does_not_take_is_warned_of(void **unused)
         b, "stop-again@14",
         "DRAINING of pump does not take stop: the one that led there is ignored when it comes "
         "again, any other fails it",
-        "say STAY(DRAINING, stop), or UNHANDLED(stop, IGNORE)");
+        "write STAY(DRAINING, stop), or UNHANDLED(stop, IGNORE)");
     b = open_draining("stop", DET_UNHANDLED_ERROR);
     ON_LISTS(
         b, .from = DET_LIST("DRAINING"), .events = DET_LIST("stop"), .outcome = DET_OUTCOME_STAY);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* check_flow.c - what a compiler cannot see: where the transitions of the resulting table lead, and
- * what nobody uses. Only a definition that breaks no rule is judged, so every name has its id. */
+/* check_flow.c - what a compiler cannot check: where the transitions of the resulting table lead,
+ * and unused things. Only a definition without errors is checked, so every name has its id. */
 #include "machine/builder_build.h"
 
 static bool leaves_state(const struct det_build_row *row, size_t state)
@@ -62,10 +62,10 @@ static void report_dead_end(struct det_build *build, const struct det_build_row 
     /* Nothing can begin and end in one state. */
     if ((state->state.flags & DET_STATE_INITIAL) != 0)
         det_build_hint(
-            &build->findings, finding, "say how it goes on: ON(%s, EVENT, ...)", state->name.text);
+            &build->findings, finding, "add a transition: ON(%s, EVENT, ...)", state->name.text);
     else
         det_build_hint(
-            &build->findings, finding, "say STATE(%s, %s, FINAL) if that is meant",
+            &build->findings, finding, "write STATE(%s, %s, FINAL) if that is intended",
             state->name.text, state->wire.text);
 }
 
@@ -87,7 +87,7 @@ static void report_final_left(
     det_build_other(&build->findings, finding, state, &state->name);
 }
 
-/* A row by which the event leaves the state: any, or one that goes elsewhere; NULL: none. */
+/* Returns a row by which the event leaves the state, or leads to another one; NULL: none. */
 static const struct det_build_row *find_way_out(
     const struct det_build *build, size_t state, size_t event, bool is_goto)
 {
@@ -101,7 +101,7 @@ static const struct det_build_row *find_way_out(
     return NULL;
 }
 
-/* The ways out of one state: at least one, or none when it is final. */
+/* Checks the exits of one state: at least one, or none if it is final. */
 static void check_ways_out(struct det_build *build, const struct det_build_row *state)
 {
     bool is_final = (state->state.flags & DET_STATE_FINAL) != 0;
@@ -148,7 +148,7 @@ static void check_used(struct det_build *build)
     }
 }
 
-/* Whether an event that comes by itself is dealt with in this state. */
+/* Returns true if this state handles an event that arrives by itself. */
 static bool is_dealt_with(const struct det_build *build, size_t state, size_t event)
 {
     return det_build_cell(build, state, event) != NULL ||
@@ -156,7 +156,7 @@ static bool is_dealt_with(const struct det_build *build, size_t state, size_t ev
                DET_UNHANDLED_ERROR;
 }
 
-/* Whether all that this effect produces is dealt with after the transition. */
+/* Returns true if all products of this effect are handled after the transition. */
 static bool check_products(
     struct det_build *build, const struct det_build_row *row, const struct det_build_name *effect,
     size_t state)
@@ -175,7 +175,7 @@ static bool check_products(
             "%s may produce %s, which %s of %s does not take", effect->text, events->items[i].text,
             name, build->name);
         det_build_hint(
-            &build->findings, finding, "say what happens: ON(%s, %s, ...), or UNHANDLED(%s, ...)",
+            &build->findings, finding, "add a transition: ON(%s, %s, ...), or UNHANDLED(%s, ...)",
             name, events->items[i].text, events->items[i].text);
         return false;
     }
@@ -194,9 +194,8 @@ static bool owns_a_cell(
     return false;
 }
 
-/* A guard that was asked for the pair has said no already, and says it again unless it looks at
- * where the move would lead. `asked` has, by guard, the cell for
- * which it was asked last, from 1. */
+/* A guard that was called for the pair has refused already, and refuses again unless it depends on
+ * the target. `asked` has, by guard, the cell for which it was last called, from 1. */
 static void check_guards_of_pair(
     struct det_build *build, size_t state, size_t event, uint32_t *asked)
 {
@@ -210,8 +209,8 @@ static void check_guards_of_pair(
         if (asked[row->on.guard.id] == cell)
             (void)det_build_report(
                 &build->findings, DET_RULE_GUARD_AGAIN, row, &row->on.guard,
-                "%s was asked for %s on %s of %s already: if it says the same, this ELSE is never "
-                "taken",
+                "%s was already called for %s on %s of %s: if it answers the same, this ELSE is "
+                "never taken",
                 row->on.guard.text, det_build_thing(build, DET_BUILD_STATE, state)->name.text,
                 det_build_thing(build, DET_BUILD_EVENT, event)->name.text, build->name);
         asked[row->on.guard.id] = cell;
@@ -231,8 +230,8 @@ static void check_guards(struct det_build *build)
     }
 }
 
-/* One finding a row is enough. A row that goes has one state afterwards, wherever it comes from;
- * one that stops has none. */
+/* One finding per row is enough. A row that goes has one target state, whatever its source; one
+ * that stops has none. */
 static void check_products_of_row(struct det_build *build, const struct det_build_row *row)
 {
     bool is_fine = true,

@@ -37,7 +37,7 @@ static void a_state_that_nothing_leaves_is_a_dead_end_unless_final(void **contex
     ON(b, "LOST", "SHIP", "LOST");
     expect(
         b, "dead-end@21", "no transition of order leaves LOST, and it is not final",
-        "say STATE(LOST, lost, FINAL) if that is meant");
+        "write STATE(LOST, lost, FINAL) if that is intended");
     b = open_builder("lamp", NULL);
     assert_non_null(b);
     STATE(b, "ON", .wire = "on", .flags = DET_STATE_INITIAL);
@@ -45,7 +45,7 @@ static void a_state_that_nothing_leaves_is_a_dead_end_unless_final(void **contex
     STAY(b, "ON", DET_LIST("PRESS"));
     expect(
         b, "dead-end@1", "no transition of lamp leaves ON, and it is not final",
-        "say how it goes on: ON(ON, EVENT, ...)");
+        "add a transition: ON(ON, EVENT, ...)");
     b = open_order();
     STATE(b, "LOST", .flags = DET_STATE_FINAL);
     ON(b, "PAID", "EXPIRED", "LOST");
@@ -133,7 +133,7 @@ static void a_product_that_the_next_state_does_not_take_is_told(void **context)
     expect(
         b, "product-unanswered@21",
         "charge_card may produce CHARGED, which PENDING of order does not take",
-        "say what happens: ON(PENDING, CHARGED, ...), or UNHANDLED(CHARGED, ...)");
+        "add a transition: ON(PENDING, CHARGED, ...), or UNHANDLED(CHARGED, ...)");
     b = open_order();
     ON_LISTS(
         b, .from = DET_LIST("CHARGING", "SHIPPED"), .events = DET_LIST("SHIP"),
@@ -211,7 +211,7 @@ static void a_timer_is_followed_until_it_fires_or_is_disarmed(void **context)
     expect(
         b, "timer-unanswered@7",
         "bell may fire in c of line, which does not take ring, and in 1 more",
-        "DISARM(bell) on the way there, say ON(c, ring, ...), or UNHANDLED(ring, ...)");
+        "DISARM(bell) on the way there, write ON(c, ring, ...), or UNHANDLED(ring, ...)");
     b = open_line();
     ON(b, "b", "next", "c", .disarms = DET_LIST("bell"));
     STAY(b, "b", DET_LIST("ring"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* check_record.c - payloads and data are sound records, and what is kept fits both. */
+/* check_record.c - payloads and data are valid records, and KEEP fits both. */
 #include <string.h>
 
 #include "base/text.h"
@@ -68,7 +68,7 @@ static void check_all_records(struct det_build *build)
     det_map_deinit(&map);
 }
 
-/* Among what can be kept: the fields that both records have. */
+/* Lists the fields that both records have. */
 static void hint_field(
     struct det_build *build, struct det_diagnostic *finding, const char *name,
     const struct det_record *payload)
@@ -98,7 +98,7 @@ static void report_no_field(
     hint_field(build, finding, field->text, event->event.payload);
 }
 
-/* Whether the field can be kept from this event; otherwise it is reported. */
+/* Returns true if the field can be kept from this event; otherwise reports it. */
 static bool check_keep(
     struct det_build *build, const struct det_build_row *row, const struct det_build_name *field,
     const struct det_build_row *event)
@@ -135,7 +135,7 @@ static bool check_keep(
     return false;
 }
 
-/* One finding a field is enough, however many events the row lists. */
+/* One finding per field is enough, however many events the row lists. */
 static void check_keep_of_row(
     struct det_build *build, const struct det_build_row *row, const struct det_build_name *field)
 {

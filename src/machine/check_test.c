@@ -39,7 +39,7 @@ static void exactly_one_state_is_initial(void **context)
     ON(b, "red", "tick", "red");
     expect(
         b, "no-initial@1", "light has no initial state",
-        "say STATE(red, r, INITIAL) if it starts there");
+        "write STATE(red, r, INITIAL) if it starts there");
 }
 
 static void a_machine_has_states_and_events(void **context)
@@ -112,7 +112,7 @@ static void a_timeout_is_answered_where_it_fires(void **context)
     expect(
         b, "timeout-unanswered@21",
         "CHARGING of order has a timeout with EXPIRED, but does not take it",
-        "say what happens: ON(CHARGING, EXPIRED, ...)");
+        "add a transition: ON(CHARGING, EXPIRED, ...)");
     b = open_order();
     ON(b, "PAID", "EXPIRED", "CHARGING", .within = { DET_SECOND, "EXPIRED", NULL });
     expect(

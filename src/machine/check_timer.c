@@ -113,8 +113,8 @@ static void report_unanswered(
     det_build_other(&build->findings, finding, state, &state->name);
     det_build_hint(
         &build->findings, finding,
-        "DISARM(%s) on the way there, say ON(%s, %s, ...), or UNHANDLED(%s, ...)", timer->name.text,
-        state->name.text, event, event);
+        "DISARM(%s) on the way there, write ON(%s, %s, ...), or UNHANDLED(%s, ...)",
+        timer->name.text, state->name.text, event, event);
 }
 
 static void check_timer(

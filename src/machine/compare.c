@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* compare.c - two definitions of a machine, thing by thing. */
-#include <detent/tool/machine.h>
-
+/* compare.c - compares two definitions of a machine. */
 #include "machine/compare.h"
 
 #include <stdarg.h>
@@ -150,7 +148,7 @@ static int check_rename(
         if (other->kind == rename->kind &&
             (strcmp(other->from, rename->from) == 0 || strcmp(other->to, rename->to) == 0))
             return det_error_set(
-                reterr, DET_ERR_INVALID, "the %s %s is renamed twice, or two become %s", noun,
+                reterr, DET_ERR_INVALID, "duplicate rename: %s %s, or two renames to %s", noun,
                 rename->from, rename->to);
     }
     return 0;
@@ -293,11 +291,11 @@ static void compare_event(
             new->is_internal ? "now" : "no longer");
     if (old->unhandled != new->unhandled)
         det_compare_tell(
-            comparison, change, "event %s, where it is not taken, is %s (before: %s)", old->name,
+            comparison, change, "event %s, if not taken, is %s (before: %s)", old->name,
             policy_word(new->unhandled), policy_word(old->unhandled));
 }
 
-/* Whether both produce the same, in the same order. */
+/* Returns true if both produce the same events in the same order. */
 static bool is_same_product(
     const struct det_comparison *comparison, const struct det_effect_def *old,
     const struct det_effect_def *new)

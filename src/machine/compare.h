@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* compare.h - what is different between two definitions of a machine, and what of it could strand
- * instances that run by the old one.
+/* compare.h - the differences of two definitions of a machine, and which of them could strand
+ * instances of the old one.
  *
- *      old, new, renames --> changes: what a reader of both would point out
- *                        --> hazards: what is stored and would have no place in the new one
+ *      old, new, renames --> changes: the differences
+ *                        --> hazards: stored data that has no place in the new one
  *
- * Things are the same when they have the same name on disk, or were renamed. A hazard names what is
- * at risk, so that whoever has a store can count how much of it there is. */
+ * Things are the same if they have the same name on disk, or were renamed. A hazard names what is
+ * at risk, so that a caller with a store can count it. */
 #ifndef DET_MACHINE_COMPARE_H
 #define DET_MACHINE_COMPARE_H
 
@@ -40,8 +40,8 @@ struct det_change {
 
 enum det_hazard_kind {
     DET_HAZARD_STATE,  /* running instances in the state */
-    DET_HAZARD_EVENT,  /* armed timers that send it, deferred ones, effects that it asked for */
-    DET_HAZARD_EFFECT, /* effects that have not ended, dead ones too */
+    DET_HAZARD_EVENT,  /* armed timers that send it, deferred ones, requested effects */
+    DET_HAZARD_EFFECT, /* effects that have not ended, including dead letters */
     DET_HAZARD_TIMER,  /* armed ones */
     DET_HAZARD_DATA,   /* all instances */
 };
@@ -49,7 +49,7 @@ enum det_hazard_kind {
 struct det_hazard {
     enum det_hazard_kind kind;
     const char *name; /* old; of DATA: of the record */
-    const char *text; /* why, after the subject: "is gone" */
+    const char *text; /* the predicate: "is gone" */
 };
 
 struct det_compare {
@@ -62,37 +62,37 @@ struct det_compare {
     void *context;
 };
 
-/* Changes first, then hazards. DET_ERR_INVALID when a rename names what the definitions do not
- * have, with a sentence; DET_ERR_NO_MEMORY. */
+/* Reports changes first, then hazards. Returns DET_ERR_INVALID, with a sentence, if a rename names
+ * something that the definitions do not have; DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int det_compare_machines(
     const struct det_compare *compare, struct det_error *reterr);
 
-/* Why bytes of the old record cannot be read as the new one, as a sentence without its end; NULL:
- * they can. The text is in `text`. */
+/* Returns why bytes of the old record cannot be read as the new one, as a clause; NULL if they can.
+ * The text is in `text`. */
 const char *det_compare_records(
     const struct det_record *old, const struct det_record *new, struct det_buffer *text);
 
-/* The rest is for the parts of the comparison. */
+/* The rest is internal to the comparison. */
 
 struct det_comparison {
     const struct det_compare *compare;
     const struct det_machine *old, *new;
     struct det_arena arena;
     struct det_buffer text;
-    int *maps[DET_COMPARE_KINDS];     /* from an old id to the new one; -1: it is gone */
-    bool *is_kept[DET_COMPARE_KINDS]; /* by new id: an old one became it */
+    int *maps[DET_COMPARE_KINDS];     /* from an old id to the new one; -1: removed */
+    bool *is_kept[DET_COMPARE_KINDS]; /* by new id: an old one has become it */
     struct det_writer of_old, of_new; /* only what det_write_way() needs; old things by new names */
     bool *is_warned;                  /* by old pair */
-    bool has_failed;                  /* there was no memory */
+    bool has_failed;                  /* out of memory */
 };
 
-/* How many things of the kind a machine has, and what they are called. */
+/* Number of things of the kind in a machine, and the name of the kind. */
 size_t det_compare_count(const struct det_machine *machine, enum det_name_kind kind);
 const char *det_compare_name(const struct det_machine *machine, enum det_name_kind kind, size_t id);
 
-/* The text of a writer, empty again. */
+/* Clears a writer and returns its empty text. */
 void det_compare_clear(struct det_comparison *comparison, struct det_writer *writer);
-/* A change with the text made of the format. */
+/* Reports a change with the formatted text. */
 DET_PRINTF(3, 4)
 void det_compare_tell(
     struct det_comparison *comparison, struct det_change change, const char *format, ...);
@@ -100,10 +100,11 @@ void det_compare_warn(
     struct det_comparison *comparison, enum det_hazard_kind kind, const char *name,
     const char *format, ...) DET_PRINTF(4, 5);
 
-/* The records of the data and of the payloads of events that both have. */
+/* Compares the records of the data and of the payloads of events that both have. */
 void det_compare_all_records(struct det_comparison *comparison);
 void det_compare_record_hazards(struct det_comparison *comparison);
-/* Transitions, timeouts and hooks of states that both have; and what they mean for who is there. */
+/* Compares transitions, timeouts and hooks of states that both have, and their effect on instances
+ * there. */
 void det_compare_ways(struct det_comparison *comparison);
 void det_compare_way_hazards(struct det_comparison *comparison);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* compare_record.c - how records changed, and whether bytes of an old one can be read as a new one:
- * the rules of "changing a record" in docs/formats/record.md. */
-#include <detent/tool/machine.h>
+/* compare_record.c - compares records, and decides whether bytes of an old one can be read as a new
+ * one: the rules of "changing a record" in docs/formats/record.md. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -88,7 +87,7 @@ static const struct det_field *next_field(struct pair *pair)
     return NULL;
 }
 
-/* The next field of both; NULL and no problem: there is none any more. */
+/* Returns the next field of both; NULL without a problem at the end. */
 static const char *next_pair(
     struct pair *pair, struct det_buffer *text, const struct det_field **ret_old,
     const struct det_field **ret_new)
@@ -191,7 +190,8 @@ static void compare_use(
         strcmp(old->name, none) == 0 ? "none" : old->name);
 }
 
-/* Whether the record was that of the data or of an earlier event. */
+/* Returns true if the record was already compared as the data or the payload of an earlier
+ * event. */
 static bool was_met(
     const struct det_machine *machine, const struct det_record *record, unsigned end)
 {
@@ -231,14 +231,14 @@ void det_compare_record_hazards(struct det_comparison *comparison)
 
     if (problem != NULL)
         det_compare_warn(
-            comparison, DET_HAZARD_DATA, det_machine_data(old)->name, "cannot be read any more: %s",
+            comparison, DET_HAZARD_DATA, det_machine_data(old)->name, "can no longer be read: %s",
             problem);
     for (unsigned i = 0; i < old->event_count; i++) {
         int to = comparison->maps[DET_NAME_EVENT][i];
 
         if (to < 0)
             continue;
-        /* A payload without fields has no bytes, and none are read as zero. */
+        /* A payload without fields has no bytes, which read as zero. */
         if (det_machine_payload(old, i)->field_count == 0)
             continue;
         problem = det_compare_records(
@@ -246,6 +246,6 @@ void det_compare_record_hazards(struct det_comparison *comparison)
         if (problem != NULL)
             det_compare_warn(
                 comparison, DET_HAZARD_EVENT, old->events[i].name,
-                "has a payload that cannot be read any more: %s", problem);
+                "has a payload that can no longer be read: %s", problem);
     }
 }

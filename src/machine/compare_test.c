@@ -126,7 +126,7 @@ static void what_came_and_what_went_is_told(void **state)
         "- effect effect mail is gone\n"
         "+ timer timer gong is new\n"
         "~ event event charged is no longer internal\n"
-        "~ event event nag, where it is not taken, is ignored (before: an error)\n"
+        "~ event event nag, if not taken, is ignored (before: an error)\n"
         "~ effect effect charge produces other events\n"
         "~ timer timer bell: HOURS(2), nag (before: HOURS(1), nag)\n"
         "~ transition pending on pay: it goes to pending, KEEP(cents), DO(charge), "
@@ -134,11 +134,11 @@ static void what_came_and_what_went_is_told(void **state)
         "ARM(bell); else it goes to paid, DO(mail))\n"
         "- transition pending no longer takes nag (before: it stays)\n"
         "~ state state paid is no longer final\n"
-        "~ state state paid: its health is good (before: not said)\n"
+        "~ state state paid: its health is good (before: unspecified)\n"
         "~ state state paid: its entry hook is greet (before: none)\n");
     assert_string_equal(
         told.hazards, "state charging is gone\nevent late is gone\neffect mail is gone\n"
-                      "state pending has no way out any more\n");
+                      "state pending no longer has an exit\n");
 }
 
 static void what_a_timeout_sends_must_be_taken(void **state)
@@ -204,7 +204,7 @@ static void a_name_that_another_was_renamed_to_is_gone_itself(void **state)
 
     (void)state;
     assert_string_equal(
-        told.hazards, "state charging is gone\nstate pending has no way out any more\n");
+        told.hazards, "state charging is gone\nstate pending no longer has an exit\n");
 }
 
 static void a_rename_must_be_possible(void **state)
@@ -218,10 +218,10 @@ static void a_rename_must_be_possible(void **state)
         { { { DET_NAME_TIMER, "bell", "x" } }, 1, "the new definition has no timer x" },
         { { { DET_NAME_EVENT, "pay", "nag" }, { DET_NAME_EVENT, "pay", "late" } },
           2,
-          "the event pay is renamed twice" },
+          "duplicate rename: event pay" },
         { { { DET_NAME_EFFECT, "mail", "charge" }, { DET_NAME_EFFECT, "charge", "charge" } },
           2,
-          "or two become charge" },
+          "or two renames to charge" },
     };
     struct det_spec *spec = read(OLD);
     struct det_error error;
@@ -269,7 +269,7 @@ static void records_may_grow_but_not_change(void **state)
         "record keep: FIELD(a, str(5), SENSITIVE) (before: FIELD(a, str(4)))", "");
     check_data(
         "RECORD(keep) FIELD(a, str(4)) END", "RECORD(keep) FIELD(a, str(3)) END", "str(3)",
-        "data keep cannot be read any more: the field a of keep became smaller");
+        "data keep can no longer be read: the field a of keep became smaller");
     check_data(
         "RECORD(keep) ARRAY(a, u8, 4) END", "RECORD(keep) ARRAY(a, u8, 3) END", "u8, 3",
         "became smaller");
@@ -338,8 +338,8 @@ static void another_record_is_told_by_its_name(void **state)
                       "~ record payload of off: q (before: none)\n");
     assert_string_equal(
         told.hazards,
-        "event go has a payload that cannot be read any more: the field a of q has another type\n"
-        "event on has a payload that cannot be read any more: the field a of p is gone\n");
+        "event go has a payload that can no longer be read: the field a of q has another type\n"
+        "event on has a payload that can no longer be read: the field a of p is gone\n");
 }
 
 struct two {

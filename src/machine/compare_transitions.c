@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* compare_transitions.c - what the states that both definitions have do on the events that both
- * have, and whether who is in such a state can still get on. */
-#include <detent/tool/machine.h>
+/* compare_transitions.c - compares what states of both definitions do on events of both, and
+ * whether instances in such a state can still progress. */
 #include <string.h>
 
 #include "machine/compare.h"
@@ -100,7 +99,7 @@ static const char *health_of(unsigned flags)
 {
     const char *name = det_state_health_name(flags);
 
-    return name ? name : "not said";
+    return name ? name : "unspecified";
 }
 
 static void compare_state(struct det_comparison *comparison, size_t old_state, size_t new_state)
@@ -166,7 +165,7 @@ static bool has_way_out(const struct det_machine *machine, size_t state)
     return false;
 }
 
-/* A timeout that may be armed in a state by the old definition fires in it by the new one. */
+/* A timeout that the old definition armed in a state fires there under the new one. */
 static void check_timeout(
     struct det_comparison *comparison, size_t state, const struct det_timeout *timeout)
 {
@@ -216,7 +215,7 @@ void det_compare_way_hazards(struct det_comparison *comparison)
         if (to >= 0 && (new->states[to].flags &DET_STATE_FINAL) == 0 && has_way_out(old, i) &&
             !has_way_out(new, (size_t)to))
             det_compare_warn(
-                comparison, DET_HAZARD_STATE, old->states[i].name, "has no way out any more");
+                comparison, DET_HAZARD_STATE, old->states[i].name, "no longer has an exit");
     }
     check_timeouts(comparison);
 }

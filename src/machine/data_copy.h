@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* data_copy.h - the data of an instance, copied as far as it is used. */
+/* data_copy.h - copies the used part of the data of an instance. */
 #ifndef DET_MACHINE_DATA_COPY_H
 #define DET_MACHINE_DATA_COPY_H
 
@@ -12,7 +12,7 @@
 
 #include "record/field_value.h"
 
-/* `size` is that of the struct. */
+/* `size` is the size of the struct. */
 static inline void det_machine_copy_data(
     const struct det_machine *machine, size_t size, void *target, const void *source)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* diagnostic.c - the names, helps and severities of the rules, from rules.def. */
-#include <detent/tool/diagnostic.h>
+/* diagnostic.c - names, help and severity of the rules in rules.def. */
+#include <detent/diagnostic.h>
 
 #include "base/assert.h"
 

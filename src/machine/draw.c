@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* draw.c - checks what is to be drawn, looks once over the machine and the trace, and draws. */
+/* draw.c - checks the input of a drawing, analyses machine and trace once, and draws. */
 #include "machine/draw.h"
 #include "base/assert.h"
 #include "base/text.h"
@@ -43,8 +43,8 @@ static int check_trace(
             machine->name);
     if (trace->step_count > 0 && !trace->steps)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "the trace counts %zu step%s and has none", trace->step_count,
-            det_plural(trace->step_count));
+            reterr, DET_ERR_INVALID, "the trace has step_count %zu and no steps",
+            trace->step_count);
     for (size_t i = 0; i < trace->step_count; i++) {
         r = check_step(machine, trace, i, reterr);
         if (r < 0)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* draw.h - what the drawings share: a pen that escapes, the groups as a tree, edges, labels.
+/* draw.h - shared by the drawings: a pen that escapes, the tree of groups, edges, labels.
  *
  * Nothing here allocates: the pen writes into the caller's memory and counts what did not fit, and
- * what has to be remembered about states is one bit or one id each, on the stack. */
+ * per state the stack holds one bit or one id. */
 #ifndef DET_MACHINE_DRAW_H
 #define DET_MACHINE_DRAW_H
 
 #include <detent/tool/draw.h>
 
-/* How det_pen_text() writes what is not ours: names, reasons, details. */
+/* How det_pen_text() escapes text that is not ours: names, reasons, details. */
 enum det_pen_dialect {
-    DET_PEN_MERMAID, /* `#59;` for what means something to one of mermaid's parsers */
+    DET_PEN_MERMAID, /* `#59;` for characters that one of Mermaid's parsers interprets */
     DET_PEN_DOT,     /* between double quotes */
 };
 
@@ -20,18 +20,18 @@ struct det_pen {
     enum det_pen_dialect dialect;
     char *target;
     size_t capacity;
-    uint64_t length; /* as if all had fitted */
+    uint64_t length; /* length of the whole text, also if truncated */
 };
 
-/* Ends what fitted with 0 and returns the length it would have. */
+/* Terminates the text with a NUL and returns the length of the whole text. */
 int64_t det_pen_finish(struct det_pen *pen);
-/* As it is: for our own words and marks. */
+/* Writes our own words and marks without escapes. */
 void det_pen_raw(struct det_pen *pen, const char *text);
 void det_pen_format(struct det_pen *pen, const char *format, ...) DET_PRINTF(2, 3);
-/* Escaped. Newlines are kept; other control characters become pictures of themselves, and bytes
- * that are not UTF-8 become U+FFFD, because neither survives in SVG. */
+/* Escapes the text. Keeps newlines; other control characters become visible symbols, and bytes that
+ * are not UTF-8 become U+FFFD, because SVG can contain neither. */
 void det_pen_text(struct det_pen *pen, const char *text);
-/* The first `count` characters of it, escaped; returns how many of `count` are left. */
+/* Escapes the first `count` characters; returns how many of `count` are left. */
 size_t det_pen_text_cut(struct det_pen *pen, const char *text, size_t count);
 void det_pen_indent(struct det_pen *pen, size_t depth);
 /* "1h30m", exact. */
@@ -39,7 +39,7 @@ void det_pen_duration(struct det_pen *pen, det_time span);
 /* In characters. */
 size_t det_text_length(const char *text);
 
-/* More groups than this are not drawn; machines that have them are not readable anyway. */
+/* More groups than this are not drawn; such machines are unreadable anyway. */
 #define DET_DRAW_GROUPS_MAX 256
 #define DET_DRAW_NO_GROUP   UINT16_MAX
 
@@ -87,34 +87,34 @@ struct det_draw_walk {
     void (*close)(struct det_picture *picture, size_t depth);
 };
 void det_draw_groups_walk(struct det_picture *picture, const struct det_draw_walk *walk);
-/* A comment on each group that overlaps another one, so that it is not missed in silence. */
+/* Writes a comment for each group that overlaps another one, so that its absence is noticed. */
 void det_draw_groups_note(struct det_picture *picture, const char *comment_mark);
 
-/* A cell of the table that says something, or an alternative. */
+/* A transition: a used cell of the table, or an alternative. */
 struct det_draw_edge {
     uint16_t from, event;
     bool is_else; /* an alternative without a guard */
     const struct det_transition *transition;
 };
 
-/* With more alternatives than this they are not looked up for each cell, and stand at the end. */
+/* With more alternatives than this they are not looked up for each cell, but written at the end. */
 #define DET_DRAW_CHOICES_MAX 1024
 
-/* A walk over all edges. Starts all zero. */
+/* Iterates over all edges. Zero-initialized. */
 struct det_draw_cursor {
     uint32_t at;                     /* a cell, or an alternative behind the last cell */
     bool is_begun;                   /* the cell itself was looked at */
     const struct det_choice *choice; /* the last one of the pair; NULL: none */
 };
 
-/* The next edge: the cells in the order of states, then events, and behind each its alternatives in
- * the order in which they are tried. */
+/* Returns the next edge: cells in the order of states, then events; after each cell its
+ * alternatives in the order in which they are tried. */
 bool det_draw_next_edge(
     const struct det_picture *picture, struct det_draw_cursor *cursor, struct det_draw_edge *ret);
-/* Whether the trace has a step like this: same states, same event, same outcome. Alternatives that
- * have these in common cannot be told apart. */
+/* Returns true if the trace has a step with these states, event and outcome. Alternatives that
+ * agree in them cannot be told apart. */
 bool det_draw_edge_taken(const struct det_picture *picture, const struct det_draw_edge *edge);
-/* Whether the event of the edge is what the timeout of its state sends. */
+/* Returns true if the timeout of its state sends the event of the edge. */
 bool det_draw_edge_is_timeout(const struct det_picture *picture, const struct det_draw_edge *edge);
 
 /* pay [is_open] / charge_card, arm reminder (10m -> remind); an alternative without a guard says
@@ -124,12 +124,13 @@ void det_draw_edge_label(struct det_picture *picture, const struct det_draw_edge
 void det_draw_timeout(struct det_picture *picture, unsigned state);
 /* entry: audit, exit: seal */
 void det_draw_hooks(struct det_picture *picture, unsigned state);
-/* pay(payment{cents=1999}), at most `count` characters of it, and what became of the event. */
+/* Writes pay(payment{cents=1999}), at most `count` characters of it, and the outcome of the
+ * event. */
 void det_draw_step_label(
     struct det_picture *picture, const struct det_draw_step *step, size_t count);
 bool det_draw_shows_timeout(const struct det_picture *picture, unsigned state);
 bool det_draw_shows_hooks(const struct det_picture *picture, unsigned state);
-/* Whether the last step of the trace ended the instance. */
+/* Returns true if the last step of the trace stopped the instance. */
 bool det_draw_is_stopped(const struct det_picture *picture);
 
 #define DET_COLOUR_VISITED "#ADD8E6"
@@ -152,7 +153,7 @@ void det_draw_mermaid_sequence(struct det_picture *picture);
 void det_draw_dot(struct det_picture *picture);
 void det_draw_dot_timeline(struct det_picture *picture);
 
-/* The id of a state or group in mermaid: its name when that is safe, else a made-up one. */
+/* Writes the id of a state or group in Mermaid: its name if that is safe, else a generated one. */
 void det_draw_state_id(struct det_picture *picture, unsigned state);
 void det_draw_group_id(struct det_picture *picture, unsigned group);
 bool det_draw_state_is_plain(const struct det_picture *picture, unsigned state);

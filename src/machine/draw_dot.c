@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* draw_dot.c - a machine as a GraphViz digraph.
+/* draw_dot.c - draws a machine as a GraphViz digraph.
  *
  *   digraph "order" {
  *       subgraph "cluster_0" {                groups
@@ -13,8 +13,8 @@
  *       "pending" -> "charging" [label="pay / charge_card"];
  *   }
  *
- * Ids are always quoted, so that `node` or `graph` may be states; the two of our own have brackets,
- * which names on disk do not. */
+ * Ids are always quoted, so that `node` or `graph` may be states. Our own two ids have brackets,
+ * which names on disk cannot have. */
 #include "machine/draw.h"
 
 #define START "\"[start]\""

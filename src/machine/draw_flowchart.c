@@ -56,7 +56,7 @@ static void write_node(struct det_picture *picture, unsigned state, size_t depth
     det_pen_raw(pen, is_final ? ")))\n" : "))\n");
 }
 
-/* The flowchart has no notes, so a timeout is told on its edge. */
+/* The flowchart has no notes, so an edge shows the timeout. */
 static bool tells_timeout(const struct det_picture *picture, const struct det_draw_edge *edge)
 {
     return !picture->options->hide_timeouts && det_draw_edge_is_timeout(picture, edge);

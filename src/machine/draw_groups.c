@@ -4,9 +4,8 @@
 /* draw_groups.c - the groups of a machine as a tree, as far as they nest.
  *
  * Groups are sets of states and may overlap; a drawing can only show boxes in boxes. Larger groups
- * are placed first. When the next one comes, all its members must stand in the same innermost box,
- * which becomes its parent: since no smaller box was placed before, that is exactly the case when
- * it nests. Otherwise it is left out and noted. */
+ * are placed first. A group nests if all its members are in the same innermost box, which becomes
+ * its parent: no smaller box has been placed before. Otherwise it is left out and noted. */
 #include "base/assert.h"
 #include "machine/draw.h"
 
@@ -60,8 +59,8 @@ void det_draw_groups_init(struct det_draw_groups *groups, const struct det_machi
         place_state(groups, machine, order[i]);
 }
 
-/* The next group inside `parent` after `group`; DET_DRAW_NO_GROUP as `group` asks for the first,
- * and as the answer says that there is none. */
+/* Returns the next group inside `parent` after `group`. DET_DRAW_NO_GROUP as `group` requests the
+ * first one; as a result it means that there is none. */
 static uint16_t next_child(const struct det_draw_groups *groups, uint16_t parent, uint16_t group)
 {
     uint16_t child = group == DET_DRAW_NO_GROUP ? 0 : (uint16_t)(group + 1);

@@ -39,7 +39,7 @@ static const struct det_choice *find_choice(
     return NULL;
 }
 
-/* Those with a guard come first. Also what is never tried is drawn. */
+/* Alternatives with a guard come first. Those that are never tried are drawn too. */
 static const struct det_choice *next_choice(
     const struct det_machine *machine, uint32_t cell, const struct det_choice *after)
 {
@@ -173,9 +173,8 @@ static void write_actions(struct det_picture *picture, const struct det_transiti
         write_timers(picture, more, &count);
 }
 
-/* A diagram with a node for the end shows by that node that it is one. A colon inside a label is
- * written as its number in mermaid, although its newest versions read it as it is: those up to
- * 11.12 at least do not. */
+/* A diagram with an end node shows a stop by that node. A colon inside a label is written as its
+ * number in Mermaid: versions up to at least 11.12 do not accept it. */
 static void write_stop(struct det_picture *picture, const struct det_transition_more *more)
 {
     struct det_pen *pen = picture->pen;

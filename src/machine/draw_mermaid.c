@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* draw_mermaid.c - the ids of mermaid, and its state diagram.
+/* draw_mermaid.c - the ids of Mermaid, and its state diagram.
  *
  *   stateDiagram-v2
  *       direction LR
  *       state billing {
- *           ...                              groups; only states that need a line of their own
+ *           ...                              groups; only states that need their own line
  *       }
  *
  *       [*] --> pending
@@ -19,9 +19,9 @@
  *
  *       class pending visited
  *
- * An id is the name itself when it is a plain word that no parser of mermaid reserves. Otherwise it
- * is made up from the number of the state, and the name becomes a label. Made-up ids cannot meet
- * names, because a name that looks like one is not plain. */
+ * An id is the name itself if it is a plain word that no parser of Mermaid reserves. Otherwise it
+ * is generated from the number of the state, and the name becomes a label. Generated ids cannot
+ * collide with names, because a name that looks like one is not plain. */
 #include <string.h>
 #include <strings.h>
 

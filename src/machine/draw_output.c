@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* draw_output.c - text into the caller's memory, escaped for mermaid or for DOT.
+/* draw_output.c - writes text into the caller's memory, escaped for Mermaid or DOT.
  *
- * Mermaid: `#59;` is the character 59 in all of its languages, and is put aside before any of its
- * parsers looks. What has to be written so is the union of what means something to any of them, and
- * to the Markdown reader that labels pass through when they are rendered. `#` itself is written
- * once, while the text is read, so nothing is escaped twice.
+ * Mermaid: `#59;` is the character 59 in all of its languages, and is replaced before any of its
+ * parsers runs. The escaped set is the union of the characters that any of them interprets, and
+ * that the Markdown renderer of labels interprets. `#` itself is escaped in the same pass, so
+ * nothing is escaped twice.
  *
- * DOT: a string ends at a quote and knows backslashes; its labels also know HTML's `&amp;`. */
+ * DOT: a string ends at a quote and interprets backslashes; its labels also interpret `&amp;`. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,7 +79,7 @@ static size_t lead_length(unsigned char lead)
     return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
-/* Neither a control character nor one that XML does not have goes into a drawing. */
+/* A drawing contains no control character and none that XML does not allow. */
 static uint32_t made_visible(uint32_t c)
 {
     if (c == '\n' || c == 0x85 || c == 0x2028 || c == 0x2029)
@@ -93,7 +93,7 @@ static uint32_t made_visible(uint32_t c)
     return (c & 0xFFFE) == 0xFFFE ? REPLACEMENT : c;
 }
 
-/* Takes one character, or one byte that belongs to none. */
+/* Reads one character, or one invalid byte. */
 static uint32_t next_character(const char **at)
 {
     const unsigned char *bytes = (const unsigned char *)*at;
@@ -134,7 +134,7 @@ static void put_character(struct det_pen *pen, uint32_t c)
     put_bytes(pen, bytes, size);
 }
 
-/* Marks that turn the direction of what follows them, also in the source of the drawing. */
+/* Bidirectional controls change the direction of text, also in the source of the drawing. */
 static bool is_bidi_control(uint32_t c)
 {
     return (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
@@ -162,7 +162,7 @@ static bool is_list_mark(const char *start, const char *at)
     return mark > at ? *mark == '.' || *mark == ')' : *mark == '-' || *mark == '+';
 }
 
-/* Words that are read wherever they stand: www. is a link, and "redirection", a newline and "LR"
+/* Words that Mermaid interprets anywhere: www. is a link, and "redirection", a newline and "LR"
  * turn the diagram. */
 static bool is_taken_word(const char *at)
 {
@@ -174,8 +174,8 @@ static bool is_taken_word(const char *at)
     return strncasecmp(at, direction, length) == 0 && !is_word(at[length]);
 }
 
-/* Whether the character at `at`, which is `c`, has to be written as its number. The two characters
- * beyond ASCII are those with which mermaid puts `#59;` aside. */
+/* Returns true if the character `c` at `at` must be written as its number. The two non-ASCII
+ * characters are those with which Mermaid replaces `#59;`. */
 static bool is_mermaid_mark(const char *start, const char *at, uint32_t c)
 {
     if (c >= 0x80)

@@ -56,8 +56,8 @@ void det_draw_mermaid_sequence(struct det_picture *picture)
     det_pen_raw(pen, det_draw_is_stopped(picture) ? " (stopped)\n" : "\n");
 }
 
-/* The start is grey, the end green, and what lies between is blue. */
-static const char *colour_of(const struct det_draw_trace *trace, size_t node)
+/* The start is grey, the end green, everything between blue. */
+static const char *colour_of(const struct det_trace *trace, size_t node)
 {
     if (node == trace->step_count)
         return DET_COLOUR_CURRENT;

@@ -47,7 +47,7 @@ struct writer {
     unsigned indent; /* inside RECORD ... END */
 };
 
-/* What stands between two words of a row that does not fit on its line. */
+/* The separator of two words in a row that does not fit on its line. */
 enum gap {
     GAP_NONE,
     GAP_BLANK, /* or a new line, when there is no room */
@@ -58,7 +58,7 @@ enum gap {
 struct run {
     size_t count;
     uint32_t name;    /* the width of the widest */
-    unsigned columns; /* that are aligned */
+    unsigned columns; /* number of aligned columns */
     uint32_t widths[DET_FORMAT_COLUMNS];
     uint32_t comment_column; /* 0: no row has a comment */
 };
@@ -131,7 +131,7 @@ static struct det_token peek_token(const struct writer *writer)
     return det_lexer_next_any(&ahead);
 }
 
-/* The comments on the line of what was just written. */
+/* Writes the comments on the line of the last item. */
 static void write_trailing_comments(struct writer *writer, size_t column)
 {
     struct det_token token = peek_token(writer);
@@ -144,7 +144,7 @@ static void write_trailing_comments(struct writer *writer, size_t column)
     }
 }
 
-/* Blanks behind the comma of this argument, beyond the one that is always there. */
+/* Returns the blanks after the comma of this argument, beyond the one that is always there. */
 static uint32_t padding_after(
     const struct run *run, const struct det_format_row *row, uint32_t argument)
 {
@@ -188,14 +188,14 @@ static bool is_of_choice(const struct writer *writer, const struct det_token *na
     return is_word(writer, name, "ON") || is_word(writer, name, "ELSE");
 }
 
-/* Whether rows of these names stand in one run. */
+/* Returns true if rows of these names belong to one run. */
 static bool same_kind(
     const struct writer *writer, const struct det_token *a, const struct det_token *b)
 {
     return same_text(writer, a, b) || (is_of_choice(writer, a) && is_of_choice(writer, b));
 }
 
-/* The next row of the run whose first row is `first`; false at its end. */
+/* Returns the next row of the run that starts at `first`; false at its end. */
 static bool next_of_run(
     const struct writer *writer, struct det_lexer *lexer, const struct det_token *first,
     struct det_format_row *ret)
@@ -264,8 +264,8 @@ static void write_aligned(
     }
 }
 
-/* How much stands between here and the next comma of the same bracket, where a line may be broken
- * as well. */
+/* Returns the width up to the next comma of the same bracket, where a line may be broken as
+ * well. */
 static size_t width_ahead(const struct writer *writer, unsigned depth)
 {
     struct det_lexer ahead = writer->lexer;
@@ -291,7 +291,8 @@ static void break_line(struct writer *writer)
     write_blanks(writer, writer->indent + INDENT);
 }
 
-/* Blanks, or a new line when what follows does not fit on this one; whether it was a new line. */
+/* Writes blanks, or a newline if the next item does not fit on this line; returns whether it was a
+ * newline. */
 static bool write_blanks_or_line(struct writer *writer, size_t blanks, unsigned depth)
 {
     if (writer->column + blanks + width_ahead(writer, depth) <= DET_FORMAT_WIDTH) {
@@ -311,7 +312,7 @@ static enum gap gap_behind(const struct writer *writer, const struct det_token *
     return GAP_NONE;
 }
 
-/* A row that is too long or has comments inside: broken behind commas and line comments. */
+/* A row that is too long or contains comments: broken after commas and line comments. */
 struct loose {
     unsigned depth;
     uint32_t argument; /* the number of the next one, from 0 */

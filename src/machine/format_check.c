@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* format_check.c - whether a text can be formatted, and how wide its rows are. */
+/* format_check.c - checks whether a text can be formatted, and measures its rows. */
 #include <string.h>
 
 #include "machine/format.h"
 
-/* As deep as the reader goes. */
+/* The nesting limit of the reader. */
 #define NEST_MAX 4
 
 struct checker {
@@ -53,26 +53,26 @@ static bool is_worker_word(const struct checker *checker)
 static bool check_value(struct checker *checker)
 {
     if (!is_kind(checker, DET_TOKEN_NAME))
-        return fail_with(checker, "one name or a duration stands behind the word of a worker");
+        return fail_with(checker, "expected a name or a duration after the word of a worker");
     next_token(checker);
     if (!is_at_line_end(checker) && is_kind(checker, DET_TOKEN_OPEN)) {
         next_token(checker);
         if (!is_kind(checker, DET_TOKEN_NUMBER))
-            return fail_with(checker, "a number stands in the brackets of a duration");
+            return fail_with(checker, "expected a number in the brackets of a duration");
         next_token(checker);
         if (!is_kind(checker, DET_TOKEN_CLOSE))
             return fail_with(checker, "a closing bracket is missing here");
         next_token(checker);
     }
     return is_at_line_end(checker) ||
-           fail_with(checker, "nothing stands behind the value of the word");
+           fail_with(checker, "expected the end of the line after the value of the word");
 }
 
 static bool check_define(struct checker *checker)
 {
     next_token(checker);
     if (is_at_line_end(checker) || !is_kind(checker, DET_TOKEN_NAME))
-        return fail_with(checker, "a name stands behind #define");
+        return fail_with(checker, "expected a name after #define");
     if (checker->lexer.offset < checker->lexer.size && checker->text[checker->lexer.offset] == '(')
         return fail_with(checker, "a macro is a list of names, without arguments");
     /* #define WORKER_DERIVE and #define WORKER_EVERY SECONDS(5). */
@@ -86,7 +86,7 @@ static bool check_define(struct checker *checker)
         next_token(checker);
         if (is_at_line_end(checker) ||
             (!is_kind(checker, DET_TOKEN_NAME) && !is_kind(checker, DET_TOKEN_NUMBER)))
-            return fail_with(checker, "names with commas between them stand behind #define");
+            return fail_with(checker, "expected names separated by commas after #define");
         next_token(checker);
     } while (!is_at_line_end(checker) && is_kind(checker, DET_TOKEN_COMMA));
     return is_at_line_end(checker) || fail_with(checker, "a comma is missing in the list");
@@ -96,10 +96,10 @@ static bool check_include(struct checker *checker)
 {
     next_token(checker);
     if (is_at_line_end(checker) || !is_kind(checker, DET_TOKEN_STRING))
-        return fail_with(checker, "the name of a file in double quotes stands behind #include");
+        return fail_with(checker, "expected a file name in double quotes after #include");
     next_token(checker);
     return is_at_line_end(checker) ||
-           fail_with(checker, "nothing stands behind the name of the file");
+           fail_with(checker, "expected the end of the line after the file name");
 }
 
 static bool check_directive(struct checker *checker)
@@ -112,7 +112,7 @@ static bool check_directive(struct checker *checker)
     return fail_with(checker, "a spec has #define and #include, and no other line with #");
 }
 
-/* From behind the opening bracket to behind the one that closes it. */
+/* Moves from after the opening bracket to after the closing one. */
 static bool check_arguments(struct checker *checker)
 {
     unsigned depth = 1;
@@ -154,7 +154,7 @@ static bool check_row(struct checker *checker)
         next_token(checker);
         return check_arguments(checker);
     }
-    return is_end || fail_with(checker, "a ( is missing behind the name of a row");
+    return is_end || fail_with(checker, "expected ( after the name of a row");
 }
 
 bool det_format_is_sound(const char *text, uint32_t size, struct det_token *ret)
@@ -178,7 +178,7 @@ bool det_format_is_sound(const char *text, uint32_t size, struct det_token *ret)
     return is_sound;
 }
 
-/* Takes the comments that stand behind a row, on its line. */
+/* Skips the comments after a row, on its line. */
 static bool skip_comments(struct det_lexer *lexer)
 {
     struct det_lexer ahead = *lexer;
@@ -193,7 +193,7 @@ static bool skip_comments(struct det_lexer *lexer)
     return has_comment;
 }
 
-/* Counts one token of a row; `depth` is that of the brackets behind it. */
+/* Counts one token of a row; `depth` is the nesting after it. */
 static void measure_token(
     struct det_format_row *row, const struct det_token *token, unsigned depth, uint32_t *start)
 {

@@ -166,17 +166,17 @@ static void mistakes_are_told_with_their_offset(void **state)
     fails("STATE(A, )", 9, "an argument is missing");
     fails("STATE(A", 7, "a comma or a closing bracket");
     fails("STATE(A(B(C(D(E)))))", 13, "too deep");
-    fails("STATE A", 6, "a ( is missing");
+    fails("STATE A", 6, "expected (");
     fails("(", 0, "a row, a comment");
     fails("STATE(A, a);", 11, ";");
     fails("#ifdef A", 1, "#define and #include");
-    fails("#define", 7, "a name stands behind");
-    fails("#define A", 9, "names with commas");
-    fails("#define A\nB", 10, "names with commas");
+    fails("#define", 7, "expected a name after");
+    fails("#define A", 9, "names separated by commas");
+    fails("#define A\nB", 10, "names separated by commas");
     fails("#define A(x) B", 8, "without arguments");
     fails("#define A B C", 12, "a comma is missing");
-    fails("#include x", 9, "name of a file");
-    fails("#include \"x\" y", 13, "nothing stands behind");
+    fails("#include x", 9, "file name");
+    fails("#include \"x\" y", 13, "expected the end of the line");
     fails("STAY(A, B)\n\xff", 11, "2:1: the text is not UTF-8");
     fails("/* x", 0, "does not end");
 }

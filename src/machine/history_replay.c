@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* history_replay.c - what was recorded, derived again: pure, by names. */
-#include <detent/tool/machine.h>
-
+/* history_replay.c - derives recorded events again: pure, by names. */
 #include "machine/history_replay.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* What the definition says about an event. */
+/* What the definition does with an event. */
 struct derived {
     unsigned outcome;
     bool is_deferrable;
@@ -49,7 +47,7 @@ static bool report_drift(
     return false;
 }
 
-/* Whether it follows what was before it. */
+/* Returns true if it follows the previous event. */
 static bool check_place(
     struct det_replay *replay, const struct det_replay_event *event, struct det_replay_drift *ret)
 {
@@ -95,7 +93,7 @@ const struct det_transition *det_replay_way(
     return &at->transition;
 }
 
-/* An event that the state does not take: what its policy makes of it. */
+/* Applies the policy of an event that the state does not take. */
 static unsigned outcome_of_policy(const struct det_event_def *event)
 {
     switch ((enum det_unhandled)event->unhandled) {
@@ -126,7 +124,7 @@ static const char *outcome_text(unsigned outcome)
     return outcome < sizeof texts / sizeof *texts ? texts[outcome] : "is unknown";
 }
 
-/* False: what it names is not there, or it has no such alternative; that is told. */
+/* Returns false, after a report, if the definition has no such name or alternative. */
 static bool derive_event(
     struct det_replay *replay, const struct det_replay_event *event, struct derived *ret,
     struct det_replay_drift *reterr)
@@ -145,7 +143,7 @@ static bool derive_event(
     way = det_replay_way(machine, (unsigned)state, (unsigned)kind, event->choice);
     if (way == NULL)
         return report_drift(
-            replay, event, reterr, "%s on %s has no alternative %u any more", event->from,
+            replay, event, reterr, "%s on %s no longer has an alternative %u", event->from,
             event->event, event->choice + 1);
     ret->outcome = way->outcome;
     ret->is_deferrable = machine->events[kind].unhandled == DET_UNHANDLED_DEFER;
@@ -157,7 +155,7 @@ static bool derive_event(
     return true;
 }
 
-/* What was deferred becomes a dead letter when it is refused later, whatever the table says. */
+/* A deferred event becomes a dead letter if it is refused later, whatever the table says. */
 static bool is_same(const struct det_replay_event *event, const struct derived *derived)
 {
     if (event->outcome == DET_OUTCOME_DEAD_LETTER && derived->is_deferrable)
@@ -213,7 +211,7 @@ bool det_replay_end(
         return true;
     if (sequence != replay->sequence)
         return report_drift(
-            replay, &end, ret, "the instance stands at event %llu, but the last one kept is %llu",
+            replay, &end, ret, "the instance is at event %llu, but the last one kept is %llu",
             (unsigned long long)sequence, (unsigned long long)replay->sequence);
     if (strcmp(state, replay->state) == 0)
         return true;

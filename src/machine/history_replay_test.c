@@ -130,11 +130,11 @@ static void what_the_definition_does_not_have_is_named(void **state)
     check_drift(EVENT_OF(3, "x", "go", "b", DET_OUTCOME_GOTO), NULL, "trip has no state x");
     check_drift(EVENT_OF(4, "b", "fly", "b", DET_OUTCOME_STAY), NULL, "trip has no event fly");
     check_drift(
-        EVENT_OF(5, "b", "back", "a", DET_OUTCOME_GOTO, .choice = 1), NULL,
-        "b on back has no alternative 2 any more");
+        EVENT_OF(5, "b", "back", "a", DET_GOTO, .choice = 1), NULL,
+        "b on back no longer has an alternative 2");
     check_drift(
-        EVENT_OF(6, "a", "go", "b", DET_OUTCOME_GOTO, .choice = 2), NULL,
-        "a on go has no alternative 3 any more");
+        EVENT_OF(6, "a", "go", "b", DET_GOTO, .choice = 2), NULL,
+        "a on go no longer has an alternative 3");
 }
 
 static void a_history_that_does_not_hang_together_is_told(void **state)
@@ -189,7 +189,7 @@ static void the_end_is_where_the_instance_stands(void **state)
     assert_string_equal(found.recorded, "b");
     assert_null(found.event);
     assert_false(det_replay_end(&replay, 10, "a", &found));
-    assert_string_equal(found.text, "the instance stands at event 10, but the last one kept is 9");
+    assert_string_equal(found.text, "the instance is at event 10, but the last one kept is 9");
 }
 
 int main(void)

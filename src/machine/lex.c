@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lex.c - cuts a spec file into tokens.
+/* lex.c - splits a spec file into tokens.
  *
  * Invariants:
- *   1. every call moves forward by at least a byte, or is at the end and stays there;
- *   2. `line_start <= offset <= size`, and no newline stands between the two;
- *   3. what C reads differently is BAD here: octal numbers, suffixes, joined lines. */
+ *   1. every call advances by at least a byte, or stays at the end;
+ *   2. `line_start <= offset <= size`, and no newline is between the two;
+ *   3. text that C reads differently is BAD here: octal numbers, suffixes, joined lines. */
 #include "machine/lex.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ static bool is_name_part(char c)
     return is_name_start(c) || is_digit(c);
 }
 
-/* The byte `ahead` of the current one; 0 behind the end, which no text contains. */
+/* Returns the byte `ahead` of the current one; 0 after the end, which no text contains. */
 static char peek_byte(const struct det_lexer *lexer, uint32_t ahead)
 {
     if (lexer->size - lexer->offset <= ahead)
@@ -47,7 +47,7 @@ static void skip_byte(struct det_lexer *lexer)
     }
 }
 
-/* Returns how many newlines there were. */
+/* Returns the number of newlines. */
 static unsigned skip_blanks(struct det_lexer *lexer)
 {
     unsigned newlines = 0;
@@ -94,7 +94,7 @@ static const char *skip_string(struct det_lexer *lexer)
             continue;
         c = peek_byte(lexer, 0);
         if (c != '"' && c != '\\' && c != 'n' && c != 't')
-            return "in a string a backslash stands before \", \\, n or t only";
+            return "invalid escape in a string; valid are \\\", \\\\, \\n and \\t";
         lexer->offset++;
     }
     return "the string does not end on its line";
@@ -125,7 +125,7 @@ static const char *unexpected_problem(char c)
     case '\\':
         return "there are no backslashes outside of strings";
     case '\'':
-        return "text stands in double quotes";
+        return "text must be in double quotes";
     case '{':
     case '}':
     case '[':
@@ -135,15 +135,15 @@ static const char *unexpected_problem(char c)
     case '/':
     case '+':
     case '-':
-        return "nothing is computed here; write the result";
+        return "expressions are not supported; write the result";
     case '#':
-        return "a # stands at the start of its line";
+        return "# is only valid at the start of a line";
     default:
-        return "this character means nothing here";
+        return "unexpected character";
     }
 }
 
-/* One character, however many bytes it has, so that the caret stands under all of it. */
+/* Skips one whole character, so that the caret underlines all of its bytes. */
 static const char *skip_unexpected(struct det_lexer *lexer)
 {
     char c = lexer->text[lexer->offset++];
@@ -185,7 +185,7 @@ static void skip_name(struct det_lexer *lexer)
         lexer->offset++;
 }
 
-/* Sets the kind and the problem, and moves behind the token. */
+/* Sets the kind and the problem, and moves past the token. */
 static void skip_token(struct det_lexer *lexer, struct det_token *token)
 {
     char c = peek_byte(lexer, 0);
@@ -243,7 +243,7 @@ static bool is_control(const char *text, uint32_t size, uint32_t i)
     return c == 0x7F || (c < 0x20 && c != '\t' && c != '\n');
 }
 
-/* Whether the line ends behind this backslash; compilers let blanks stand between. */
+/* Returns true if the line ends after this backslash; compilers allow blanks between. */
 static bool joins_lines(const char *text, uint32_t size, uint32_t i)
 {
     if (text[i] != '\\')

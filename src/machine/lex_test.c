@@ -93,7 +93,7 @@ static void strings_end_on_their_line(void **state)
     assert_string_equal(kinds("\"open\nA", false), "!n.");
     assert_string_equal(kinds("\"open", false), "!.");
     assert_string_equal(kinds("\"a\\", false), "!.");
-    assert_non_null(strstr(token_at("\"a\\q\"", 0).problem, "backslash"));
+    assert_non_null(strstr(token_at("\"a\\q\"", 0).problem, "invalid escape"));
 }
 
 static void a_comment_that_does_not_end_is_bad(void **state)

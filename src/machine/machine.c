@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* machine.c - what can be asked of a machine, whoever made it: pure functions over its tables. */
+/* machine.c - queries on a machine, however it was made: pure functions over its tables. */
 #include <detent/machine.h>
 #include <detent/tool/machine.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* parse.c - reads a spec from text: the public functions of spec.h, but the formatter. */
+/* parse.c - reads a spec from text: the public functions of spec.h except the formatter. */
 #include "machine/parse.h"
 
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "machine/builder_findings.h"
 #include "machine/reserved_names.h"
 
-/* Names that are tried for "did you mean". */
+/* Number of names tried for "did you mean". */
 #define NEAR_MAX 256
 
 void *det_parse_alloc(struct det_spec *spec, size_t size)
@@ -47,9 +47,8 @@ void det_parse_complain(
 
     spec->complaint = NULL;
     det_parse_suspect_after(spec, rule);
-    /* One more than is shown, so that the builder can say that there are more. */
-    if (spec->complaint_count > DET_DIAGNOSTICS_MAX &&
-        det_rule_severity(rule) == DET_SEVERITY_BROKEN)
+    /* One more than is shown, so that the builder can report that there are more. */
+    if (spec->complaint_count > DET_DIAGNOSTICS_MAX && det_rule_severity(rule) == DET_BROKEN)
         return;
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
@@ -179,7 +178,7 @@ static void complain_name(struct det_spec *spec)
     make_word(stem, strcspn(stem, "."), true, upper, sizeof upper);
     det_parse_complain(
         spec, DET_RULE_NO_NAME, &place,
-        "there is no #define FSM_NAME: this is a fragment, which cannot run by itself");
+        "no #define FSM_NAME: this is a fragment, which cannot run by itself");
     if (prefix != NULL)
         det_parse_hint(spec, "add the line: #define FSM_NAME %s", name);
     else
@@ -222,7 +221,7 @@ static void check_words(struct det_spec *spec)
         check_prefix(spec, prefix);
 }
 
-/* Of a text that could not be read nothing else is worth saying, and the builder wants a name. */
+/* For a text that could not be read nothing else is reported, and the builder needs a name. */
 static void assume_name(struct det_spec *spec, const char *path)
 {
     static const char assumed[] = "machine";
@@ -446,7 +445,7 @@ const struct det_record *det_spec_record(const struct det_spec *spec, size_t ind
     return record != NULL ? &record->definition : NULL;
 }
 
-/* Whether the same path was read before this source. */
+/* Returns true if the same path was read before this source. */
 static bool is_repeated(const struct det_spec *spec, const struct det_source *source)
 {
     for (const struct det_source *other = spec->sources; other != source; other = other->next) {

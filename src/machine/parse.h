@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* parse.h - what the parts of the spec reader share.
+/* parse.h - shared by the parts of the spec reader.
  *
- * Reading has two halves, so that a row may use a list macro or a record that stands behind it, as
- * it may in C, where the file is included many times:
+ * Reading has two passes, so that a row may use a list macro or a record that follows it, as in C,
+ * where the file is included many times:
  *
  *     text -> parse_file.c -> nodes, macros, words -> parse_list.c, parse_record.c, parse_row.c
  *                                                          -> det_machine_builder
  *
- * One mistake is told once: what can be read of a row with a mistake still declares its name, and
- * what is found only because of text that could not be read is left out (parse_recovery.c).
+ * One mistake is reported once: the readable part of a broken row still declares its name, and
+ * findings that only follow from unreadable text are dropped (parse_recovery.c).
  *
- * Everything lives in the arena of the spec. The first failure to allocate sticks in `error`; the
- * parts go on with NULL for a moment at most and stop. */
+ * Everything is allocated in the arena of the spec. The first allocation failure sticks in `error`;
+ * the parts briefly handle NULL and stop. */
 #ifndef DET_MACHINE_PARSE_H
 #define DET_MACHINE_PARSE_H
 
@@ -25,11 +25,12 @@
 #include "machine/lex.h"
 #include "machine/rows.h"
 
-/* Names in lists, once macros are expanded: so that a small text cannot ask for much memory. */
+/* Limit of names in lists after macro expansion, so that a small text cannot request much
+ * memory. */
 #define DET_PARSE_MEMBERS_MAX 262144
 
-/* One file as it was read. After its end the line ends in `text` are 0, so that each line is a
- * string for the places that point to it. */
+/* One source file. Afterwards the line ends in `text` are 0, so that each line is a string for the
+ * places that point to it. */
 struct det_source {
     struct det_source *next; /* in order of reading */
     const char *path;
@@ -45,10 +46,10 @@ enum det_node_kind {
     DET_NODE_CALL,   /* a name with arguments: also a row */
 };
 
-/* A word of the text. `text` is given to the builder as it is: no two nodes share it, so that the
- * pointer leads back to the node and its place. */
+/* A word of the text. `text` is passed to the builder unchanged: no two nodes share it, so the
+ * pointer identifies the node and its place. */
 struct det_node {
-    struct det_node *next;      /* the argument or the row behind this one */
+    struct det_node *next;      /* the next argument or row */
     struct det_node *arguments; /* CALL */
     const struct det_source *source;
     const char *at;                  /* in the source's text */
@@ -57,7 +58,7 @@ struct det_node {
     uint32_t argument_count;
     enum det_node_kind kind;
     enum det_row row; /* rows only */
-    bool is_broken;   /* rows only: it has a mistake that was told, and arguments may be missing */
+    bool is_broken;   /* rows only: a mistake was reported, and arguments may be missing */
     char text[];
 };
 
@@ -72,9 +73,9 @@ struct det_macro {
     struct det_macro *next;
     const struct det_node *at;
     const struct det_node *members; /* as written */
-    struct det_build_origin **flat; /* without other macros */
+    struct det_build_origin **flat; /* with all macros expanded */
     uint32_t flat_count;
-    /* The walk that makes it flat, without recursion. */
+    /* State of the expansion, which does not recurse. */
     enum { DET_MACRO_NEW, DET_MACRO_OPEN, DET_MACRO_DONE } state;
     const struct det_node *cursor;
     struct det_macro *parent;
@@ -159,8 +160,9 @@ struct det_spec {
     struct det_complaint *complaints, **complaints_tail;
     struct det_complaint *complaint; /* the last one; NULL when it was not kept */
     size_t complaint_count;
-    uint64_t suspects;   /* a bit for each rule that may be broken only by text that is lost */
-    bool is_text_broken; /* rows are missing from what the builder sees */
+    uint64_t suspects;   /* a bit for each rule that may be broken only because of unreadable
+                          * text */
+    bool is_text_broken; /* some rows did not reach the builder */
 
     const char **state_names, **event_names; /* in C, by id */
     size_t state_count, event_count;
@@ -173,80 +175,81 @@ struct det_spec {
 
 /* parse.c */
 
-/* An empty spec, and its end; for the readers of the two languages. */
+/* Opens and closes an empty spec, for the readers of both languages. */
 struct det_spec *det_parse_open(const struct det_spec_options *options, enum det_language language);
 void det_parse_close(struct det_spec *spec);
-/* Reads the text with all it includes: rows, macros, words and records are known then. The error
- * sticks. False when the text is none, so that nothing is known. */
+/* Reads the text and its includes: afterwards rows, macros, words and records are known. The error
+ * sticks. Returns false if the text is unreadable, so that nothing is known. */
 bool det_parse_read(struct det_spec *spec, const char *path, const char *text, size_t size);
-/* Makes diagnostics of the complaints alone, for a language that is not given to the builder.
- * Returns 0 or DET_ERR_NO_MEMORY. */
+/* Turns the complaints alone into diagnostics, for a language without a builder. Returns 0 or
+ * DET_ERR_NO_MEMORY. */
 int det_parse_findings(struct det_spec *spec);
-/* The names of words, of as many as the language has. */
+/* Names of the words of a language. */
 const char *const *det_parse_words_of(enum det_language language, unsigned *ret_count);
 
-/* Zeroed memory of the spec; NULL once memory has failed. */
+/* Returns zeroed memory of the spec; NULL once an allocation has failed. */
 void *det_parse_alloc(struct det_spec *spec, size_t size);
 struct det_place det_parse_place(const struct det_node *node);
 void det_parse_complain(
     struct det_spec *spec, enum det_rule rule, const struct det_place *place, const char *format,
     ...) DET_PRINTF(4, 5);
-/* What to do about the last complaint. */
+/* Sets the hint of the last complaint. */
 void det_parse_hint(struct det_spec *spec, const char *format, ...) DET_PRINTF(2, 3);
-/* "First said here", of the last complaint. */
+/* Sets the place "first said here" of the last complaint. */
 void det_parse_other(struct det_spec *spec, const struct det_node *node);
-/* "did you mean ...?" if one of the words is near. */
+/* Hints "did you mean ...?" if one of the words is near. */
 void det_parse_hint_nearest(
     struct det_spec *spec, const char *word, const char *const *words, size_t count);
-/* The same among the names that rows of this kind declare. */
+/* Hints among the names that rows of this kind declare. */
 void det_parse_hint_declared(struct det_spec *spec, const char *word, enum det_row row);
-/* The text of a node as its place; NULL (no memory) is passed on. */
+/* Returns the text of a node as its place; passes NULL (no memory) on. */
 static inline const char *det_parse_text(const struct det_node *node)
 {
     return node != NULL ? node->text : NULL;
 }
 
-/* parse_file.c: reads the text and all it includes into rows, macros and words. False when the text
- * itself is none, so that nothing is known of the machine. */
+/* parse_file.c: reads the text and its includes into rows, macros and words. Returns false if the
+ * text is unreadable, so that nothing is known of the machine. */
 bool det_parse_files(struct det_spec *spec, const char *path, const char *text, size_t size);
 
 /* parse_list.c */
 
-/* Makes every macro flat; complains about those that contain themselves or are too long. */
+/* Expands every macro; complains about those that contain themselves or are too long. */
 void det_parse_macros(struct det_spec *spec);
-/* The names from `first` on, macros replaced by their members, NULL at the end. NULL when it is
- * too long, has something else than names, or memory failed. `call` and `what` are for messages. */
+/* Returns the names from `first` on, macros replaced by their members, terminated by NULL. Returns
+ * NULL if the list is too long, contains anything but names, or memory failed. `call` and `what`
+ * are for messages. */
 const char *const *det_parse_list(
     struct det_spec *spec, const struct det_node *call, const struct det_node *first,
     const char *what);
 
 /* parse_record.c: makes records and enums of their rows. */
 void det_parse_records(struct det_spec *spec);
-/* NULL, with a complaint at the node, when there is none. */
+/* Returns NULL, with a complaint at the node, if there is none. */
 const struct det_record *det_parse_record_of(struct det_spec *spec, const struct det_node *node);
 
-/* parse_word.c: tells the builder what the words of the machine say. */
+/* parse_word.c: passes the words of the machine to the builder. */
 void det_parse_words(struct det_spec *spec);
 /* In the order of enum det_unhandled. */
 #define DET_PARSE_POLICY_COUNT 4
 extern const char *const det_parse_policies[DET_PARSE_POLICY_COUNT];
 
-/* parse_row.c: gives every row to the builder. */
+/* parse_row.c: passes every row to the builder. */
 void det_parse_rows(struct det_spec *spec);
 
 /* parse_recovery.c */
 
-/* Whether the node is a name that something may have. */
+/* Returns true if the node is a valid name. */
 bool det_parse_is_name(const struct det_spec *spec, const struct det_node *node);
-/* What is found by this rule from now on may follow from what was not read. */
+/* From now on findings of this rule may be caused by unreadable text. */
 void det_parse_suspect(struct det_spec *spec, enum det_rule rule);
-/* The same for all that may follow when this rule is broken. */
+/* The same for all findings that a violation of this rule may cause. */
 void det_parse_suspect_after(struct det_spec *spec, enum det_rule rule);
-/* The same for all that a lost part of the text may bring about. */
+/* The same for all findings that unreadable text may cause. */
 void det_parse_suspect_all(struct det_spec *spec);
-/* Declares what the broken rows can still be seen to declare. */
+/* Declares everything that broken rows still show. */
 void det_parse_salvage(struct det_spec *spec);
-/* Leaves out the suspects among the diagnostics, and adds our hints. */
+/* Drops suspect diagnostics, and adds our hints. */
 void det_parse_settle(struct det_spec *spec);
 
 #endif

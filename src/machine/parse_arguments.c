@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* parse_arguments.c - takes the arguments of a row or an extra one after the other. */
+/* parse_arguments.c - reads the arguments of a row or an extra in order. */
 #include "machine/parse_arguments.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 struct unit {
     const char *name;
     det_time length;
-    const char *short_name; /* what people write instead; an S behind it does not count */
+    const char *short_name; /* common alternative spelling; a trailing S is ignored */
 };
 
 static const struct unit units[] = {
@@ -46,7 +46,7 @@ struct det_take det_take_start(
     struct det_place place = det_parse_place(call);
     char count[32];
 
-    /* What is wrong with it was told when it was read. */
+    /* Its mistake was already reported. */
     if (call->is_broken) {
         take.failed = true;
         take.next = NULL;
@@ -64,7 +64,7 @@ struct det_take det_take_start(
     return take;
 }
 
-/* What stands there, for a message. */
+/* Describes the node for a message. */
 static void describe_node(const struct det_node *node, char *target, size_t capacity)
 {
     if (node->kind == DET_NODE_STRING)
@@ -97,7 +97,7 @@ static void fail_name(struct det_take *take, const struct det_node *node, const 
     take->failed = true;
 }
 
-/* The next argument, or NULL when there is none or something has failed. */
+/* Returns the next argument, or NULL if there is none or an error occurred. */
 static const struct det_node *take_next(struct det_take *take)
 {
     const struct det_node *node = take->failed ? NULL : take->next;
@@ -115,17 +115,17 @@ static bool is_single_name(struct det_take *take, const struct det_node *node, c
         det_take_fail(take, node, what);
         if (node->kind == DET_NODE_STRING)
             det_parse_hint(
-                take->spec, "names stand without quotes: %.*s", DET_NAME_MAX, node->text);
+                take->spec, "names are written without quotes: %.*s", DET_NAME_MAX, node->text);
     } else if (det_map_get(&take->spec->macro_map, node->text) != NULL) {
         det_parse_complain(
             take->spec, DET_RULE_ROW_ARGUMENTS, &place,
-            "%.64s is a list; lists stand in ANY(...), and in rows that end with a list",
+            "%.64s is a list; lists are allowed in ANY(...), and in rows that end with a list",
             node->text);
         take->failed = true;
     } else if (node->width > DET_NAME_MAX) {
         fail_name(take, node, "... is longer than 128 bytes");
     } else if (strcmp(node->text, "END") == 0) {
-        fail_name(take, node, "is a row of its own, and cannot be a name");
+        fail_name(take, node, "is a row, and cannot be a name");
     }
     return !take->failed;
 }
@@ -216,7 +216,7 @@ const char *det_take_string(struct det_take *take, const char *what)
     return node->text;
 }
 
-/* Whether the node is a number from 1 to `most`. */
+/* Returns true if the node is a number from 1 to `most`. */
 static bool is_number(const struct det_node *node, uint64_t most, uint64_t *ret)
 {
     return node->kind == DET_NODE_NUMBER && det_parse_u64(det_view_text(node->text), ret) == 0 &&

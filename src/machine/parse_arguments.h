@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* parse_arguments.h - takes the arguments of a row or an extra one after the other.
+/* parse_arguments.h - reads the arguments of a row or an extra in order.
  *
- * A wrong argument is complained about once and makes `failed` true; what is taken afterwards is
- * NULL or 0. So a row takes all it needs and tests once. */
+ * A wrong argument is reported once and sets `failed`; later results are NULL or 0. So a row reads
+ * all arguments and tests once. */
 #ifndef DET_MACHINE_PARSE_ARGUMENTS_H
 #define DET_MACHINE_PARSE_ARGUMENTS_H
 

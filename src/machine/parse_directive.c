@@ -93,14 +93,14 @@ static void read_include(struct det_reader *reader, const struct det_node *word)
     struct det_node *name;
 
     if (!det_reader_is_on_line(reader, DET_TOKEN_STRING)) {
-        complain_behind(reader, word, "the name of a file in double quotes stands behind #include");
+        complain_behind(reader, word, "expected a file name in double quotes after #include");
         det_reader_skip_line(reader);
         return;
     }
     name = det_reader_new_node(reader, DET_NODE_STRING);
     det_reader_advance(reader);
     if (!is_at_line_end(reader)) {
-        det_reader_complain_syntax(reader, "nothing stands behind the name of the file");
+        det_reader_complain_syntax(reader, "expected the end of the line after the file name");
         det_reader_skip_line(reader);
     }
     if (name != NULL)
@@ -124,7 +124,7 @@ static void define_macro(struct det_reader *reader, struct det_node *name, struc
 
     if (known != NULL) {
         if (!is_same_list(known->members, members))
-            det_reader_complain_at(reader, name, " is defined twice, and not the same");
+            det_reader_complain_at(reader, name, " is defined twice with different text");
         return;
     }
     macro = det_parse_alloc(spec, sizeof *macro);
@@ -190,7 +190,7 @@ static void define_word(struct det_reader *reader, struct det_node *name, struct
     else if (reader->spec->words[word] == NULL)
         reader->spec->words[word] = value;
     else if (!is_same_list(reader->spec->words[word], value))
-        det_reader_complain_at(reader, name, " is defined twice, and not the same");
+        det_reader_complain_at(reader, name, " is defined twice with different text");
 }
 
 /* NAME or NUMBER, with commas between; NULL after a complaint. */
@@ -202,7 +202,7 @@ static struct det_node *read_members(struct det_reader *reader, const struct det
         bool is_name = det_reader_is_on_line(reader, DET_TOKEN_NAME);
 
         if (!is_name && !det_reader_is_on_line(reader, DET_TOKEN_NUMBER)) {
-            complain_behind(reader, name, "names with commas between them stand behind #define");
+            complain_behind(reader, name, "expected names separated by commas after #define");
             return NULL;
         }
         *tail = det_reader_new_node(reader, is_name ? DET_NODE_NAME : DET_NODE_NUMBER);
@@ -223,7 +223,7 @@ static struct det_node *read_members(struct det_reader *reader, const struct det
 /* What stands behind WORKER_EVERY and WORKER_TIMEOUT; NULL after a complaint. */
 static struct det_node *read_duration(struct det_reader *reader, const struct det_node *word)
 {
-    static const char problem[] = "a duration such as SECONDS(5) stands behind it";
+    static const char problem[] = "expected a duration such as SECONDS(5)";
     struct det_node *call;
 
     if (!det_reader_is_on_line(reader, DET_TOKEN_NAME)) {
@@ -265,14 +265,14 @@ static struct det_node *read_value(struct det_reader *reader, struct det_node *n
         value = det_reader_new_node(reader, DET_NODE_NAME);
         det_reader_advance(reader);
     } else {
-        complain_behind(reader, name, "one name stands behind the word");
+        complain_behind(reader, name, "expected one name after the word");
         return NULL;
     }
     if (value == NULL || is_at_line_end(reader))
         return value;
     det_reader_complain_syntax(
         reader,
-        is_flag(word) ? "nothing stands behind this word" : "nothing stands behind the value");
+        is_flag(word) ? "unexpected text after this word" : "unexpected text after the value");
     return NULL;
 }
 
@@ -315,7 +315,7 @@ static void read_define(struct det_reader *reader, const struct det_node *word)
     bool is_function;
 
     if (!det_reader_is_on_line(reader, DET_TOKEN_NAME)) {
-        complain_behind(reader, word, "a name stands behind #define");
+        complain_behind(reader, word, "expected a name after #define");
         det_reader_skip_line(reader);
         return;
     }

@@ -180,7 +180,7 @@ static void add_row(struct det_reader *reader, struct det_node *row)
 /* The name behind a row word without its bracket is what it declares. */
 static void complain_no_bracket(struct det_reader *reader, struct det_node *row)
 {
-    det_reader_complain_at(reader, row, " is not a row: a ( is missing behind it");
+    det_reader_complain_at(reader, row, " is not a row: expected ( after it");
     if (det_reader_is_on_line(reader, DET_TOKEN_NAME)) {
         row->arguments = det_reader_new_node(reader, DET_NODE_NAME);
         row->argument_count = row->arguments != NULL ? 1 : 0;

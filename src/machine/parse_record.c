@@ -273,8 +273,7 @@ static void put_named(
 
     if (r == DET_ERR_EXISTS)
         det_parse_complain(
-            spec, DET_RULE_DUPLICATE_NAME, &place,
-            "%.*s is described twice; records and enums have their names once", DET_NAME_MAX,
+            spec, DET_RULE_DUPLICATE_NAME, &place, "duplicate record or enum %.*s", DET_NAME_MAX,
             name->text);
     else if (r < 0)
         spec->error = r;

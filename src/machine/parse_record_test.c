@@ -210,10 +210,10 @@ static void records_and_enums_are_judged(void **state)
     is_wrong("RECORD(r) FIELD(a, u8) END(x)", DET_RULE_BAD_RECORD, 24, "END has no arguments");
     is_wrong(
         "RECORD(r) FIELD(a, u8) END RECORD(r) FIELD(a, u8) END", DET_RULE_DUPLICATE_NAME, 35,
-        "r is described twice");
+        "duplicate record or enum r");
     is_wrong(
         "ENUM(e) VALUE(A, a) END ENUM(e) VALUE(B, b) END", DET_RULE_DUPLICATE_NAME, 30,
-        "e is described twice");
+        "duplicate record or enum e");
     is_wrong("ENUM(e) VALUE(A, a) VALUE(A, b) END", DET_RULE_BAD_RECORD, 27, "already a value");
     is_wrong("ENUM(e) VALUE(A, a) VALUE(B, a) END", DET_RULE_BAD_RECORD, 27, "name on disk");
     is_wrong(

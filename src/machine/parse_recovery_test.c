@@ -29,11 +29,11 @@ static const struct mistake mistakes[] = {
     { "STATE(PENDING, pending,)", NULL },
     { "STATE(PENDING, pending, INITIAL;", NULL },
     { "STATE(PENDING, 'pending')", NULL },
-    { "STATE(PENDING, \"pending\", INITIAL)", "names stand without quotes: pending" },
+    { "STATE(PENDING, \"pending\", INITIAL)", "names are written without quotes: pending" },
     { "STATE(PENDING, 7, INITIAL)", NULL },
     { "STATE PENDING, pending, INITIAL)", NULL },
     { "STATE(, pending, INITIAL)", NULL },
-    { "STATE(\"PENDING\", pending, INITIAL)", "names stand without quotes: PENDING" },
+    { "STATE(\"PENDING\", pending, INITIAL)", "names are written without quotes: PENDING" },
     { "STATE(END, pending, INITIAL)", NULL },
     { "STATE", NULL },
     { "EVENT(PAY, pay, money)", NULL },
@@ -254,7 +254,7 @@ static void names_of_records_and_words_have_their_nearest(void **state)
         "#define FSM_DATA d\nRECORD(d) FIELD(cents, u8) END\nRECORD(r) FIELD(a, u8) END\n"
         "EVENT(E, e, r) STAY(PENDING, E, KEEP(cent))",
         DET_RULE_BAD_KEEP, NULL);
-    assert_row("EVENT(E, e)", DET_RULE_NOT_TAKEN, "say where it is taken: ON(STATE, E, ...)");
+    assert_row("EVENT(E, e)", DET_RULE_NOT_TAKEN, "add a transition: ON(STATE, E, ...)");
     assert_row(
         "#define FSM_DATA lien\nRECORD(line) FIELD(x, u8) END\nUPDATE(u)\nSTAY(PAID, PAY, SET(u))",
         DET_RULE_UNKNOWN_RECORD, "did you mean line?");

@@ -120,8 +120,7 @@ static void complain_unread(
         break;
     default:
         det_parse_complain(
-            spec, DET_RULE_BAD_INCLUDE, place, "%s cannot be read: %s", path,
-            det_error_text(error));
+            spec, DET_RULE_BAD_INCLUDE, place, "cannot read %s: %s", path, det_error_text(error));
         break;
     }
 }
@@ -137,7 +136,7 @@ struct det_source *det_source_read(
 
     if (files == NULL) {
         det_parse_complain(
-            spec, DET_RULE_BAD_INCLUDE, place, "%s cannot be read: no files can be read here",
+            spec, DET_RULE_BAD_INCLUDE, place, "cannot read %s: this reader has no file access",
             path);
         return NULL;
     }

@@ -131,7 +131,8 @@ static void duplicate_unmarked_names_both_rows_and_both_targets(void **context)
     assert_int_equal(found.items[0].place.line, 21);
     assert_string_equal(
         found.items[0].text, "PENDING on PAY is already a transition of order: to CHARGING");
-    assert_string_equal(found.items[0].hint, "say OVERRIDE(PENDING, PAY, PAID) if that is meant");
+    assert_string_equal(
+        found.items[0].hint, "write OVERRIDE(PENDING, PAY, PAID) if that is intended");
     det_machine_builder_close(b);
 }
 
@@ -216,7 +217,7 @@ static void an_orphan_has_its_sentence_and_none_when_composed(void **context)
     ON(b, "green", "tick", "red");
     expect(
         b, "override-nothing@4",
-        "red on tick is no transition of light yet: there is nothing to override", NULL);
+        "red on tick is no transition of light yet: no earlier row to override", NULL);
     b = open_builder("light", NULL);
     include_light(b);
     ON(b, "green", "tick", "red");
@@ -350,7 +351,7 @@ static void duplicates_across_two_fragments_are_refused(void **context)
     ON(b, "red", "tick", "red");
     expect(
         b, "duplicate-transition@6", "red on tick is already a transition of light: to green",
-        "say OVERRIDE(red, tick, red) if that is meant");
+        "write OVERRIDE(red, tick, red) if that is intended");
     b = open_builder("light", NULL);
     include_light(b);
     ON(b, "green", "tick", "red");

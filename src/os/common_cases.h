@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* common_cases.h - what the suites share that test the same things in more than one world: the
- * fixture, which each makes in its world_setup(), and a gate for threads to wait at. Nothing is
- * asserted on a second thread: a failing assertion jumps, and must do so on the stack of the test.
- */
+/* common_cases.h - shared by suites that run the same tests in several worlds: the fixture, which
+ * each suite creates in its world_setup(), and a gate for threads. Nothing is asserted on a second
+ * thread: a failing assertion uses longjmp() on the stack of the test. */
 #ifndef DET_OS_COMMON_CASES_H
 #define DET_OS_COMMON_CASES_H
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* descriptors.c - how many descriptors this process may have: raised at its start, and given back
- * to its children as it was.
+/* descriptors.c - the descriptor limit of this process: raised at start, restored for its children.
  *
- * Programs that use select(), or close every descriptor there could be, expect the soft limit that
- * they were made for; so a child gets the one that we were started with. */
+ * Programs that use select(), or that close every possible descriptor, expect the usual soft limit;
+ * so a child gets the limit that this process was started with. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>

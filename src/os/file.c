@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* file.c - whole files over the seam: replaced so that a crash cannot tear them, and loaded. */
+/* file.c - whole files: atomic replacement, and loading. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ int det_file_folder(const char *path, char *target)
 
     if (!*path || length >= DET_PATH_MAX)
         return DET_ERR_INVALID;
-    /* Several slashes in a row count as one, and all of them are the root's own at the start. */
+    /* Consecutive slashes count as one; at the start they all belong to the root. */
     while (length && path[length - 1] == '/')
         length--;
     if (length == 0) {
@@ -39,7 +39,7 @@ static int write_and_sync(
 {
     int r;
 
-    /* A crash may have left a longer one behind. */
+    /* A crash may have left a longer file. */
     r = det_file_truncate(world, file, 0);
     if (r < 0)
         return r;
@@ -78,14 +78,14 @@ int det_file_replace(struct det_world *world, const char *path, const void *data
     if (r == 0)
         r = world->ops->file_rename(world, temporary, path);
     if (r < 0) {
-        /* Only tidiness: the next replace would overwrite it. */
+        /* Tidiness only: the next replace would overwrite it. */
         (void)det_file_remove(world, temporary);
         return r;
     }
     return det_folder_sync(world, folder);
 }
 
-/* A file that shrinks while it is read is BUSY: somebody else writes it. */
+/* A file that shrinks during the read is BUSY: another process writes it. */
 static int load_opened(
     struct det_world *world, const struct det_allocator *allocator, struct det_file *file,
     size_t limit, char **ret, size_t *ret_size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* file_cases.h - what holds of files and processes in every world. See common_cases.h. */
+/* file_cases.h - requirements on files and processes in every world. See common_cases.h. */
 #ifndef DET_OS_FILE_CASES_H
 #define DET_OS_FILE_CASES_H
 

@@ -11,21 +11,20 @@
  *   1. `posts` is last in, first out, and the owner only ever takes all of it at once; reversed,
  *      that is the order of posting, and no node can be reused while a push looks at it.
  *   2. `wake_wanted` is true whenever the owner is, or is about to be, asleep or away. The owner
- *      sets it and then looks at `posts`; a poster pushes and then looks at it. So one of the two
- *      sees the other, and while the owner is busy a post costs no system call.
- *   3. `state` and `thread` change under `mutex`; `changed` tells of it. `stop_wanted` is taken
- *      back only together with becoming idle, so a running loop that was told to stop is known.
- *   4. A timer's `is_set` is true exactly while its node is in a heap, and `is_wall` says in which.
- *   5. A wall deadline becomes a monotonic one anew for each wait, and the poller returns when the
- *      wall clock is set: so a jump is noticed at once, and no clock is asked while all is quiet.
- *   6. `tenure` says who has the loop (loop_loan.h). While it is LENT or WANTED everything that is
- *      the owner's belongs to the borrower, but for the wait itself and `events`. After a return no
- *      borrower touches the loop: it may be gone.
- *   7. A loop that has been borrowed since its last wait naps: it wakes by itself after `nap`. What
- *      a borrower leaves to an owner that naps, or was woken already, needs no wake: a borrower
- *      who comes again, or waits for the work, finds it first. */
-#include <detent/driver/loop.h>
-
+ *      sets it and then reads `posts`; a poster pushes and then reads it. So one of the two
+ *      sees the other, and a post to a busy owner costs no system call.
+ *   3. `state` and `thread` change under `mutex`; `changed` signals the change. `stop_wanted` is
+ *      cleared only when the loop becomes idle, so no request to stop a running loop is lost.
+ *   4. A timer's `is_set` is true exactly while its node is in a heap; `is_wall` selects the heap.
+ *   5. A wall deadline is converted to a monotonic one for each wait, and the poller returns when
+ *      the wall clock is set: a jump is noticed at once, and an idle loop reads no clock.
+ *   6. `tenure` says who has the loop (loop_loan.h). While it is LENT or WANTED the borrower owns
+ *      everything that is the owner's, except the wait itself and `events`. After a return no
+ *      borrower touches the loop: it may have been closed.
+ *   7. A loop that has been borrowed since its last wait naps: it wakes by itself after `nap`. Work
+ *      that a borrower leaves to an owner that naps, or was woken already, needs no wake: a
+ *      borrower
+ *      that comes again, or waits for the work, finds it first. */
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/heap.h"
@@ -33,8 +32,8 @@
 #include "base/memory.h"
 #include "os/loop_internal.h"
 
-/* The public timer mirrors the heap's node, which is not a public type. No field of it is read or
- * written here but through the heap, so the two types never meet in one place. */
+/* The public timer mirrors the heap's node, which is not a public type. Its fields are only
+ * accessed through the heap, so the two types never meet in one place. */
 _Static_assert(
     offsetof(struct det_timer, node.tie) - offsetof(struct det_timer, node.key) ==
         offsetof(struct det_heap_node, tie),
@@ -107,7 +106,7 @@ int det_loop_run_posts(struct det_loop *loop)
     int count = 0;
 
     while (post) {
-        /* The message may be gone, or posted again, once it has run. */
+        /* The message may have been freed or posted again after it ran. */
         struct det_post *next = post->next;
 
         post->run(post->argument);
@@ -117,7 +116,7 @@ int det_loop_run_posts(struct det_loop *loop)
     return count;
 }
 
-/* Joins a thread that was stopped from inside: it has come to its end, or is about to. */
+/* Joins a thread that was stopped from inside: it has ended or is about to. */
 static void join_ended(struct det_loop *loop)
 {
     struct det_thread *thread;
@@ -189,7 +188,7 @@ static struct det_heap *heap_of(struct det_loop *loop, bool is_wall)
     return is_wall ? &loop->wall_timers : &loop->timers;
 }
 
-/* A timer that cannot change from one heap to the other stays what it was. */
+/* If a timer cannot move from one heap to the other, it stays unchanged. */
 static int set_timer(
     struct det_loop *loop, struct det_timer *timer, bool is_wall, det_time deadline)
 {
@@ -231,8 +230,8 @@ void det_loop_timer_cancel(struct det_loop *loop, struct det_timer *timer)
     timer->node.is_set = false;
 }
 
-/* A timer that a callback arms for now or earlier waits for the next turn: what was armed since
- * `first_tie` was given out is not this turn's, or a callback could keep the loop for ever. */
+/* A timer that a callback sets to now or earlier runs in the next turn: timers set after
+ * `first_tie` do not belong to this turn, or a callback could occupy the loop for ever. */
 static int run_timers(struct det_loop *loop, struct det_heap *heap, det_time now)
 {
     uint64_t first_tie = heap->next_tie;
@@ -290,7 +289,7 @@ void det_loop_unwatch(struct det_loop *loop, struct det_watch *watch)
     watch->events = 0;
     loop->watches--;
     loop->has_unwatched = true;
-    /* It may be ready in this very turn, and its memory gone before that comes to it. */
+    /* It may be ready in this turn, and its memory freed before its event is handled. */
     for (int i = 0; i < loop->events_count; i++)
         if (loop->events[i].tag == watch)
             loop->events[i].tag = NULL;
@@ -312,7 +311,7 @@ static int run_watches(struct det_loop *loop)
     return count;
 }
 
-/* The first wall deadline on the monotonic clock, as things stand. */
+/* The first wall deadline, converted to the monotonic clock. */
 static det_time first_wall_timer(const struct det_loop *loop)
 {
     const struct det_heap_node *node = det_heap_first(&loop->wall_timers);
@@ -334,8 +333,8 @@ static det_time first_timer(const struct det_loop *loop)
     return wall < first ? wall : first;
 }
 
-/* Sleeps until something may be due. The wake is asked for before the last look at the posts: a
- * message that comes later finds the wish. */
+/* Sleeps until something may be due. Requests the wake before it checks the posts for the last
+ * time: a message posted later sees the request. */
 static int wait_until(struct det_loop *loop, det_time deadline)
 {
     struct det_world *world = loop->world;
@@ -361,8 +360,8 @@ static int wait_until(struct det_loop *loop, det_time deadline)
     return 0;
 }
 
-/* One look around, with or without a wait before it. Descriptors are asked in every turn, so that
- * messages that keep coming cannot starve them; where there are none that costs nothing. */
+/* Runs one turn, with or without a wait. Polls descriptors in every turn, so that a stream of
+ * messages cannot starve them; without descriptors that costs nothing. */
 static int turn_once(struct det_loop *loop, det_time deadline)
 {
     bool is_due;
@@ -389,14 +388,14 @@ int det_loop_turn(struct det_loop *loop, det_time deadline)
 {
     int count;
 
-    /* Also between turns: others must not take a loop for theirs that somebody turns. */
+    /* Also between turns: no other thread may claim a loop that has an owner. */
     atomic_store(&loop->owner, det_thread_self(loop->world));
     atomic_store(&loop->wake_wanted, false);
     do
         count = turn_once(loop, deadline);
     while (count == 0 && loop->now < deadline);
     atomic_store(&loop->wake_wanted, true);
-    /* What came meanwhile found nobody to wake; a foreign loop looks at the descriptor only. */
+    /* Messages posted meanwhile woke nobody; a foreign loop only watches the descriptor. */
     if (det_loop_has_posts(loop) && atomic_exchange(&loop->wake_wanted, false))
         loop->world->ops->poller_wake(loop->world, loop->poller);
     return count;
@@ -411,10 +410,10 @@ static void set_state(struct det_loop *loop, enum loop_state state)
         atomic_store(&loop->stop_wanted, false);
     det_condition_broadcast(loop->world, loop->changed);
     det_mutex_unlock(loop->world, loop->mutex);
-    /* Whoever waited for IDLE may have closed the loop by now. */
+    /* A thread that waited for IDLE may have closed the loop by now. */
 }
 
-/* Turns until somebody says stop, then hands the loop back. */
+/* Turns until a stop is requested, then releases the loop. */
 static int run_until_stopped(struct det_loop *loop)
 {
     int r = 0;
@@ -440,7 +439,8 @@ static void loop_main(void *argument)
     int r;
 
     r = run_until_stopped(argument);
-    /* A poller that cannot wait is a bug of ours, and a loop that ends unseen would hang all. */
+    /* A poller that cannot wait is a bug of ours; a loop that ended silently would hang
+     * everything. */
     det_assert(r == 0);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* loop_cases.h - what holds of a loop in every world. See common_cases.h. */
+/* loop_cases.h - requirements on a loop in every world. See common_cases.h. */
 #ifndef DET_OS_LOOP_CASES_H
 #define DET_OS_LOOP_CASES_H
 
@@ -12,7 +12,7 @@
 
 #define DIARY_MAX 32
 
-/* Who ran, in which order; each entry is a message or a timer with one letter. */
+/* Records what ran in which order: one letter for each message and timer. */
 struct diary {
     struct det_loop *loop;
     char text[DIARY_MAX];
@@ -342,7 +342,7 @@ struct poster {
         struct poster *poster;
         int number;
     } messages[MESSAGES];
-    int arrived; /* in order so far; -1 once they were not */
+    int arrived; /* received in order so far; -1 after the first that was not */
 };
 
 static inline void arrive_numbered(void *argument)
@@ -415,7 +415,7 @@ static void a_loop_can_be_started_again(void **state)
     assert_int_equal(0, det_loop_start(diary.loop, "two"));
     det_loop_post(diary.loop, &entries[0].post);
     det_loop_stop(diary.loop);
-    /* Whether the message came before the stop is open, that it runs is not. */
+    /* Whether the message ran before the stop is undefined; that it runs is not. */
     det_loop_close(diary.loop);
     assert_string_equal("a", diary.text);
 }

@@ -35,13 +35,13 @@ struct det_loop {
     struct det_heap timers;      /* by monotonic deadline */
     struct det_heap wall_timers; /* by wall deadline */
     det_time now;
-    bool is_turning; /* a callback may run: it must not turn the loop itself */
+    bool is_turning; /* a callback may be running, which must not turn the loop */
 
     _Atomic(struct det_post *) posts;
     atomic_bool wake_wanted;
     atomic_bool stop_wanted;
     _Atomic(const void *)
-        owner; /* who runs it, or was the last to turn or claim it; NULL: nobody */
+        owner; /* the thread that runs it, or last turned or claimed it; NULL: none */
 
     struct det_mutex *mutex;
     struct det_condition *changed;
@@ -52,11 +52,11 @@ struct det_loop {
     det_time nap;
     _Atomic(enum loop_tenure) tenure;
     const void *sleeper;                     /* the owner, while the loop is lent */
-    int64_t parked_timer, parked_wall_timer; /* the first ones when it went to sleep */
+    int64_t parked_timer, parked_wall_timer; /* the earliest timers when the owner went to sleep */
     det_time parked_until;                   /* the owner wakes by itself, or was woken */
-    bool has_unwatched;    /* a borrower has: what the poller reports may be gone */
+    bool has_unwatched;    /* a borrower unwatched descriptors: events of the poller may be stale */
     bool was_lent;         /* since its last wait */
-    atomic_bool is_urgent; /* another thread than the borrower has posted during the loan */
+    atomic_bool is_urgent; /* another thread than the borrower posted during the loan */
 
     unsigned watches;
     struct det_poll_event
@@ -69,10 +69,10 @@ static inline bool det_loop_has_posts(const struct det_loop *loop)
     return atomic_load(&loop->posts) != NULL;
 }
 
-/* Timers that are due. Returns how many. */
+/* Runs due timers; returns how many. */
 int det_loop_run_timers(struct det_loop *loop);
-/* Waits with the loop free to be borrowed. Events of what a borrower has unwatched are stale; all
- * of them are reported again, as they stay ready. */
+/* Waits with the loop available to borrowers. Events of descriptors that a borrower has unwatched
+ * are stale; all events are reported again, as the descriptors stay ready. */
 int det_loop_wait_parked(struct det_loop *loop, det_time deadline);
 
 #endif

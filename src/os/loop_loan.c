@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* loop_loan.c - a loop that sleeps, lent to another thread: see loop_loan.h and the invariants of
+/* loop_loan.c - lends a sleeping loop to another thread: see loop_loan.h and the invariants of
  * loop.c. */
 #include "os/loop_loan.h"
 
@@ -15,7 +15,7 @@ static int64_t first_key(const struct det_heap *heap)
     return node ? node->key : DET_NEVER;
 }
 
-/* From here on it may be borrowed. */
+/* Makes the loop available to borrowers. */
 static void park_loop(struct det_loop *loop, det_time deadline)
 {
     loop->parked_until = deadline;
@@ -25,7 +25,7 @@ static void park_loop(struct det_loop *loop, det_time deadline)
     atomic_store(&loop->tenure, TENURE_PARKED);
 }
 
-/* The owner has it back; waits for a borrower. */
+/* Returns the loop to its owner; waits for a borrower. */
 static void unpark_loop(struct det_loop *loop)
 {
     enum loop_tenure seen;
@@ -62,7 +62,7 @@ bool det_loop_borrow(struct det_loop *loop)
     loop->was_lent = true;
     atomic_store(&loop->is_urgent, false);
     atomic_store(&loop->owner, det_thread_self(loop->world));
-    /* What is posted meanwhile is seen at the return: one wake for all of it. */
+    /* Messages posted during the loan are seen at the return: one wake for all of them. */
     atomic_store(&loop->wake_wanted, false);
     loop->now = det_world_now(loop->world, DET_CLOCK_MONOTONIC);
     loop->is_turning = true;
@@ -82,7 +82,7 @@ static bool wakes_soon(const struct det_loop *loop)
            loop->parked_until <= det_add_time(loop->now, loop->nap);
 }
 
-/* `wake_wanted` is true: whoever posts from now on wakes the owner. */
+/* `wake_wanted` is true: from here on a post wakes the owner. */
 static void wake_for_news(struct det_loop *loop)
 {
     if (!has_news(loop) || wakes_soon(loop))
@@ -111,7 +111,7 @@ void det_loop_return(struct det_loop *loop)
     det_mutex_unlock(world, loop->mutex);
 }
 
-/* By the borrower. */
+/* Called by the borrower. */
 static void work_and_return(
     struct det_loop *loop, det_time deadline, bool (*is_over)(void *argument), void *argument)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* loop_loan.h - a loop that sleeps, lent to another thread for a moment.
+/* loop_loan.h - lends a sleeping loop to another thread for a moment.
  *
- * To hand a small piece of work to a thread that sleeps, and to wait for its answer, takes two
- * switches of threads, tens of microseconds. While the owner of the loop sleeps its place is free:
- * the caller takes it, does the work itself and gives it back. The loop has one owner at a time as
- * ever; only which thread that is changes.
+ * Handing a small piece of work to a sleeping thread and waiting for its answer takes two thread
+ * switches, tens of microseconds. While the owner of the loop sleeps, the caller can take its
+ * place, do the work itself and return the loop. The loop still has one owner at a time.
  *
  *     OWNED --the owner goes to sleep--> PARKED --borrow--> LENT --return--> PARKED
  *       ^                                  |                  | the owner wakes up
@@ -19,26 +18,26 @@
 
 #include <detent/loop.h>
 
-/* From now on it may be borrowed while it sleeps in det_loop_run() or det_loop_start(). Before
- * either; whatever runs in a loan must not mind on which thread.
+/* Allows borrowing while the owner sleeps in det_loop_run() or det_loop_start(). Call it before
+ * either. Callbacks that run in a loan must not depend on their thread.
  *
- * `nap`: an owner whose loop was borrowed a moment ago sleeps no longer than this and is not woken
- * meanwhile. Many calls in a row then cost one wake, and none if their caller does the work; what
- * nobody waits for starts up to a nap later. 0: every return with anything to do wakes. */
+ * `nap`: an owner whose loop was borrowed recently sleeps at most this long and is not woken
+ * meanwhile. Many calls in a row then cost one wake, or none if the callers do the work; work that
+ * nobody waits for starts up to one nap later. 0: every return that leaves work wakes the owner. */
 void det_loop_lend(struct det_loop *loop, det_time nap);
-/* True: the calling thread is the owner of the loop until det_loop_return(). False: the loop is
- * awake, or lent already, or never sleeps where it could be borrowed. Never waits. */
+/* Returns true if the calling thread is now the owner until det_loop_return(). Returns false if the
+ * loop is awake, already lent, or not lendable. Never waits. */
 DET_MUST_CHECK bool det_loop_borrow(struct det_loop *loop);
-/* By the borrower: runs all messages that were posted until now, in their order. How many. */
+/* Called by the borrower: runs all messages posted until now, in order. Returns how many. */
 int det_loop_run_posts(struct det_loop *loop);
-/* The owner is woken if there is anything for it to do: messages, an earlier timer, a stop. */
+/* Wakes the owner if it has work: messages, an earlier timer, a stop. */
 void det_loop_return(struct det_loop *loop);
-/* For a thread that has nothing else to do: first runs messages and timers that are due, until
- * nothing is left, `is_over` says that it has, or the owner wants its loop back. */
+/* For a thread without other work: first runs messages and due timers, until none is left,
+ * `is_over` returns true, or the owner wants its loop back. */
 void det_loop_work_and_return(
     struct det_loop *loop, bool (*is_over)(void *argument), void *argument);
-/* For a thread that waits for what the loop does: runs messages and timers that are due, in its
- * place, until `is_over` says so, nothing is left, the deadline has passed, or the owner wants its
+/* For a thread that waits for a result of the loop: runs messages and due timers in place of the
+ * owner until `is_over` returns true, none is left, the deadline passes, or the owner wants its
  * loop back. */
 void det_loop_help(
     struct det_loop *loop, det_time deadline, bool (*is_over)(void *argument), void *argument);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* loop_loan_cases.h - what holds of a loop that is borrowed while it sleeps, in every world. See
+/* loop_loan_cases.h - requirements on a loop that is borrowed while it sleeps, in every world. See
  * common_cases.h. */
 #ifndef DET_OS_LOOP_LOAN_CASES_H
 #define DET_OS_LOOP_LOAN_CASES_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* os.h - short names for the operations of a world, and the little that is built right on them.
- * The contract of each is in driver/world.h. */
+/* os.h - short names for the operations of a world, and helpers built on them. driver/world.h has
+ * the contract of each operation. */
 #ifndef DET_OS_OS_H
 #define DET_OS_OS_H
 
@@ -19,7 +19,7 @@ static inline const void *det_thread_self(struct det_world *world)
     return world->ops->thread_self(world);
 }
 
-/* Costs one test in the real world. */
+/* Costs one branch in the real world. */
 static inline void det_thread_preempt(struct det_world *world)
 {
     if (world->ops->preempt)
@@ -43,7 +43,7 @@ static inline int det_mutex_open(struct det_world *world, struct det_mutex **ret
     return world->ops->mutex_open(world, ret);
 }
 
-/* Closing takes NULL here, so that a half-made object is taken down by the same code as a whole. */
+/* Close functions accept NULL here, so that a partly built object is freed by the same code. */
 static inline void det_mutex_close(struct det_world *world, struct det_mutex *mutex)
 {
     if (mutex)
@@ -167,38 +167,38 @@ static inline int64_t det_self_number(struct det_world *world)
     return world->ops->self_number(world);
 }
 
-/* The longest path that det_file_replace() and det_file_folder() take, with its final 0. */
+/* The longest path, with its final NUL, that det_file_replace() and det_file_folder() accept. */
 #define DET_PATH_MAX 4096
 
-/* Writes the folder that holds `path` into `target` of DET_PATH_MAX bytes: "a" of "a/b", "/" of
- * "/b", "." of "b". DET_ERR_INVALID when the path is empty or too long. */
+/* Writes the folder of `path` into `target`, which has DET_PATH_MAX bytes: "a" for "a/b", "/" for
+ * "/b", "." for "b". Returns DET_ERR_INVALID if the path is empty or too long. */
 DET_MUST_CHECK int det_file_folder(const char *path, char *target);
-/* Writes a whole file so that after a crash either the old or the new one is there, complete:
- * write <path>.tmp, sync, rename, sync the folder. The only place in the tree that renames. After
- * an error either of the two may be there. One writer per path at a time. */
+/* Writes a whole file atomically: after a crash either the old or the new content is complete.
+ * Writes <path>.tmp, syncs it, renames it, syncs the folder. The only place in the tree that
+ * renames. After an error either content may be present. One writer per path at a time. */
 DET_MUST_CHECK int det_file_replace(
     struct det_world *world, const char *path, const void *data, size_t size);
-/* A whole file into memory of `allocator` (size + 1 bytes, the last one 0); DET_ERR_LIMIT when it
- * is larger than `limit`. Free it with det_free(allocator, data, size + 1). */
+/* Loads a whole file into memory of `allocator` (size + 1 bytes, the last one 0). Returns
+ * DET_ERR_LIMIT if it is larger than `limit`. Free it with det_free(allocator, data, size + 1). */
 DET_MUST_CHECK int det_file_load(
     struct det_world *world, const struct det_allocator *allocator, const char *path, size_t limit,
     char **ret, size_t *ret_size);
 
 /* descriptors.c */
 
-/* Whether an errno says that this process, or the machine, has no descriptor, process or memory
- * left: EMFILE, ENFILE, ENOMEM, EAGAIN. It says nothing of what was to be done. */
+/* Returns true if this errno means that the process or the machine is out of descriptors, processes
+ * or memory: EMFILE, ENFILE, ENOMEM, EAGAIN. */
 bool det_errno_is_shortage(int number);
-/* Whether the result of a call that opens and loads a file says that this process is short of
- * memory or descriptors. DET_ERR_LIMIT also means that a file is too large: it is a shortage only
- * while no descriptor can be opened. */
+/* Returns true if the result of a call that opens and loads a file means that this process is short
+ * of memory or descriptors. DET_ERR_LIMIT also means that a file is too large: it counts as a
+ * shortage only while no descriptor can be opened. */
 bool det_error_is_shortage(int error);
-/* Raises the soft limit of descriptors to the hard one, at most 2^20. For the start of a program,
- * before there are threads; children get the limit that was there before. */
+/* Raises the soft descriptor limit to the hard one, at most 2^20. Call it at the start of a
+ * program, before threads exist; children get the original limit. */
 void det_descriptors_raise(void);
-/* The soft limit as it is now. */
+/* Returns the current soft limit. */
 uint64_t det_descriptors_limit(void);
-/* Whether fewer than `count` (at most 16) more could be opened now. */
+/* Returns true if fewer than `count` (at most 16) more descriptors can be opened now. */
 bool det_descriptors_are_short(unsigned count);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* pool.c - a number of threads that only grows, one queue, one lock.
+/* pool.c - a pool whose number of threads only grows, one queue, one lock.
  *
  * Invariants
- *   1. The queue changes under `mutex`; no lock is held while a job runs or its end is posted.
+ *   1. The queue changes under `mutex`; no lock is held while a job runs or its completion is
+ *      posted.
  *   2. A job is in the queue, or with one thread, or posted; once posted it is not touched.
  *   3. Once `is_closing` is true no job starts.
  *   4. While there are jobs in the queue and idle threads, a thread is being woken (`is_waking`),
- *      or the warm one is about to look. Each that takes a job and leaves others wakes the next
- *      thread. So a burst of short jobs does not wake all threads.
- *   5. There are not more jobs in the queue than threads that are idle or starting, unless there
- *      are `threads_most`, or the system provides no more. */
-#include <detent/driver/loop.h>
+ *      or the warm one is about to look. Each thread that takes a job and leaves others wakes the
+ *      next thread, so a burst of short jobs does not wake all threads.
+ *   5. The queue has at most as many jobs as threads are idle or starting, unless there are
+ *      `threads_most` threads, or the system provides no more. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -28,14 +28,14 @@ struct det_pool {
     struct det_mutex *mutex;
     struct det_condition *submitted;
     struct det_job *first;
-    struct det_job **last; /* where the next one is hung */
-    unsigned queued;       /* jobs from `first` on */
+    struct det_job **last; /* link of the next job */
+    unsigned queued;       /* number of jobs from `first` on */
     unsigned starting;     /* threads that have not looked for a job yet */
     unsigned idle;         /* threads that wait for a job, those being woken too */
-    bool is_waking;        /* a signal was sent that no thread has acted upon yet */
+    bool is_waking;        /* a signal was sent that no thread has handled yet */
     atomic_bool is_closing;
-    _Atomic(const void *) warm; /* the thread that calls a `done`, and will look for a job then */
-    unsigned threads_most;      /* it grows up to that by itself */
+    _Atomic(const void *) warm; /* the thread that calls a `done` and will then look for a job */
+    unsigned threads_most;      /* limit of its own growth */
     unsigned threads_capacity;
     unsigned threads_count;
     struct det_thread **threads;
@@ -55,7 +55,7 @@ static void finish_job(struct det_job *job, bool is_dropped)
     det_loop_post(job->loop, &job->post);
 }
 
-/* Whether there is one to start, or the end of the pool to see. */
+/* Returns true if a job can start or the pool closes. */
 static bool has_job(void *argument)
 {
     struct det_pool *pool = argument;
@@ -67,9 +67,9 @@ static bool has_job(void *argument)
     return is_there;
 }
 
-/* The end of a job on this thread, if the loop sleeps, and what follows of it, unless that is a job
- * for this thread. What was posted before comes first, as on the loop's own thread: the job may
- * have posted what its end frees. Nothing of the job is touched after it. */
+/* Completes a job on this thread if the loop sleeps, and runs what follows from it, unless that is
+ * a job for this thread. Earlier posts run first, as on the loop's own thread: the job may have
+ * posted what its completion frees. The job is not touched afterwards. */
 static bool finish_here(struct det_pool *pool, struct det_job *job)
 {
     struct det_loop *loop = job->loop;
@@ -88,7 +88,7 @@ static bool finish_here(struct det_pool *pool, struct det_job *job)
     return true;
 }
 
-/* Under the mutex: whether the caller is to signal. */
+/* Under the mutex: returns true if the caller must signal. */
 static bool wants_thread(struct det_pool *pool)
 {
     if (!pool->first || pool->idle == 0 || pool->is_waking)
@@ -97,7 +97,7 @@ static bool wants_thread(struct det_pool *pool)
     return true;
 }
 
-/* The next job to start, or NULL when the pool closes. */
+/* Returns the next job to start, or NULL when the pool closes. */
 static struct det_job *take_job(struct det_pool *pool, bool is_starting)
 {
     struct det_job *job = NULL;
@@ -137,7 +137,7 @@ static void pool_main(void *argument)
     }
 }
 
-/* Under the mutex; `threads` has room for one more. */
+/* Under the mutex; `threads` has room for another one. */
 static int start_thread(struct det_pool *pool)
 {
     int r;
@@ -163,7 +163,7 @@ static int start_threads(struct det_pool *pool, unsigned threads)
     return r;
 }
 
-/* Under the mutex: invariant 5. False: a job waits for a thread. */
+/* Under the mutex: establishes invariant 5. Returns false if a job waits for a thread. */
 static bool provide_threads(struct det_pool *pool)
 {
     while (pool->queued > pool->idle + pool->starting) {
@@ -210,7 +210,7 @@ int det_pool_open_growing(
     return 0;
 }
 
-/* The list of threads is only for whoever grows or closes the pool. */
+/* Only the thread that grows or closes the pool accesses the list of threads. */
 bool det_pool_grow(struct det_pool *pool, unsigned threads)
 {
     struct det_thread **more;
@@ -227,7 +227,7 @@ bool det_pool_grow(struct det_pool *pool, unsigned threads)
     return start_threads(pool, threads) == 0;
 }
 
-/* Wakes all threads and waits for them; from then on the queue is ours alone. */
+/* Wakes all threads and joins them; afterwards only this thread uses the queue. */
 static void stop_threads(struct det_pool *pool)
 {
     det_mutex_lock(pool->world, pool->mutex);
@@ -260,7 +260,7 @@ bool det_pool_is_closing(const struct det_pool *pool)
     return atomic_load(&pool->is_closing);
 }
 
-/* Whether the calling thread will take the next job by itself; only the first one of them. */
+/* Returns true if the calling thread will take the next job by itself. */
 static bool is_warm(struct det_pool *pool)
 {
     const void *warm = atomic_load_explicit(&pool->warm, memory_order_relaxed);

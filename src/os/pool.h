@@ -3,12 +3,12 @@
 
 /* pool.h - threads that run blocking user code, so that loops never block.
  *
- * A job runs on one of the pool's threads; when it is done its `done` runs on the loop that was
- * named, as a posted message. Jobs start in the order submitted. A pool has so many threads, or
- * grows by itself up to a limit, as jobs need threads; no thread ends before the pool closes.
+ * A job runs on a thread of the pool; then its `done` runs on the given loop, as a posted message.
+ * Jobs start in the order submitted. A pool has a fixed number of threads, or grows up to a limit
+ * as jobs need threads; no thread ends before the pool closes.
  *
- * A job with `may_borrow` may have its `done` called by the thread of the pool, which has borrowed
- * the loop (loop_loan.h): no switch of threads, and what that submits next runs on the same
+ * The `done` of a job with `may_borrow` may run on the thread of the pool, which has then borrowed
+ * the loop (loop_loan.h): no thread switch, and a job submitted by `done` runs next on the same
  * thread. */
 #ifndef DET_OS_POOL_H
 #define DET_OS_POOL_H
@@ -18,7 +18,7 @@
 
 struct det_pool;
 
-/* In the submitter's memory until `done` is called. */
+/* Stays in the submitter's memory until `done` is called. */
 struct det_job {
     void (*run)(void *argument);  /* on the pool */
     void (*done)(void *argument); /* on the loop */
@@ -33,26 +33,26 @@ struct det_job {
 DET_MUST_CHECK int det_pool_open(
     struct det_world *world, const struct det_allocator *allocator, unsigned threads,
     struct det_pool **ret);
-/* A pool that starts with `threads`, and starts others when jobs would wait, up to `most`. */
+/* Opens a pool that starts with `threads` and adds threads, up to `most`, when jobs would wait. */
 DET_MUST_CHECK int det_pool_open_growing(
     struct det_world *world, const struct det_allocator *allocator, unsigned threads, unsigned most,
     struct det_pool **ret);
-/* Starts threads until the pool has `threads` of them. False: one could not be started; the pool
- * keeps those it has. One caller at a time. Not for one that grows by itself. */
+/* Starts threads until the pool has `threads` of them. Returns false if one could not be started;
+ * the pool keeps the others. One caller at a time. Not for a growing pool. */
 DET_MUST_CHECK bool det_pool_grow(struct det_pool *pool, unsigned threads);
-/* Jobs that have not started are not run: their `done` is posted with `is_dropped` true. Waits for
- * running ones. The `done` of either may run after this has returned. */
+/* Drops jobs that have not started: posts their `done` with `is_dropped` true. Waits for running
+ * jobs. The `done` of either may run after the return. */
 void det_pool_close(struct det_pool *pool);
-/* For jobs that take long: whether they should come to an end. Only while the pool is open, which
- * it is for a running job. */
+/* For long jobs: returns true if they should end. Only while the pool is open, which it is for a
+ * running job. */
 bool det_pool_is_closing(const struct det_pool *pool);
-/* From any thread; never fails. A job that is submitted by a running one while the pool closes is
- * dropped as well. False: all threads are in use, and a job has to wait for one. */
+/* Callable from any thread; never fails. A job submitted by a running job while the pool closes is
+ * dropped too. Returns false if all threads are busy and a job must wait. */
 bool det_pool_submit(struct det_pool *pool, struct det_job *job);
-/* Whether jobs wait for a thread now. Tries again to start those that the system did not provide.
- * `ret_threads`: how many there are. */
+/* Returns true if jobs wait for a thread. Tries again to start threads that the system refused.
+ * `ret_threads`: number of threads. */
 bool det_pool_is_short(struct det_pool *pool, unsigned *ret_threads);
-/* What a pool that closes does with a job that has not started, for one that no pool has. */
+/* Drops a job as a closing pool does, for a job that was never submitted. */
 void det_job_drop(struct det_job *job);
 
 #endif

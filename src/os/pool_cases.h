@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* pool_cases.h - what holds of a pool in every world. See common_cases.h. */
+/* pool_cases.h - requirements on a pool in every world. See common_cases.h. */
 #ifndef DET_OS_POOL_CASES_H
 #define DET_OS_POOL_CASES_H
 

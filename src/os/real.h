@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real.h - the parts of the real world, one file each; real_world.c makes a table of them. */
+/* real.h - the parts of the real world, one file each; real_world.c makes the table of them. */
 #ifndef DET_OS_REAL_H
 #define DET_OS_REAL_H
 
@@ -12,8 +12,9 @@ struct timespec;
 
 struct det_real_world {
     struct det_world world;
-    const struct det_allocator *allocator; /* NULL in the shared one; suites put a failing one */
-    struct det_process_guard *guard;       /* NULL: its processes are not guarded */
+    const struct det_allocator *allocator; /* NULL in the shared world; tests inject a failing
+                                            * allocator */
+    struct det_guard *guard;               /* NULL: its processes are not guarded */
 };
 
 static inline const struct det_allocator *det_real_allocator(struct det_world *world)
@@ -21,10 +22,10 @@ static inline const struct det_allocator *det_real_allocator(struct det_world *w
     return ((struct det_real_world *)(void *)world)->allocator;
 }
 
-/* The guard of its processes, once it has started; NULL: there is none. */
-struct det_process_guard *det_real_guard(struct det_world *world);
+/* Returns the guard of its processes once started; NULL if there is none. */
+struct det_guard *det_real_guard(struct det_world *world);
 
-/* The error of the library for a number of errno. Never 0. */
+/* Translates an errno to an error of the library. Never 0. */
 int det_real_error(int number);
 struct timespec det_real_timespec(det_time time);
 
@@ -77,12 +78,12 @@ void det_real_file_forget(struct det_world *world, struct det_file *file);
 void det_real_file_share(struct det_world *world, struct det_file *file, const char *path);
 bool det_real_path_is_remote(struct det_world *world, const char *path);
 int64_t det_real_self_number(struct det_world *world);
-/* By the type that statfs() tells; pure. */
+/* By the type that statfs() reports; pure. */
 bool det_real_filesystem_is_remote(int64_t type);
 
-/* Kills all that was started in the world of a guard, also without `ends_with_us`, and waits up to
- * `span` for its end. For a program that is about to _exit(). From any thread. */
-void det_process_guard_kill(struct det_process_guard *guard, det_time span);
+/* Kills all processes that were started in the world of a guard, also without `ends_with_us`, and
+ * waits up to `span` for their exit. For a program about to call _exit(). From any thread. */
+void det_guard_kill(struct det_guard *guard, det_time span);
 
 int det_real_process_start(
     struct det_world *world, const struct det_process_options *options, struct det_process **ret,

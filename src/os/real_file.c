@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real_file.c - files of the real world: positioned reads and writes, and what makes them last. */
+/* real_file.c - files of the real world: positioned reads and writes, and durability. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ struct det_file {
     bool is_locked;
 };
 
-/* Whether a range of bytes has offsets that the kernel can count. */
+/* Returns true if the kernel can represent the offsets of the range. */
 static bool range_is_valid(uint64_t offset, size_t size)
 {
     return offset <= INT64_MAX && size <= INT64_MAX - offset;
@@ -77,10 +77,10 @@ int det_real_file_open(
 
 void det_real_file_close(struct det_world *world, struct det_file *file)
 {
-    /* A process that was forked and has not called exec yet holds the lock with us. */
+    /* A forked process that has not called exec yet shares the lock. */
     if (file->is_locked)
         (void)flock(file->descriptor, LOCK_UN);
-    /* Linux gives the descriptor back even when close() is interrupted or reports an old error. */
+    /* Linux closes the descriptor even if close() is interrupted or reports an old error. */
     close(file->descriptor);
     DET_DELETE(det_real_allocator(world), file);
 }
@@ -214,9 +214,8 @@ int det_real_file_lock(struct det_world *world, struct det_file *file)
     return r < 0 ? det_real_error(errno) : 0;
 }
 
-/* Of a file that was dropped from memory, so much is read ahead, and for no longer than this: not
- * all of a file that does not fit. The kernel takes one request for no more than a window at a
- * time. */
+/* Limits of the read-ahead of a file that was dropped from memory: a file that does not fit is not
+ * read as a whole. The kernel handles one window per request. */
 #define AHEAD_MAX    ((int64_t)1 << 30)
 #define AHEAD_TIME   (400 * DET_MILLISECOND)
 #define AHEAD_WINDOW (128 << 10)
@@ -233,8 +232,8 @@ static int64_t ahead_max(const struct det_file *file)
     return status.st_size < most ? status.st_size : most;
 }
 
-/* What is dropped is read again in one go, in the background: single pages, each when it is needed,
- * take many times as long. */
+/* Reads dropped pages again in one pass, in the background: reading single pages on demand takes
+ * many times as long. */
 void det_real_file_forget(struct det_world *world, struct det_file *file)
 {
     int64_t most;
@@ -248,9 +247,9 @@ void det_real_file_forget(struct det_world *world, struct det_file *file)
         (void)posix_fadvise(file->descriptor, at, AHEAD_WINDOW, POSIX_FADV_WILLNEED);
 }
 
-/* Only the administrator can give a file away, and only the owner can change its mode. That it
- * fails is no error: a file system may have no owners, a container may not be allowed to change
- * them, and root can use the file as it is. `detent doctor` reports it. */
+/* Only the administrator can change the owner of a file, and only the owner its mode. A failure is
+ * not an error: a file system may have no owners, a container may not be allowed to change them,
+ * and root can use the file unchanged. `detent doctor` reports it. */
 void det_real_file_share(struct det_world *world, struct det_file *file, const char *path)
 {
     struct stat status;
@@ -265,7 +264,7 @@ void det_real_file_share(struct det_world *world, struct det_file *file, const c
         (void)fchmod(file->descriptor, (status.st_mode & 0666) | 0600);
 }
 
-/* FUSE is left out: behind it may be anything. */
+/* FUSE is not listed: any file system may be below it. */
 bool det_real_filesystem_is_remote(int64_t type)
 {
     static const uint32_t remote[] = {

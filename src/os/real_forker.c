@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real_forker.c - the thread that forks for others.
+/* real_forker.c - the thread that forks for other threads.
  *
- * A parent-death signal comes when the thread that has forked ends, not when its process does. So a
- * child that ends with us is forked by a thread that stays: the first one of the program, or this
- * one, which is started when another thread needs it, and never ends.
+ * A parent-death signal is sent when the thread that forked ends, not when its process ends. So a
+ * child that must end with us is forked by a thread that stays: the first one of the program, or
+ * this one, which is started when another thread needs it, and never ends.
  *
- *     caller    asks, waits ---------------------> number, errno
- *     forker           takes, forks, answers
+ *     caller    requests, waits ------------------> number, errno
+ *     forker              takes, forks, answers
  *
  * Invariants
- *   1. There is one request at a time; others wait until there is none.
- *   2. In a child that the program itself has forked there is none: it is started anew. */
+ *   1. There is one request at a time; other callers wait until there is none.
+ *   2. In a child that the program itself has forked there is no forker: it is started again. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

@@ -24,7 +24,7 @@
 #include "os/os.h"
 #include "os/real_process.h"
 
-/* How long processes may take to be gone after they were killed. */
+/* Time limit for processes to exit after they were killed. */
 #define CLOSE_SPAN (10 * DET_SECOND)
 
 int det_process_guard_open(const struct det_allocator *allocator, struct det_process_guard **ret)
@@ -50,7 +50,7 @@ struct det_world *det_process_guard_world(struct det_process_guard *guard)
     return &guard->world.world;
 }
 
-/* What an earlier run left. */
+/* Processes of an earlier run. */
 
 struct left {
     const struct det_process_guard_options *options;
@@ -78,9 +78,9 @@ static int end_left(
 
     if (det_process_guard_scan_init(&scan, run, record, count, true) < 0)
         return det_error_set(
-            reterr, DET_ERR_UNSUPPORTED, "cannot look for processes of an earlier run in /proc");
-    r = det_process_guard_end_all(&scan, &own, on_left);
-    det_process_guard_scan_deinit(&scan);
+            reterr, DET_ERR_UNSUPPORTED, "cannot scan /proc for processes of an earlier run");
+    r = det_guard_end_all(&scan, &own, on_left);
+    det_guard_scan_deinit(&scan);
     if (r == DET_ERR_TIMEOUT)
         return det_error_set(
             reterr, r,
@@ -103,12 +103,11 @@ static int recover_run(const struct det_process_guard_options *options, struct d
     if (r == DET_ERR_CORRUPT)
         return det_error_set(
             reterr, r,
-            "%.200s, the record of processes of an earlier run, is damaged; look for such "
-            "processes with ps, end them, and remove the file",
+            "%.200s, the record of processes of an earlier run, is damaged; find such processes "
+            "with ps, end them, and remove the file",
             options->path);
     if (r < 0)
-        return det_error_set(
-            reterr, r, "%.200s cannot be read: %s", options->path, det_error_text(r));
+        return det_error_set(reterr, r, "cannot read %.200s: %s", options->path, det_error_text(r));
     r = record ? end_left(options, &run, record, size, reterr) : 0;
     det_process_guard_record_unload(record, size);
     return r;
@@ -138,9 +137,9 @@ static bool open_scan(
                ret, &guard->run, guard->record, DET_PROCESS_GUARD_MAX, with_kept) == 0;
 }
 
-/* Kills what is tied to the run and still lives. True: nothing of the run is left, also nothing
- * that was kept, which is for the next start to end. */
-static bool end_tied(const struct det_process_guard *guard)
+/* Kills living processes that are tied to the run. Returns true if none of the run is left,
+ * including those that were kept, which the next start ends. */
+static bool end_tied(const struct det_guard *guard)
 {
     det_time deadline = det_real_now(NULL, DET_CLOCK_MONOTONIC) + CLOSE_SPAN;
     struct det_process_guard_scan scan;
@@ -157,8 +156,8 @@ static bool end_tied(const struct det_process_guard *guard)
     return is_over;
 }
 
-/* Back to how it was before the start. The helper ends last: we may be killed at any moment. */
-static void end_run(struct det_process_guard *guard)
+/* Restores the state before the start. The helper ends last: we may be killed at any moment. */
+static void end_run(struct det_guard *guard)
 {
     bool is_over;
 
@@ -186,7 +185,7 @@ int det_process_guard_start(
     r = det_process_guard_record_create(guard, options->path);
     if (r < 0)
         return det_error_set(
-            reterr, r, "%.200s, the record of started processes, cannot be made: %s", options->path,
+            reterr, r, "cannot create %.200s, the record of started processes: %s", options->path,
             det_error_text(r));
     make_marks(guard);
     guard->self = pidfd_open(getpid(), 0);
@@ -196,7 +195,7 @@ int det_process_guard_start(
     number = errno;
     end_run(guard);
     return det_error_set(
-        reterr, det_real_error(number), "cannot start the process that guards the others: %s",
+        reterr, det_real_error(number), "cannot start the helper that guards the processes: %s",
         strerrordesc_np(number));
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real_guard_cgroup.c - a cgroup of a run, below the one that this program is in.
+/* real_guard_cgroup.c - a cgroup of a run, below that of this program.
  *
- * Nothing leaves a cgroup by itself, and one write to cgroup.kill ends all that is in it: also what
- * has cleared its environment and left its session. One is made only where that is welcome: version
- * 2 of cgroups, and either systemd has delegated the cgroup to us, or systemd does not run here. */
+ * No process leaves a cgroup by itself, and one write to cgroup.kill ends all of them, including
+ * those that have cleared their environment and left their session. One is created only with
+ * version 2 of cgroups, and if systemd has delegated the cgroup to us or does not run here. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,7 +27,8 @@ static bool is_cgroup2(const char *path)
     return statfs(path, &status) == 0 && status.f_type == CGROUP2_MAGIC;
 }
 
-/* The path below the root of the hierarchy, from the line "0::/path" of /proc/self/cgroup. */
+/* Returns the path below the root of the hierarchy, from the line "0::/path" of
+ * /proc/self/cgroup. */
 static bool read_own(char *target, size_t size)
 {
     FILE *file = fopen("/proc/self/cgroup", "re");
@@ -94,7 +95,7 @@ int det_process_guard_cgroup_make(char path[DET_GUARD_CGROUP_SIZE], const char *
     return -1;
 }
 
-/* The helper calls these: system calls and nothing else. */
+/* Called by the helper: only system calls. */
 
 void det_process_guard_cgroup_kill(const char *path)
 {

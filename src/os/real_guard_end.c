@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real_guard_end.c - ends all that a run has left, and waits until it is gone. */
+/* real_guard_end.c - ends all processes that a run has left, and waits until they are gone. */
 #include <signal.h>
 #include <time.h>
 
@@ -17,7 +17,7 @@ static bool is_over(det_time deadline)
     return deadline != DET_NEVER && det_real_now(NULL, DET_CLOCK_MONOTONIC) >= deadline;
 }
 
-/* Twice as long each time. */
+/* Doubles the time on each call. */
 static void sleep_longer(det_time *span)
 {
     struct timespec time = det_real_timespec(*span);
@@ -26,8 +26,9 @@ static void sleep_longer(det_time *span)
     *span = *span * 2 < LOOK_MOST ? *span * 2 : LOOK_MOST;
 }
 
-/* Somebody who is found may have started another since. None is left when two looks find none. */
-static bool run_until_none(struct det_process_guard_scan *scan, int signal, det_time deadline)
+/* A process that is found may have started another one since. None is left when two scans find
+ * none. */
+static bool run_until_none(struct det_guard_scan *scan, int signal, det_time deadline)
 {
     det_time span = LOOK_FIRST;
     int none = 0;

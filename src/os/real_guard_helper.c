@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real_guard_helper.c - the process that outlives the program by as long as it takes to kill what
- * the program has left.
+/* real_guard_helper.c - the helper process, which outlives the program until it has killed the
+ * processes that the program left.
  *
- * It is forked, not a program of its own, so that a library can have it. All signals stay blocked,
- * a terminal's and the program's group's do not reach its session, and it holds nothing open: who
- * reads the program's output sees its end. Only SIGKILL ends it early; then the program, on
- * SIGCHLD, starts another. */
+ * It is forked, not a separate program, so that a library can have it. All signals stay blocked;
+ * those of a terminal and of the program's group do not reach its session. It holds nothing open,
+ * so readers of the program's output see the end of file. Only SIGKILL ends it early; then the
+ * program starts another one on SIGCHLD. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -22,7 +22,7 @@
 #define STREAMS   3
 #define KILL_SPAN (30 * DET_SECOND)
 
-/* The pidfd of the program stays, as the first descriptor behind the streams. */
+/* Keeps the pidfd of the program, as the first descriptor after the streams. */
 static int keep_only(int descriptor)
 {
     if (dup2(descriptor, STREAMS) < 0)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real_guard_record.c - the file that lists what was started; see docs/formats/processes.md.
+/* real_guard_record.c - the file that lists started processes; see docs/formats/processes.md.
  *
- * A new run makes a new file and puts it in the place of the old one, which somebody may still have
- * mapped: a guard that is not done yet, or a child before its exec. An earlier one is copied, not
- * mapped: its owner may still live, and empties it as the last thing it does. */
+ * A new run creates a new file in place of the old one, which may still be mapped by a guard that
+ * has not finished or by a child before its exec. An earlier record is copied, not mapped: its
+ * owner may still live, and truncates it as its last action. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "os/os.h"
 #include "os/real_guard.h"
 
-/* How long a slot that is claimed is waited for. */
+/* How long to wait for a claimed slot. */
 #define CLAIMED_SPAN (100 * DET_MILLISECOND)
 
 static const char magic[8] = { 'D', 'E', 'T', 'P', 'R', 'O', 'C', '1' };
@@ -32,7 +32,7 @@ uint32_t det_process_guard_record_checksum(const struct det_process_guard_record
     return det_crc32c(sum, record->cgroup, sizeof record->cgroup);
 }
 
-/* Empty where it cannot be read: a service may see nothing of /proc but processes. */
+/* Empty if it cannot be read: a service may see only processes in /proc. */
 static void read_boot(char target[DET_GUARD_ID_SIZE])
 {
     int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -152,7 +152,7 @@ int det_process_guard_record_create(struct det_process_guard *guard, const char 
     return r;
 }
 
-/* Whether it was last written before this machine booted. */
+/* Returns true if the file was last written before this machine booted. */
 static bool is_of_another_boot(const struct stat *status)
 {
     struct timespec wall, up;
@@ -170,8 +170,8 @@ static bool is_valid(const struct det_process_guard_record *record)
            !record->cgroup[DET_GUARD_CGROUP_SIZE - 1];
 }
 
-/* Where one of them is not known, the time of the file says it. */
-static bool is_same_boot(const struct det_process_guard_record *record, const struct stat *status)
+/* If one of the boot ids is unknown, the time of the file decides. */
+static bool is_same_boot(const struct det_guard_record *record, const struct stat *status)
 {
     char boot[DET_GUARD_ID_SIZE];
 
@@ -179,7 +179,7 @@ static bool is_same_boot(const struct det_process_guard_record *record, const st
     return *boot && *record->boot ? strcmp(record->boot, boot) == 0 : !is_of_another_boot(status);
 }
 
-/* False: it is shorter by now. */
+/* Returns false if the file has become shorter. */
 static bool copy_file(int file, void *target, size_t size)
 {
     size_t used = 0;
@@ -205,9 +205,9 @@ static bool has_claimed(const struct det_process_guard_record *record, size_t si
     return false;
 }
 
-/* A child whose parent was killed fills its slot before its exec, in a moment; one that was never
- * forked never does. False: the file is shorter by now. */
-static bool await_claimed(int file, struct det_process_guard_record *record, size_t size)
+/* A child whose parent was killed fills its slot shortly before its exec; one that was never forked
+ * never does. Returns false if the file has become shorter. */
+static bool await_claimed(int file, struct det_guard_record *record, size_t size)
 {
     det_time until = det_real_now(NULL, DET_CLOCK_MONOTONIC) + CLAIMED_SPAN;
     struct timespec rest = det_real_timespec(DET_MILLISECOND);
@@ -236,7 +236,7 @@ static int load_file(
     if (record == MAP_FAILED)
         return det_real_error(errno);
     if (!copy_file(file, record, size))
-        r = 0; /* its owner has just ended, and nothing is left */
+        r = 0; /* its owner has just ended; nothing is left */
     else if (!is_valid(record))
         r = is_of_another_boot(status) ? 0 : DET_ERR_CORRUPT;
     else if (is_same_boot(record, status)) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real_guard_scan.c - the processes of a run that live, by a walk through /proc.
+/* real_guard_scan.c - finds the living processes of a run by a walk through /proc.
  *
- * System calls and nothing else: the helper, forked from a program with threads, runs this. A
- * process is never named by its number alone: a pidfd is opened, its start time is read again, and
- * the signal goes through the pidfd. */
+ * It makes only system calls, because the helper, forked from a program with threads, runs it. A
+ * process is never identified by its number alone: a pidfd is opened, its start time is read again,
+ * and the signal goes through the pidfd. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +51,7 @@ static int open_file(int proc, pid_t number, const char *file)
     return openat(proc, path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Fields are separated by one space; `skip` of them are left out. */
+/* Fields are separated by one space; skips `skip` of them. */
 static uint64_t read_field(const char **at, int skip)
 {
     uint64_t value = 0;
@@ -107,7 +107,7 @@ bool det_process_guard_look(int proc, pid_t number, struct det_process_guard_see
     return parse_stat(text, ret);
 }
 
-/* What the environment of a process says. */
+/* Run mark in the environment of a process. */
 enum mark { MARK_NONE, MARK_TIED, MARK_KEPT };
 
 static enum mark find_mark(const char *data, size_t size, const char *run)
@@ -134,7 +134,7 @@ static enum mark mark_of(int proc, pid_t number, const char *run)
         size_t all = kept + (size_t)size;
 
         mark = find_mark(data, all, run);
-        /* It may be at the seam of two parts. */
+        /* A mark may span two reads. */
         kept = all < DET_GUARD_ID_SIZE ? all : DET_GUARD_ID_SIZE;
         memmove(data, data + all - kept, kept);
     }
@@ -142,7 +142,7 @@ static enum mark mark_of(int proc, pid_t number, const char *run)
     return mark;
 }
 
-/* What is kept of a start time; 0 is none. */
+/* Compact form of a start time; 0 means none. */
 static uint32_t mark_of_start(uint64_t start)
 {
     uint32_t mark = (uint32_t)start + 1;
@@ -150,17 +150,15 @@ static uint32_t mark_of_start(uint64_t start)
     return mark ? mark : 1;
 }
 
-/* A number that was found may be somebody else's by now. */
-static bool is_found(
-    const struct det_process_guard_scan *scan, const struct det_process_guard_seen *seen)
+/* A number found earlier may have been reused. */
+static bool is_found(const struct det_guard_scan *scan, const struct det_guard_seen *seen)
 {
     return scan->found[seen->number] == mark_of_start(seen->start);
 }
 
-/* The number of a process that has ended is still that of the one that was found, unless somebody
- * else with that number lives. */
-static bool is_parent_found(
-    const struct det_process_guard_scan *scan, const struct det_process_guard_seen *seen)
+/* The number of an exited process still identifies the one found, unless another process with that
+ * number lives. */
+static bool is_parent_found(const struct det_guard_scan *scan, const struct det_guard_seen *seen)
 {
     pid_t number = seen->parent;
     struct det_process_guard_seen parent;
@@ -197,10 +195,9 @@ static const struct det_process_guard_slot *slot_of(
     return NULL;
 }
 
-/* The number of a group is not given away while the group has members. So it is the recorded group
- * unless somebody else with that number lives, who has made a new one. */
-static bool is_in_group(
-    const struct det_process_guard_scan *scan, const struct det_process_guard_seen *seen)
+/* The number of a group is not reused while the group has members. So it is the recorded group
+ * unless another process with that number lives, which created a new group. */
+static bool is_in_group(const struct det_guard_scan *scan, const struct det_guard_seen *seen)
 {
     for (uint32_t i = 0; i < slot_count(scan); i++) {
         const struct det_process_guard_slot *slot = slot_at(scan, i);
@@ -230,9 +227,9 @@ static bool belongs_to_run(
 /* The walk. */
 
 struct walk {
-    struct det_process_guard_scan *scan;
-    void (*visit)(struct walk *walk, const struct det_process_guard_seen *seen);
-    pid_t above[DEPTH_MAX]; /* the caller, and who has started it */
+    struct det_guard_scan *scan;
+    void (*visit)(struct walk *walk, const struct det_guard_seen *seen);
+    pid_t above[DEPTH_MAX]; /* the caller and its ancestors */
     size_t above_count;
     int count, signal;
     det_process_guard_found_fn *call;
@@ -345,8 +342,8 @@ static void find_above(struct walk *walk)
              det_process_guard_look(walk->scan->proc, seen.parent, &seen) && seen.parent > 0);
 }
 
-/* Pages that were never written take no memory; all of them are zero again. */
-static void forget_found(struct det_process_guard_scan *scan)
+/* Pages that were never written use no memory; afterwards all of them are zero again. */
+static void forget_found(struct det_guard_scan *scan)
 {
     if (madvise(scan->found, FOUND_SIZE, MADV_DONTNEED) < 0)
         memset(scan->found, 0, FOUND_SIZE);

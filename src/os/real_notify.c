@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real_notify.c - the socket that a process tells news through, as systemd has it: READY=1.
+/* real_notify.c - the notify socket of a process, as systemd defines it: READY=1.
  *
- * Its name is chosen by the kernel and is no file, so nothing is left behind. Anybody on the
- * machine may send to it; the kernel says who did, and others than the process and its group are
- * not listened to. A helper of a script has often ended before its message is read, and then its
- * group cannot be asked for any more: there the user must do, which is no weaker, since that user
- * could as well have made the process itself say it. */
+ * The kernel chooses its name, which is not a file, so nothing is left over. Any process of the
+ * machine may send to it; the kernel identifies the sender, and only the process and its group are
+ * accepted. The helper of a script has often exited before its message is read, and then its group
+ * is unknown: in that case the user must match, which is not weaker, since that user could also
+ * make the process itself send it. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "base/assert.h"
 #include "os/real_process.h"
 
-/* Messages of strangers that one read passes over. */
+/* Messages of other senders that one read skips. */
 #define STRANGERS_MAX 8
 
 static int bind_anywhere(int descriptor, char variable[DET_NOTIFY_VARIABLE_SIZE])
@@ -29,7 +29,7 @@ static int bind_anywhere(int descriptor, char variable[DET_NOTIFY_VARIABLE_SIZE]
     const int yes = 1;
     size_t length;
 
-    /* Without a name the kernel takes one that is free: a 0 byte and five letters. */
+    /* Without a name the kernel assigns a free one: a 0 byte and five letters. */
     if (setsockopt(descriptor, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) < 0 ||
         bind(descriptor, (struct sockaddr *)&address, sizeof address.sun_family) < 0 ||
         getsockname(descriptor, (struct sockaddr *)&address, &size) < 0)
@@ -68,8 +68,8 @@ static bool is_expected(const struct ucred *sender, const struct det_notify_send
     return expected->is_group && group == expected->number;
 }
 
-/* The kernel puts the sender first, and there is room for no more: descriptors that came along are
- * closed by it, which is all that BARRIER=1 asks for. */
+/* The kernel puts the sender first, and there is no room for more: it closes descriptors sent
+ * along, which is all that BARRIER=1 requires. */
 static struct ucred sender_of(struct msghdr *message)
 {
     const struct cmsghdr *part = CMSG_FIRSTHDR(message);
@@ -80,7 +80,7 @@ static struct ucred sender_of(struct msghdr *message)
     return sender;
 }
 
-/* A message, 0 for one that does not count, or -1 with errno. */
+/* Returns the size of a message, 0 for one that is ignored, or -1 with errno. */
 static ssize_t receive_message(
     int descriptor, const struct det_notify_sender *expected, void *target, size_t size)
 {

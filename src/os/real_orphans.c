@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real_orphans.c - finds the children that nobody here has started, by a walk through /proc.
+/* real_orphans.c - finds children that this program did not start, by a walk through /proc.
  *
- * A number that was found belongs to a child of this process, and only we reap it: so it cannot be
- * somebody else's by the time the signal is sent. The kernel's own lists of children are quicker to
- * read, but may miss some while others end. */
+ * A number found belongs to a child of this process, and only we reap it, so it cannot be reused
+ * before the signal is sent. The kernel's own lists of children are faster to read, but may miss
+ * some while others exit. */
 #include "os/real_orphans.h"
 
 #include <dirent.h>
@@ -29,7 +29,7 @@ int det_orphans_adopt(void)
     return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ? DET_ERR_UNSUPPORTED : 0;
 }
 
-/* The parent of a process by its folder in /proc; -1 when it is gone. */
+/* Returns the parent of a process by its folder in /proc; -1 if it is gone. */
 static pid_t parent_of(int proc, const char *name)
 {
     char path[64], text[512], *end;
@@ -50,7 +50,7 @@ static pid_t parent_of(int proc, const char *name)
     return end && strlen(end) > 4 ? (pid_t)strtol(end + 4, NULL, 10) : -1;
 }
 
-/* True when it was alive, and gets the signal. */
+/* Sends the signal if the process is alive; returns whether it was. */
 static bool is_alive(pid_t number, int signal)
 {
     pid_t reaped;
@@ -64,7 +64,7 @@ static bool is_alive(pid_t number, int signal)
     return true;
 }
 
-/* `last` gets one of those that are alive, or 0. */
+/* `last` receives the number of a living child, or 0. */
 static int sweep_children(det_orphans_fn *is_ours, void *user, int signal, pid_t *last)
 {
     DIR *folder = opendir("/proc");
@@ -96,7 +96,7 @@ int det_orphans_sweep(det_orphans_fn *is_ours, void *user, int signal)
     return sweep_children(is_ours, user, signal, &last);
 }
 
-/* Until it has ended, or the deadline. */
+/* Waits for the exit or the deadline. */
 static void wait_for(pid_t number, det_time deadline)
 {
     struct pollfd one = { .fd = pidfd_open(number, 0), .events = POLLIN };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real_poller.c - waiting for descriptors, wakes and deadlines: epoll, an eventfd and a timerfd.
+/* real_poller.c - waits for descriptors, wakes and deadlines: epoll, an eventfd and a timerfd.
  *
- * The eventfd is watched like any descriptor and is never counted among the events. It is read only
- * in poller_wait(), so a wake that comes between two waits ends the second of them at once. The
- * timerfd never expires: the kernel makes it readable when the wall clock is set, or the machine
- * wakes from sleep, and that is a wake too. */
+ * The eventfd is watched like any descriptor but never counted among the events. Only poller_wait()
+ * reads it, so a wake between two waits ends the second of them at once. The timerfd never expires:
+ * the kernel makes it readable when the wall clock is set, or the machine resumes from suspend, and
+ * that counts as a wake. */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -18,7 +18,7 @@
 #include "base/memory.h"
 #include "os/real.h"
 
-/* More than this at once only fills the stack: what is left over is ready at the next wait. */
+/* More events at once only fill the stack: the rest are ready at the next wait. */
 #define EVENTS_MAX 64
 
 struct det_poller {
@@ -27,7 +27,7 @@ struct det_poller {
     int wall;
 };
 
-/* A descriptor of our own; its place is its tag. */
+/* Watches a descriptor of our own; its address is its tag. */
 static int watch_own(struct det_poller *poller, int descriptor, void *place)
 {
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = place };
@@ -39,7 +39,7 @@ static int watch_own(struct det_poller *poller, int descriptor, void *place)
 
 static int watch_wall(struct det_poller *poller)
 {
-    /* The end of the kernel's time: only a jump can make it readable. */
+    /* The largest time of the kernel: only a clock jump can make it readable. */
     struct itimerspec never = { .it_value.tv_sec = INT64_MAX / DET_SECOND };
 
     poller->wall = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -94,7 +94,7 @@ static int unwatch_descriptor(struct det_poller *poller, int descriptor)
     int r;
 
     r = epoll_ctl(poller->epoll, EPOLL_CTL_DEL, descriptor, NULL);
-    /* A descriptor that is closed, was never watched or never could be is not watched. */
+    /* Unwatching a descriptor that is closed or was never watched succeeds. */
     if (r < 0 && errno != ENOENT && errno != EBADF && errno != EPERM)
         return det_real_error(errno);
     return 0;
@@ -120,14 +120,14 @@ int det_real_poller_watch(
     return r < 0 ? det_real_error(errno) : 0;
 }
 
-/* Rounded up, so that nothing is early: for kernels and sandboxes without epoll_pwait2(). */
+/* Rounds up, so that no wait ends early; for kernels and sandboxes without epoll_pwait2(). */
 static int milliseconds_of(det_time span)
 {
     return span >= DET_DAY ? (int)(DET_DAY / DET_MILLISECOND)
                            : (int)((span + DET_MILLISECOND - 1) / DET_MILLISECOND);
 }
 
-/* One wait of the kernel; a deadline in the past asks without waiting. */
+/* Waits once; a deadline in the past polls without waiting. */
 static int wait_once(
     struct det_world *world, struct det_poller *poller, struct epoll_event *natives, int capacity,
     det_time deadline)
@@ -211,7 +211,7 @@ void det_real_poller_wake(struct det_world *world, struct det_poller *poller)
     ssize_t size;
 
     (void)world;
-    /* EAGAIN: it was woken 2^64 - 2 times and nobody looked, so it is readable all the same. */
+    /* EAGAIN: the counter is full, so it is readable already. */
     do
         size = write(poller->wake, &one, sizeof one);
     while (size < 0 && errno == EINTR);

@@ -4,11 +4,11 @@
 /* real_process.c - processes of the real world: their pipes, their signals, a pidfd to wait.
  *
  * Invariants
- *   1. Until the end is known the child is ours and not reaped, so neither its number nor that of
- *      its group can be reused, and a kill cannot hit a stranger.
- *   2. Once the end is known it is remembered, and no system call names the number again.
- *   3. A leader that has ended is reaped only after the rest of its group was killed: afterwards
- *      there would be nothing left that the group could safely be named by. */
+ *   1. Until the exit is known the child is not reaped, so neither its number nor that of its group
+ *      can be reused, and a kill cannot hit another process.
+ *   2. Once the exit is known it is stored, and no system call uses the number again.
+ *   3. A leader that has exited is reaped only after the rest of its group was killed: afterwards
+ *      no safe name for the group would be left. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -32,16 +32,16 @@ _Static_assert(
 struct det_process {
     pid_t number;
     int descriptor;                   /* pidfd */
-    int streams[DET_PROCESS_STREAMS]; /* our ends; -1: not asked for */
+    int streams[DET_PROCESS_STREAMS]; /* our ends; -1: not requested */
     uid_t user;
     bool is_group;
     bool has_ended;
     struct det_process_end end;
-    struct det_process_guard *guard; /* NULL: nobody records it */
-    struct det_process_guard_slot *slot;
+    struct det_guard *guard; /* NULL: not recorded */
+    struct det_guard_slot *slot;
 };
 
-/* What one start needs, and what is given back after it. */
+/* Resources of one start, released after it. */
 struct start {
     const struct det_allocator *allocator;
     struct det_spawn spawn;
@@ -49,7 +49,7 @@ struct start {
     int owned[DET_SPAWN_STREAMS]; /* descriptors of the child's streams that are closed here */
     char variable[DET_NOTIFY_VARIABLE_SIZE]; /* empty: none */
     const char *mark;                        /* "DETENT_RUN=..."; NULL: none */
-    const char **environment;                /* NULL: the one that was given */
+    const char **environment;                /* NULL: as given */
     size_t environment_count;
 };
 
@@ -62,8 +62,9 @@ static void close_all(int *descriptors, size_t count)
     }
 }
 
-/* A stream's descriptor that is itself 0, 1 or 2 could be overwritten before it is used, say when
- * input and output are swapped; a copy of it above those cannot. Returns -1 with errno. */
+/* A stream's descriptor that is itself 0, 1 or 2 could be overwritten before it is used, for
+ * instance when input and output are swapped; so it is duplicated above those. Returns -1 with
+ * errno. */
 static int lift_stream(struct start *start, int stream, int descriptor)
 {
     start->spawn.streams[stream] = descriptor;
@@ -116,7 +117,7 @@ static bool is_replaced(const struct start *start, const char *variable)
     return start->mark && strncmp(variable, DET_GUARD_VARIABLE, strlen(DET_GUARD_VARIABLE)) == 0;
 }
 
-/* The environment, with the socket and the mark of the run in the place of what is there. */
+/* Builds the environment with the notify socket and the run mark. */
 static int prepare_environment(struct start *start)
 {
     const char *const *given = start->spawn.environment;
@@ -154,7 +155,7 @@ static int prepare_notify(struct start *start, struct det_process *process)
     return 0;
 }
 
-/* A slot of the guard's, and the mark that says whose the process is. */
+/* Reserves a slot of the guard and the mark of the run. */
 static int prepare_guard(struct start *start, struct det_process *process)
 {
     struct det_process_guard *guard = process->guard;
@@ -183,13 +184,12 @@ static int prepare_user(struct start *start, struct det_process *process, struct
     if (r == DET_ERR_NOT_FOUND)
         return det_error_set(
             reterr, r,
-            "cannot start \"%.64s\" as the user %.64s: there is no such user; create it, "
-            "or name another one",
+            "cannot start \"%.64s\": no such user: %.64s; create it, or name another one",
             options->argv[0], options->user);
     if (r < 0)
         return det_error_set(
-            reterr, r, "cannot start \"%.64s\" as the user %.64s: %s", options->argv[0],
-            options->user, det_error_text(r));
+            reterr, r, "cannot start \"%.64s\" as user %.64s: %s", options->argv[0], options->user,
+            det_error_text(r));
     if (r > 0) {
         start->spawn.user = &start->user;
         process->user = start->user.user;
@@ -228,7 +228,7 @@ static int start_run(struct start *start, struct det_process *process, struct de
     r = prepare_notify(start, process);
     if (r < 0)
         return det_error_set(
-            reterr, r, "cannot start \"%.64s\": no socket for its messages: %s",
+            reterr, r, "cannot start \"%.64s\": cannot create its notify socket: %s",
             start->spawn.options->argv[0], det_error_text(r));
     r = prepare_user(start, process, reterr);
     if (r < 0)
@@ -238,7 +238,7 @@ static int start_run(struct start *start, struct det_process *process, struct de
         r = prepare_environment(start);
     if (r < 0)
         return det_error_set(
-            reterr, r, "cannot start \"%.64s\": it cannot be recorded: %s",
+            reterr, r, "cannot start \"%.64s\": cannot record the process: %s",
             start->spawn.options->argv[0], det_error_text(r));
     start->spawn.parent = getpid();
     if (start->spawn.user || start->spawn.slot || start->spawn.options->ends_with_us ||
@@ -264,7 +264,7 @@ static int wait_for(struct det_process *process, siginfo_t *info, int options)
     return r;
 }
 
-/* Waits for the end if need be. */
+/* Waits for the exit if necessary. */
 static int reap_process(struct det_process *process)
 {
     siginfo_t info;
@@ -274,7 +274,7 @@ static int reap_process(struct det_process *process)
         (void)kill(-process->number, SIGKILL);
     process->has_ended = true;
     if (wait_for(process, &info, 0) < 0)
-        /* Somebody took it from under us: it has ended, and nobody knows how. */
+        /* Other code reaped it: it has exited with an unknown status. */
         return det_real_error(errno);
     if (process->slot)
         det_process_guard_release(process->guard, process->slot);
@@ -307,7 +307,7 @@ static int process_spawn(
     process->descriptor = pidfd_open(process->number, 0);
     if (process->descriptor >= 0)
         return 0;
-    /* It runs, but nobody could wait for it with a deadline: it must not have been started. */
+    /* It runs, but cannot be waited for with a deadline, so the start fails. */
     r = det_real_spawn_error(options, &(struct det_spawn_failure){ DET_SPAWN_US, errno }, reterr);
     send_signal(process, SIGKILL);
     reap_process(process);
@@ -326,7 +326,7 @@ int det_real_process_start(
     process = DET_NEW(allocator, struct det_process);
     if (!process)
         return det_error_set(
-            reterr, DET_ERR_NO_MEMORY, "cannot start \"%.64s\": no memory", options->argv[0]);
+            reterr, DET_ERR_NO_MEMORY, "cannot start \"%.64s\": out of memory", options->argv[0]);
     process->descriptor = -1;
     process->guard = det_real_guard(world);
     for (int i = 0; i < DET_PROCESS_STREAMS; i++)
@@ -351,7 +351,7 @@ int det_real_process_kill(struct det_world *world, struct det_process *process, 
     return send_signal(process, signal) < 0 ? det_real_error(errno) : 0;
 }
 
-/* 1 when the process has ended, 0 at the deadline, -1 with errno. */
+/* Returns 1 when the process has exited, 0 at the deadline, -1 with errno. */
 static int poll_end(struct det_world *world, struct det_process *process, det_time deadline)
 {
     struct pollfd poll = { .fd = process->descriptor, .events = POLLIN };

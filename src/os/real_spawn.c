@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real_spawn.c - a new process by posix_spawn(); or by fork() and exec, when it is another user's,
- * ends with us, or is recorded.
+/* real_spawn.c - starts a process by posix_spawn(); or by fork() and exec, if it runs as another
+ * user, ends with us, or is recorded.
  *
- * Either way the child starts with no signal blocked, every one at its default, and no descriptor
- * but its streams. */
+ * Either way the child starts with no signal blocked, every signal at its default, and no
+ * descriptor but its streams. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -22,7 +22,7 @@
 #include "os/real_guard.h"
 #include "os/real_process.h"
 
-/* What posix_spawn() and exec promise not to change, but their types do not say so. */
+/* posix_spawn() and exec promise not to change these, but their types do not say so. */
 static char *const *unconst(const char *const *strings)
 {
     union {
@@ -107,7 +107,7 @@ static int open_streams(const int *streams)
         if (descriptor != i && dup2(descriptor, i) < 0)
             return -1;
     }
-    /* What tells of a failure must stay open until the exec. */
+    /* The descriptor that reports a failure must stay open until the exec. */
     return close_range(DET_SPAWN_STREAMS, ~0U, CLOSE_RANGE_CLOEXEC);
 }
 
@@ -123,8 +123,8 @@ static void reset_signals(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* As posix_spawnp(): the first in PATH that can be run; one that may not be run is told only when
- * there is no other. No shell is ever tried. Returns only on failure. */
+/* Like posix_spawnp(): runs the first executable in PATH; reports a permission error only when
+ * there is no other match. Never tries a shell. Returns only on failure. */
 static void run_program(const struct det_spawn *spawn, const char *folders)
 {
     const char *name = spawn->options->argv[0];
@@ -156,7 +156,7 @@ static void run_program(const struct det_spawn *spawn, const char *folders)
     errno = was_refused ? EACCES : ENOENT;
 }
 
-/* To the one who has forked us; who may be gone by now. */
+/* Ends the child with its parent, which may already have exited. */
 static int tie_to_parent(const struct det_spawn *spawn)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
@@ -194,7 +194,7 @@ static enum det_spawn_stage become_user(const struct det_spawn *spawn, const cha
         return DET_SPAWN_US;
     if (open_streams(spawn->streams) < 0 || det_descriptors_restore() < 0)
         return DET_SPAWN_US;
-    /* While there are the rights to raise them. */
+    /* Before the switch of users, while limits can still be raised. */
     if (set_limits(spawn->options) < 0)
         return DET_SPAWN_LIMITS;
     if (spawn->user && det_real_user_become(spawn->user) < 0)
@@ -213,12 +213,12 @@ static _Noreturn void child_main(const struct det_spawn *spawn, const char *fold
     struct det_spawn_failure failure = { .stage = become_user(spawn, folders) };
 
     failure.number = errno;
-    /* If even this fails, the parent sees a process that ended with 127. */
+    /* If even this write fails, the parent sees a process that exited with 127. */
     (void)!write(report, &failure, sizeof failure);
     _exit(127);
 }
 
-/* Signals are blocked around the fork, so that no handler of ours runs in the child. */
+/* Blocks signals around the fork, so that no handler of ours runs in the child. */
 static pid_t fork_quietly(void)
 {
     sigset_t all, before;
@@ -235,7 +235,7 @@ static pid_t fork_quietly(void)
     return number;
 }
 
-/* A pipe whose writing end survives that the child's streams are put in place. */
+/* Opens a pipe whose write end survives the setup of the child's streams. */
 static int open_report(int report[2])
 {
     int high;
@@ -251,7 +251,7 @@ static int open_report(int report[2])
     return -1;
 }
 
-/* Nothing comes when the exec closed the other end. */
+/* End of file means that the exec succeeded. */
 static int read_report(int descriptor, struct det_spawn_failure *failure)
 {
     ssize_t size;

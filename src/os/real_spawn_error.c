@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real_spawn_error.c - why a process did not start, told with what helps.
+/* real_spawn_error.c - explains why a process did not start, with a remedy.
  *
- * The kernel gives one number for many reasons: ENOENT may be the program, its folder, or the
- * interpreter that a script names. So it looks again, after the fact. */
+ * The kernel returns one number for many causes: ENOENT may be the program, its folder, or the
+ * interpreter that a script names. So this file examines them after the failure. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "os/os.h"
 #include "os/real_process.h"
 
-/* How much of a name or of PATH is told: the remedy must still fit behind it. */
+/* Length limit of a name or of PATH in a message, so that the remedy still fits. */
 #define NAME   "%.64s"
 #define FOLDER "%.96s"
 
@@ -27,7 +27,7 @@ static const char *reason_of(int number)
     return text ? text : "unknown error";
 }
 
-/* errno of the folder, or 0 when it is a folder that may be entered. */
+/* Returns the errno of the folder, or 0 if it can be entered. */
 static int folder_errno(const char *folder)
 {
     int descriptor = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC), number = 0;
@@ -46,7 +46,7 @@ static int tell_folder(
     return det_error_set(
         error, det_real_error(number),
         "cannot start \"" NAME "\" in the folder " FOLDER
-        ": %s; make the folder, or name another one",
+        ": %s; create the folder, or name another one",
         options->argv[0], options->folder, reason_of(number));
 }
 
@@ -58,22 +58,22 @@ static int tell_absent(const char *name, struct det_error *error)
     if (strchr(name, '/') == NULL)
         return det_error_set(
             error, DET_ERR_NOT_FOUND,
-            "cannot start \"" NAME "\": there is no such program in PATH (" FOLDER
+            "cannot start \"" NAME "\": no such program in PATH (" FOLDER
             "); install it, or give its path",
             name, path ? path : "not set");
     if (access(name, F_OK) == 0)
         return det_error_set(
             error, DET_ERR_NOT_FOUND,
-            "cannot start \"" FOLDER "\": it is there, but not the interpreter or loader that it "
-            "names; look at its first line",
+            "cannot start \"" FOLDER
+            "\": the interpreter or loader that it names does not exist; check its first line",
             name);
     return det_error_set(
         error, DET_ERR_NOT_FOUND,
-        "cannot start \"" FOLDER "\": there is no such file; give the path of a program", name);
+        "cannot start \"" FOLDER "\": no such file; give the path of a program", name);
 }
 
-/* Whether a folder of PATH has such a file: a folder that may not be entered is told as if it were
- * the program, also where there is none. */
+/* Returns true if a folder of PATH has such a file. A folder that may not be entered is reported as
+ * if it were the program. */
 static bool is_in_path(const char *name)
 {
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): as posix_spawnp() reads it */
@@ -99,12 +99,12 @@ static int tell_refused(const char *name, int number, struct det_error *error)
         return tell_absent(name, error);
     if (strchr(name, '/') && stat(name, &status) == 0 && S_ISDIR(status.st_mode))
         return det_error_set(
-            error, DET_ERR_IO, "cannot start \"" FOLDER "\": it is a folder; give a program", name);
+            error, DET_ERR_IO, "cannot start \"" FOLDER "\": it is a directory; give a program",
+            name);
     return det_error_set(
         error, DET_ERR_IO,
-        "cannot start \"" FOLDER
-        "\": %s: it may not be executed by this user; chmod +x it, and look "
-        "at the folders on its way",
+        "cannot start \"" FOLDER "\": %s: this user may not execute it; run chmod +x, and check "
+        "the permissions of its folders",
         name, reason_of(number));
 }
 
@@ -112,8 +112,9 @@ static int tell_user(const struct det_process_options *options, int number, stru
 {
     return det_error_set(
         error, det_real_error(number),
-        "cannot start \"" NAME "\" as the user " NAME ": %s: only root, or a process with "
-        "CAP_SETUID and CAP_SETGID, may change users; run this as root, or leave the user out",
+        "cannot start \"" NAME "\" as user " NAME
+        ": %s: only root, or a process with CAP_SETUID and CAP_SETGID, may change users; run as "
+        "root, or remove the user",
         options->argv[0], options->user, reason_of(number));
 }
 
@@ -130,20 +131,20 @@ static int tell_program(
     case EPERM:
         return tell_refused(name, number, error);
     case ENOEXEC:
-        remedy = "a script needs #! and its interpreter as its first line";
+        remedy = "the first line of a script must be #! and its interpreter";
         break;
     case E2BIG:
-        remedy = "give fewer or shorter arguments and variables";
+        remedy = "pass fewer or shorter arguments and variables";
         break;
     case EAGAIN:
-        remedy = "too many processes run: raise the limit (ulimit -u), or run fewer";
+        remedy = "too many processes: raise the limit (ulimit -u), or run fewer";
         break;
     case EMFILE:
     case ENFILE:
         remedy = "raise the limit of open files (ulimit -n)";
         break;
     default:
-        remedy = "see whether it starts from a shell";
+        remedy = "try to start it from a shell";
         break;
     }
     return det_error_set(
@@ -159,8 +160,8 @@ static bool has_limit(const struct det_process_options *options, enum det_limit_
     return false;
 }
 
-/* Whether a limit that the process has of its own explains this: then nothing is short here, and to
- * wait does not help. */
+/* Returns true if the process's own limits explain the failure: then the machine is not short of
+ * anything, and waiting does not help. */
 static bool is_own_limit(
     const struct det_process_options *options, const struct det_spawn_failure *failure)
 {
@@ -199,7 +200,7 @@ static int report_failure(
     case DET_SPAWN_LIMITS:
         return det_error_set(
             error, det_real_error(number),
-            "cannot start \"" NAME "\": its limits cannot be set: %s: only root may raise one "
+            "cannot start \"" NAME "\": cannot set its limits: %s: only root may raise a limit "
             "above that of this process (ulimit -H); choose lower ones",
             options->argv[0], reason_of(number));
     case DET_SPAWN_FOLDER:

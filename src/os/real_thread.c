@@ -20,7 +20,7 @@ struct det_thread {
     void *argument;
 };
 
-/* Padded, so that no two share a line of memory, which processors would take from each other. */
+/* Padded, so that two mutexes never share a cache line. */
 struct det_mutex {
     pthread_mutex_t native;
     char unused[128 - sizeof(pthread_mutex_t)];
@@ -57,7 +57,7 @@ int det_real_thread_start(
         DET_DELETE(allocator, thread);
         return det_real_error(r);
     }
-    /* A name is for debuggers: a thread without one works as well. */
+    /* Names are for debuggers: a thread works without one. */
     det_text_copy(cut, sizeof cut, name);
     pthread_setname_np(thread->native, cut);
     *ret = thread;
@@ -81,8 +81,8 @@ const void *det_real_thread_self(struct det_world *world)
     return &here;
 }
 
-/* What is done under a mutex is short: who finds it taken spins a little before it sleeps, since to
- * be woken costs a thousand times as much. */
+/* Critical sections are short: a thread that finds the mutex locked spins briefly before it sleeps,
+ * since a wakeup costs a thousand times as much. */
 static void init_mutex(struct det_mutex *mutex)
 {
     pthread_mutexattr_t attributes;

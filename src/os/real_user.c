@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real_user.c - another user's rights: looked up by name before the fork, taken after it. */
+/* real_user.c - rights of another user: looked up by name before the fork, acquired after it. */
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
@@ -44,7 +44,8 @@ int det_real_user_init(
     *user = (struct det_real_user){ 0 };
     if (!memory)
         return DET_ERR_NO_MEMORY;
-    /* Its result tells less than what it found: libraries differ in what they call an error. */
+    /* The return value is less reliable than `found`: libraries differ in what they call an
+     * error. */
     (void)getpwnam_r(name, &entry, memory, ENTRY_SIZE, &found);
     if (found) {
         user->user = found->pw_uid;
@@ -66,7 +67,7 @@ void det_real_user_deinit(struct det_real_user *user, const struct det_allocator
     user->groups = NULL;
 }
 
-/* The C library's functions would tell all threads of the process, and the child has only one. */
+/* The C library's functions would signal all threads of the process, and the child has only one. */
 int det_real_user_become(const struct det_real_user *user)
 {
     if (syscall(SYS_setgroups, user->group_count, user->groups) < 0 ||

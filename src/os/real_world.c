@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real_world.c - Linux as a world: the table of its operations, its clocks, chance and errors. */
+/* real_world.c - Linux as a world: the table of operations, clocks, random numbers and errors. */
 #include <errno.h>
 #include <sys/random.h>
 #include <time.h>
@@ -115,7 +115,7 @@ void det_real_random(struct det_world *world, void *target, size_t size)
     while (size) {
         ssize_t count = getrandom(at, size, 0);
 
-        /* A large request may be interrupted; nothing else can go wrong. */
+        /* A large request may be interrupted; no other failure is possible. */
         det_assert(count > 0 || errno == EINTR);
         if (count <= 0)
             continue;
@@ -126,7 +126,7 @@ void det_real_random(struct det_world *world, void *target, size_t size)
 
 struct det_world *det_world_real(void)
 {
-    /* Never written to; not const because the operations of other worlds change theirs. */
+    /* Never written; not const because other worlds change the operations of theirs. */
     static struct det_real_world shared = { .world = { .ops = &operations } };
 
     return &shared.world;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* world.c - the part of a world that everybody may use: clocks, chance and sleep. */
+/* world.c - the part of a world that every layer may use: clocks, random numbers and sleep. */
 #include "base/checked.h"
 #include "os/os.h"
 
@@ -25,7 +25,7 @@ uint64_t det_world_random_u64(struct det_world *world)
     return number;
 }
 
-/* Nobody signals the condition, and a wake for nothing is not the end. */
+/* Nobody signals the condition; a spurious wakeup does not end the sleep. */
 int det_world_sleep(struct det_world *world, det_time span)
 {
     det_time end = det_add_time(det_world_now(world, DET_CLOCK_MONOTONIC), span);

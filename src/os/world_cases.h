@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* world_cases.h - what holds in every world of clocks, chance, threads, mutexes, conditions and
- * pollers. See common_cases.h. */
+/* world_cases.h - requirements in every world on clocks, random numbers, threads, mutexes,
+ * conditions and pollers. See common_cases.h. */
 #ifndef DET_OS_WORLD_CASES_H
 #define DET_OS_WORLD_CASES_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* binary.h - what the two directions of docs/formats/record.md have in common. */
+/* binary.h - shared by the encoder and the decoder of docs/formats/record.md. */
 #ifndef DET_RECORD_BINARY_H
 #define DET_RECORD_BINARY_H
 
@@ -11,16 +11,16 @@
 #define DET_RECORD_FORMAT        1
 #define DET_RECORD_CHECKSUM_SIZE 4
 
-/* Fields that have a number of values of their own. */
+/* Fields with a count or a presence of their own. */
 #define DET_FIELD_COUNTED (DET_FIELD_ARRAY | DET_FIELD_OPTIONAL)
 
-/* The loop over the fields is one function, with all that a plain value needs and nothing else, so
- * that what it keeps between two fields fits into registers. Compilers would decide otherwise:
- * these say what is in the loop and what is apart from it. */
+/* The loop over the fields is one function that contains only the handling of plain values, so that
+ * its state fits into registers. Compilers would decide otherwise: these macros mark what is inside
+ * the loop and what is not. */
 #define DET_INLINE inline __attribute__((always_inline))
 #define DET_APART  __attribute__((noinline))
 
-/* Of the records in a field, as we write them. */
+/* Version of the records in a field, as this library writes them. */
 static inline uint32_t det_nested_version(const struct det_field *field)
 {
     const struct det_record *nested = det_record_of(field->record);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* decode.c - bytes to records, as docs/formats/record.md has it.
+/* decode.c - decodes bytes to records (docs/formats/record.md).
  *
  * Invariants:
- *   1. decode(encode(v)) equals v, and encode(decode(b)) is b when b has the definition's versions.
- *   2. Nothing is read before its size was compared with what is left. */
+ *   1. decode(encode(v)) equals v, and encode(decode(b)) is b if b has the definition's versions.
+ *   2. Nothing is read before its size was compared with the remaining bytes. */
 #include <detent/record.h>
 
 #include "base/hash.h"
@@ -75,8 +75,8 @@ static inline size_t get_float(struct det_byte_source *source, size_t at, uint8_
     return at;
 }
 
-/* Judges a size that was read at `at`: at most `max`, and as many bytes are there behind it.
- * Returns where they end. */
+/* Checks a size that was read at `at`: at most `max`, and that many bytes follow. Returns where
+ * they end. */
 static inline size_t sized_end(
     struct det_byte_source *source, size_t at, struct det_varint size, size_t max)
 {
@@ -220,8 +220,8 @@ static DET_APART size_t get_counted(
     return at;
 }
 
-/* The fields of one record, until they end or one of them has records to go on with. Those of a
- * later version than that of the record are not there. */
+/* Decodes the fields of one record, up to the end or a field of records. Fields of a later version
+ * than that of the record are absent. */
 static DET_INLINE size_t
 get_fields(struct det_byte_source *source, size_t at, struct det_level *level, uint8_t *base)
 {
@@ -246,7 +246,7 @@ get_fields(struct det_byte_source *source, size_t at, struct det_level *level, u
     return at;
 }
 
-/* The same for all records of the array that it is in. */
+/* Decodes all records of the same array. */
 static DET_APART size_t
 get_records(struct det_byte_source *source, size_t at, struct det_level *level, uint8_t *value)
 {
@@ -300,12 +300,12 @@ static int get_body(
         return fail_body(source, &nest, reterr);
     if (at != source->size)
         return DET_FAIL_AT(
-            reterr, DET_ERR_MALFORMED, at, "%s: the body goes on after its last field at byte %zu",
+            reterr, DET_ERR_MALFORMED, at, "%s: data after the last field of the body at byte %zu",
             record->name, at);
     return 0;
 }
 
-/* The frame around a body, as far as the bytes tell it. */
+/* The frame around a body, as read from the bytes. */
 struct frame {
     uint64_t version;
     uint64_t length;
@@ -376,7 +376,7 @@ static int open_frame(
     if (left - DET_RECORD_CHECKSUM_SIZE > ret->length)
         return DET_FAIL_AT(
             reterr, DET_ERR_MALFORMED, end + DET_RECORD_CHECKSUM_SIZE,
-            "%s: the bytes go on after the record's end at %zu", record->name,
+            "%s: data after the end of the record at byte %zu", record->name,
             end + DET_RECORD_CHECKSUM_SIZE);
     if (det_crc32c(0, source->data, end) != load_checksum(source->data + end))
         return DET_FAIL_AT(

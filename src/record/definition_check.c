@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* definition_check.c - whether a definition is sound, so that everything else may trust it.
+/* definition_check.c - checks a record definition, so that all other code may trust it.
  *
- * A sound definition means:
- *   1. every name is a valid name, and none occurs twice among its kind;
+ * A valid definition means:
+ *   1. every name is valid and unique among its kind;
  *   2. every field lies inside its struct with its presence or count, and none overlaps another;
  *   3. sizes fit the kinds, so that values are loaded and stored whole;
- *   4. a record is not inside itself, not deeper and not larger than the limits;
- *   5. an enum has a value 0, which is what a field reads as when old bytes do not have it. */
+ *   4. a record does not contain itself, and exceeds neither the depth nor the size limit;
+ *   5. an enum has a value 0, the default of a field that old bytes do not contain. */
 #include <detent/record.h>
 
 #include <string.h>
@@ -74,7 +74,7 @@ static const char *enum_problem(const struct det_enum *enumeration)
         for (size_t k = 0; k < i; k++)
             if (enumeration->values[k].value == value->value ||
                 strcmp(enumeration->values[k].name, value->name) == 0)
-                return "a name or a number of its enum occurs twice";
+                return "duplicate name or number in its enum";
     }
     return has_zero ? NULL : "its enum has no value 0";
 }
@@ -128,12 +128,12 @@ static const char *field_problem(const struct det_record *record, const struct d
     return NULL;
 }
 
-/* What is wrong with the field and those before it; NULL when nothing is. */
+/* Returns the problem of this field with the preceding ones; NULL if there is none. */
 static const char *neighbour_problem(const struct det_record *record, const struct det_field *field)
 {
     for (const struct det_field *other = record->fields; other < field; other++) {
         if (strcmp(other->name, field->name) == 0)
-            return "its name occurs twice";
+            return "duplicate name";
         if (fields_overlap(other, field))
             return "it overlaps another field";
     }
@@ -158,7 +158,7 @@ static int check_record(const struct det_record *record, struct det_error *reter
     return 0;
 }
 
-/* Whether the walk may go into the record of this field. */
+/* Returns 0 if the walk may enter the record of this field. */
 static int check_nested(const struct det_walk *walk, const char *place, struct det_error *reterr)
 {
     const struct det_record *nested = det_record_of(walk->field->record);

@@ -98,7 +98,7 @@ static void names_of_fields_are_valid_and_differ(void **state)
     fixture.fields[1].name = "";
     expect(&fixture, DET_ERR_DEFINITION, "field 2 has no valid name");
     fixture.fields[1].name = "a";
-    expect(&fixture, DET_ERR_DEFINITION, "thing.a: its name occurs twice");
+    expect(&fixture, DET_ERR_DEFINITION, "thing.a: duplicate name");
 }
 
 static void flags_are_known_and_do_not_contradict(void **state)
@@ -228,9 +228,9 @@ static void enums_have_distinct_names_and_a_zero(void **state)
     fixture.fields[2].enumeration.enumeration = &enumeration;
     expect(&fixture, 0, "");
     values[1].name = "red";
-    expect(&fixture, DET_ERR_DEFINITION, "occurs twice");
+    expect(&fixture, DET_ERR_DEFINITION, "duplicate name");
     values[1] = (struct det_enum_value){ "green", 0 };
-    expect(&fixture, DET_ERR_DEFINITION, "occurs twice");
+    expect(&fixture, DET_ERR_DEFINITION, "duplicate name");
     values[1] = (struct det_enum_value){ "gr en", 7 };
     expect(&fixture, DET_ERR_DEFINITION, "no valid name");
     values[0].value = 1;

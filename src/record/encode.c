@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* encode.c - records to bytes, as docs/formats/record.md has it.
+/* encode.c - encodes records to bytes (docs/formats/record.md).
  *
  *     01 | version | length | body ... | crc32c
  *
- * Writing only finds out whether the value is valid; what is wrong and where is then asked of
- * det_record_validate(), which goes through the fields in the same order. */
+ * The encoder only detects that a value is invalid; det_record_validate(), which visits the fields
+ * in the same order, then finds the error and its place. */
 #include <detent/record.h>
 
 #include "base/assert.h"
@@ -34,7 +34,7 @@ static size_t longest_name(const struct det_enum *enumeration)
     return longest;
 }
 
-/* The most bytes of one value; of records the version alone, which stands once. */
+/* Maximum size of one value; of records only the version, which is written once. */
 static size_t value_max(const struct det_field *field)
 {
     size_t size = field->capacity;
@@ -75,7 +75,7 @@ static size_t frame_size(const struct det_record *record, size_t body)
 
 size_t det_record_encoded_max(const struct det_record *record)
 {
-    /* factors[n]: how many records there are at depth n, at most. */
+    /* factors[n]: maximum number of records at depth n. */
     size_t factors[DET_RECORD_DEPTH_MAX + 1] = { 1 }, total = 0, count, *outer;
     struct det_walk walk;
     enum det_walk_step step;
@@ -188,7 +188,7 @@ static DET_APART size_t put_counted(
     return at;
 }
 
-/* The fields of one record, until they end or one of them has records to go on with. */
+/* Encodes the fields of one record, up to the end or a field of records. */
 static DET_INLINE size_t
 put_fields(struct det_byte_space space, size_t at, struct det_level *level, const uint8_t *base)
 {
@@ -209,7 +209,7 @@ put_fields(struct det_byte_space space, size_t at, struct det_level *level, cons
     return at;
 }
 
-/* The same for all records of the array that it is in. */
+/* Encodes all records of the same array. */
 static DET_APART size_t
 put_records(struct det_byte_space space, size_t at, struct det_level *level, const uint8_t *value)
 {

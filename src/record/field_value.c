@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* field_value.c - one value of a field in memory. */
+/* field_value.c - the value of one field in memory. */
 #include "record/field_value.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ const char *det_value_enum_name(const struct det_field *field, const void *value
     return NULL;
 }
 
-/* The same as det_view_is(), made for short names that are nearly always different. */
+/* Like det_view_is(), optimised for short names that almost always differ. */
 static bool name_is(const char *name, struct det_view view)
 {
     size_t i = 0;

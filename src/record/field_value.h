@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* field_value.h - one value of a field in memory: load, store, judge, compare.
+/* field_value.h - the value of one field in memory: load, store, check, compare.
  *
- * Memory is only touched through memcpy(), so a definition made at run time may put a field at any
- * offset, and a bool that is neither 0 nor 1 is found instead of believed. The functions that read
- * are safe on any bytes: a text without its final 0 ends at its capacity. */
+ * Memory is only accessed through memcpy(), so a definition made at run time may put a field at any
+ * offset, and a bool that is neither 0 nor 1 is detected. The functions that read are safe on any
+ * bytes: a text without its final NUL ends at its capacity. */
 #ifndef DET_RECORD_FIELD_VALUE_H
 #define DET_RECORD_FIELD_VALUE_H
 
@@ -36,8 +36,8 @@ static inline uint32_t det_field_since(const struct det_field *field)
     return field->since ? field->since : 1;
 }
 
-/* As it stands in memory: the count of an array, the presence byte of an optional field, else 1.
- * `base` is the record. */
+/* Returns the value in memory: the count of an array, the presence byte of an optional field, else
+ * 1. `base` is the record. */
 static inline uint32_t det_field_count(const struct det_field *field, const void *base)
 {
     const uint8_t *place = (const uint8_t *)base + field->presence;
@@ -50,7 +50,7 @@ static inline uint32_t det_field_count(const struct det_field *field, const void
     return field->flags & DET_FIELD_OPTIONAL ? *place : 1;
 }
 
-/* Whether that count or presence is one a valid value can have. */
+/* Returns true if a valid value can have this count or presence. */
 static inline bool det_field_count_is_valid(const struct det_field *field, uint32_t count)
 {
     return count <= (field->flags & DET_FIELD_ARRAY ? field->count_max : 1);
@@ -103,7 +103,7 @@ static inline int64_t det_value_signed(const struct det_field *field, const void
     }
 }
 
-/* Stores the low bytes of `number`; the caller knows that the others say nothing. */
+/* Stores the low bytes of `number`; the caller has checked that the others are insignificant. */
 static inline void det_value_store(const struct det_field *field, void *value, uint64_t number)
 {
     uint16_t two = (uint16_t)number;
@@ -125,7 +125,7 @@ static inline void det_value_store(const struct det_field *field, void *value, u
     }
 }
 
-/* False, and nothing stored, when the number does not fit the field. */
+/* Returns false, and stores nothing, if the number does not fit the field. */
 static inline bool det_value_set_unsigned(
     const struct det_field *field, void *value, uint64_t number)
 {
@@ -160,20 +160,20 @@ static inline uint64_t det_value_float_bits(const void *value)
 
 /* TEXT and BYTES. */
 struct det_view det_value_view(const struct det_field *field, const void *value);
-/* NULL when the enum has no such value. */
+/* Returns NULL if the enum has no such value. */
 const char *det_value_enum_name(const struct det_field *field, const void *value);
-/* False when the enum has no such name. */
+/* Returns false if the enum has no such name. */
 bool det_value_set_enum(const struct det_field *field, void *value, struct det_view name);
 
-/* 0, or DET_ERR_RANGE or DET_ERR_MALFORMED and in `ret_reason` what is wrong with the value. */
+/* Returns 0, or DET_ERR_RANGE or DET_ERR_MALFORMED with the problem in `ret_reason`. */
 int det_value_check(const struct det_field *field, const void *value, const char **ret_reason);
 bool det_value_equal(const struct det_field *field, const void *a, const void *b);
 
 /* Shorter structs and texts are copied whole. */
 #define DET_RECORD_LONG 1024
 
-/* Copies a struct as far as it is used: of a long text that is what stands before its end. What is
- * behind that stays as it was. */
+/* Copies the used part of a struct: of a long text only the part before its end. The remaining
+ * bytes stay unchanged. */
 void det_record_copy(const struct det_record *record, void *target, const void *source);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* field_walk.c - the walk itself and the names of the places it passes. */
+/* field_walk.c - the walk over a record, and the names of the places it visits. */
 #include "record/field_walk.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* field_walk.h - goes through a record field by field, as deep as it nests, without recursion.
+/* field_walk.h - visits a record field by field at any depth of nesting, without recursion.
  *
  *     FIELD --> VALUE ... VALUE ------------------> DONE      a plain value, or the elements
  *       |  `--> OPEN, FIELD ... DONE, CLOSE, OPEN --^         nested records
@@ -9,8 +9,8 @@
  *
  * Invariants:
  *   1. 1 <= depth <= DET_RECORD_DEPTH_MAX until END; frames[0] is the outermost record.
- *   2. `offset` counts from the start of the outermost record, and the value behind it lies inside.
- *   3. A count in memory beyond the field's maximum is taken as the maximum. */
+ *   2. `offset` counts from the start of the outermost record, and its value lies inside it.
+ *   3. A count in memory that exceeds the field's maximum is treated as the maximum. */
 #ifndef DET_RECORD_FIELD_WALK_H
 #define DET_RECORD_FIELD_WALK_H
 
@@ -18,14 +18,14 @@
 
 enum det_walk_step {
     DET_WALK_FIELD, /* `field` starts */
-    DET_WALK_VALUE, /* one value of it that is no record, at `offset` */
-    DET_WALK_OPEN,  /* one value of it that is a record: its fields follow */
-    DET_WALK_CLOSE, /* that record ends; `field` is again the one it is in */
+    DET_WALK_VALUE, /* a plain value of it, at `offset` */
+    DET_WALK_OPEN,  /* a record in it: the fields of that record follow */
+    DET_WALK_CLOSE, /* that record ends; `field` is the enclosing one again */
     DET_WALK_DONE,  /* `field` ends */
     DET_WALK_END,
 };
 
-/* Where an error is: a field of a record, and which element of it. */
+/* Place of an error: a field of a record, and the index of its element. */
 struct det_place {
     const struct det_record *record;
     const struct det_field *field; /* NULL: the record itself */
@@ -50,7 +50,7 @@ struct det_walk_frame {
 };
 
 struct det_walk {
-    const uint8_t *value; /* NULL: the definition is walked, each field having one element */
+    const uint8_t *value; /* NULL: walks the definition; each field has one element */
     const struct det_field *field;
     size_t offset;
     unsigned depth;
@@ -59,23 +59,23 @@ struct det_walk {
 
 void det_walk_init(struct det_walk *walk, const struct det_record *record, const void *value);
 enum det_walk_step det_walk_next(struct det_walk *walk);
-/* In answer to FIELD: the next step is the next field. */
+/* After FIELD: skips to the next field. */
 void det_walk_skip(struct det_walk *walk);
-/* The record that is under way, innermost. */
+/* Returns the current record, the innermost one. */
 static inline struct det_walk_frame *det_walk_frame(struct det_walk *walk)
 {
     return &walk->frames[walk->depth - 1];
 }
 
-/* The offset of the presence or count of `field`. */
+/* Returns the offset of the presence or count of `field`. */
 size_t det_walk_presence(struct det_walk *walk);
 
-/* After a step: whether what stands there in memory is valid. 0, DET_ERR_RANGE or
- * DET_ERR_MALFORMED, with the place in the text and the offset in the struct. */
+/* After a step: checks the value in memory. Returns 0, DET_ERR_RANGE or DET_ERR_MALFORMED, with the
+ * place in the text and the offset in the struct. */
 int det_walk_check(struct det_walk *walk, enum det_walk_step step, struct det_error *reterr);
 
 #define DET_PLACE_TEXT 224
-/* "payment.lines[3].name", cut when too long. Returns target. */
+/* Formats "payment.lines[3].name", truncated if too long. Returns target. */
 char *det_place_format(const struct det_place *places, size_t count, char *target, size_t capacity);
 char *det_walk_place(const struct det_walk *walk, char *target, size_t capacity);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* nest.h - which record inside which is under way, while one is written or read as bytes.
+/* nest.h - tracks the current record and those around it while records are encoded or decoded.
  *
- *     levels[0]   outside     stands for what the outermost record is in: has one element
+ *     levels[0]   outside     stands for what contains the outermost record: has one element
  *     levels[1]   invoice     at its field lines, element 2 of 6
  *     levels[2]   line        at its field cents
  *
- * The codec goes through the fields of the innermost record, and through the records after it in
- * the same array, until they end or one of them has a field of records. Then it asks
- * det_nest_next() where to go on. This is field_walk.h without a step for every value.
+ * The codec processes the fields of the innermost record, and the following records of the same
+ * array, until they end or it reaches a field of records. Then det_nest_next() says where to
+ * continue. This is field_walk.h without a step for every value.
  *
  * Invariants:
  *   1. 1 <= depth <= DET_RECORD_DEPTH_MAX, until det_nest_next() returns false.
@@ -22,13 +22,13 @@
 
 struct det_level {
     const struct det_record *record;
-    const struct det_field *field; /* the one under way */
-    size_t left;                   /* as many fields are left with it; at 0 there is none */
+    const struct det_field *field; /* the current field */
+    size_t left;                   /* number of fields left, including the current one; 0: none */
     size_t base;                   /* offset of the record in memory */
-    uint32_t version;              /* of the record in the bytes */
-    uint32_t index;                /* of the element of `field` under way, or DET_PLACE_WHOLE */
-    uint32_t count;                /* of its elements */
-    uint32_t nested_version;       /* of its elements in the bytes, when they are records */
+    uint32_t version;              /* version of the record in the bytes */
+    uint32_t index;                /* index of the current element of `field`, or DET_PLACE_WHOLE */
+    uint32_t count;                /* number of its elements */
+    uint32_t nested_version;       /* version of its elements in the bytes, if they are records */
 };
 
 struct det_nest {
@@ -41,7 +41,7 @@ static inline struct det_level *det_nest_level(struct det_nest *nest)
     return &nest->levels[nest->depth];
 }
 
-/* Goes into the records at `base`, of which the level around has `count`. */
+/* Enters the records at `base`; the enclosing level has their count. */
 static inline void det_nest_enter(
     struct det_nest *nest, const struct det_record *record, size_t base)
 {
@@ -66,8 +66,8 @@ static inline void det_nest_init(
     det_nest_enter(nest, record, 0);
 }
 
-/* Goes on to the record that follows in the same array. False when the codec stopped inside of the
- * one under way, or that was the last. */
+/* Moves to the next record of the same array. Returns false if the codec stopped inside the current
+ * record, or it was the last. */
 static inline bool det_level_again(struct det_level *level)
 {
     if (level->left > 0 || ++level[-1].index == level[-1].count)
@@ -78,8 +78,8 @@ static inline bool det_level_again(struct det_level *level)
     return true;
 }
 
-/* Goes on into the records of the field where the codec stopped, or behind those that have ended.
- * False when the outermost has. */
+/* Moves to the records of the field where the codec stopped, or past those that have ended. Returns
+ * false at the end of the outermost record. */
 static inline bool det_nest_next(struct det_nest *nest)
 {
     struct det_level *level = det_nest_level(nest);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* number.c - doubles as text and back. */
+/* number.c - formats and parses doubles. */
 #include "record/number.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #include "base/assert.h"
 
-/* Whether a character of a formatted double means itself and is no decimal point. */
+/* Returns true for a character of a formatted double that is not part of its decimal point. */
 static bool is_neutral(char c)
 {
     return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == 'e';

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* record.c - what can be said about a value without leaving memory: its fields, valid, equal. */
+/* record.c - validity and equality of a record value, without allocation. */
 #include <detent/record.h>
 
 #include <string.h>
@@ -25,7 +25,7 @@ const struct det_field *det_record_field(const struct det_record *record, const 
     return NULL;
 }
 
-/* Apart, so that the text of the place costs nothing where nothing is wrong. */
+/* A separate function, so that a valid record does not pay for the text of the place. */
 static int fail_at_place(
     const struct det_walk *walk, int code, size_t offset, const char *reason,
     struct det_error *reterr)
@@ -65,7 +65,8 @@ int det_walk_check(struct det_walk *walk, enum det_walk_step step, struct det_er
     return 0;
 }
 
-/* Most records are flat and valid, which is seen without a walk. False: it takes one to tell. */
+/* Most records are flat and valid, which this detects without a walk. Returns false if a walk must
+ * decide. */
 static bool is_plainly_valid(const struct det_record *record, const uint8_t *value)
 {
     const char *reason;

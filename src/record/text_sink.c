@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* text_sink.c - text into a fixed array: strings in quotes, bytes as base64 and hex. */
+/* text_sink.c - writes text to a fixed array: JSON strings, base64, hexadecimal. */
 #include "record/text_sink.h"
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ size_t det_output_finish(struct det_output *output)
     return output->length;
 }
 
-/* Whether an ASCII character stands for itself inside of quotes. */
+/* Returns true if an ASCII character needs no escape inside quotes. */
 static bool is_plain(unsigned char c)
 {
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
@@ -60,9 +60,8 @@ static void put_escape(struct det_output *output, uint32_t code)
     det_output_append(output, text, 6);
 }
 
-/* C1 controls, line and paragraph separators, the marks that turn the direction of text, and the
- * mark of the byte order with the two that are no characters: YAML does not take those as they are.
- */
+/* C1 controls, line and paragraph separators, bidirectional marks, the byte order mark and
+ * noncharacters: YAML does not accept those unescaped. */
 static bool steers_terminal(uint32_t code)
 {
     return (code >= 0x80 && code <= 0x9f) || code == 0x61c || code == 0x200e || code == 0x200f ||
@@ -70,7 +69,7 @@ static bool steers_terminal(uint32_t code)
            code == 0xfeff || code == 0xfffe || code == 0xffff;
 }
 
-/* The character behind a lead byte >= 0x80; 0 as size when it is not UTF-8. */
+/* Decodes the character with a lead byte >= 0x80; the size is 0 if it is not UTF-8. */
 static uint32_t decode_wide(const unsigned char *data, size_t left, size_t *ret_size)
 {
     size_t size = data[0] >= 0xf0 ? 4 : data[0] >= 0xe0 ? 3 : 2;
@@ -85,7 +84,7 @@ static uint32_t decode_wide(const unsigned char *data, size_t left, size_t *ret_
     return code;
 }
 
-/* One character that is not plain; returns how many bytes it had. */
+/* Writes one character that needs an escape; returns how many bytes it had. */
 static size_t put_special(struct det_output *output, const unsigned char *data, size_t left)
 {
     uint32_t code = data[0];
@@ -163,7 +162,7 @@ void det_output_hex(struct det_output *output, struct det_view bytes)
     }
 }
 
-/* Four digits, of which the last `padding` are "="; -1 when one is no digit. */
+/* Decodes four digits, of which the last `padding` are "="; -1 if one is not a digit. */
 static int32_t decode_group(const char *text, size_t padding)
 {
     uint32_t group = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* text_writer.c - a record as JSON and as text for people: one walk, two styles.
+/* text_writer.c - writes a record as JSON or as readable text: one walk, two styles.
  *
- * A sensitive field is cut off here, before any of it is looked at: nothing below the FIELD step
- * ever sees it without DET_TEXT_REVEAL. */
+ * Sensitive fields are removed here, before any of their content is read: without DET_TEXT_REVEAL
+ * no code below the FIELD step sees them. */
 #include <detent/record.h>
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ struct writer {
     struct det_walk walk;
     unsigned flags; /* enum det_text_flags */
     bool for_people;
-    bool is_first; /* nothing stands in the innermost braces yet */
+    bool is_first; /* the innermost braces are still empty */
     unsigned level;
 };
 
@@ -51,7 +51,7 @@ static void close_with(struct writer *writer, char bracket)
     writer->is_first = false;
 }
 
-/* What stands between two members or elements. */
+/* Writes the separator between two members or elements. */
 static void write_separator(struct writer *writer)
 {
     if (!writer->is_first)

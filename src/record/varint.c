@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* varint.c - numbers of more than one byte. */
+/* varint.c - numbers longer than one byte. */
 #include "record/varint.h"
 
 struct det_varint det_get_long_varint(struct det_byte_source *source, size_t at)

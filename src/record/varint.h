@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* varint.h - the numbers of docs/formats/record.md, into bytes with an end and out of them.
+/* varint.h - encodes and decodes the numbers of docs/formats/record.md within bounds.
  *
- * Every function takes the position where it starts and returns the one behind what it wrote or
- * read. A position is a value and not a member of a struct, so that it stays in a register from one
- * number to the next: where the next one starts is what everything else waits for. */
+ * Every function takes the start position and returns the position after the bytes it wrote or
+ * read. A position is a value, not a member of a struct, so that it stays in a register from one
+ * number to the next: everything else waits for it. */
 #ifndef DET_RECORD_VARINT_H
 #define DET_RECORD_VARINT_H
 
@@ -16,10 +16,10 @@
 #include "record/word64.h"
 
 #define DET_VARINT_MAX 10
-/* The position behind what could not be written or read. */
+/* The position after a failed read or write. */
 #define DET_NOWHERE SIZE_MAX
 
-/* What does not fit is not written, but the position goes on: the end says how much is needed. */
+/* What does not fit is not written, but the position advances: the end is the size needed. */
 struct det_byte_space {
     uint8_t *data;
     size_t capacity;
@@ -28,7 +28,7 @@ struct det_byte_space {
 struct det_byte_source {
     const uint8_t *data;
     size_t size;
-    int error; /* what was wrong, once a function returned DET_NOWHERE */
+    int error; /* the error, once a function returned DET_NOWHERE */
     size_t error_offset;
 };
 
@@ -79,7 +79,7 @@ static inline int64_t det_unzigzag(uint64_t number)
     return (int64_t)((number >> 1) ^ (number & 1 ? UINT64_MAX : 0));
 }
 
-/* Returns DET_NOWHERE, so that failing is one line. */
+/* Returns DET_NOWHERE, so that a failure is one line. */
 static inline size_t det_source_fail(struct det_byte_source *source, int code, size_t offset)
 {
     source->error = code;
@@ -87,7 +87,7 @@ static inline size_t det_source_fail(struct det_byte_source *source, int code, s
     return DET_NOWHERE;
 }
 
-/* Whether `size` bytes are there to be read in place. */
+/* Returns true if `size` bytes can be read in place. */
 static inline bool det_source_has(const struct det_byte_source *source, size_t at, size_t size)
 {
     return size <= source->size - at;
@@ -106,13 +106,13 @@ static inline size_t det_get_u64(struct det_byte_source *source, size_t at, uint
     return at + 8;
 }
 
-/* A number and the position behind it. */
+/* A number and the position after it. */
 struct det_varint {
     uint64_t number;
     size_t end;
 };
 
-/* One of any size, 10 bytes at most. */
+/* Reads a number of any size, at most 10 bytes. */
 struct det_varint det_get_long_varint(struct det_byte_source *source, size_t at);
 
 static inline struct det_varint det_get_varint(struct det_byte_source *source, size_t at)

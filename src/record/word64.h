@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* word64.h - eight bytes at a time: little endian numbers, and how far a text is ASCII. */
+/* word64.h - processes eight bytes at a time: little-endian numbers, and the ASCII prefix of a
+ * text. */
 #ifndef DET_RECORD_WORD64_H
 #define DET_RECORD_WORD64_H
 
@@ -36,14 +37,14 @@ static inline void det_word_store(uint8_t *bytes, uint64_t word)
     memcpy(bytes, &word, sizeof word);
 }
 
-/* A bit for some byte of the word when one of them is 0 or above 7f; 0 when none is. */
+/* Returns nonzero if a byte of the word is 0 or above 7f. */
 static inline uint64_t det_word_not_plain(uint64_t word)
 {
     return ((word - DET_WORD_LOWS) | word) & DET_WORD_HIGHS;
 }
 
-/* Copies, and returns whether all the bytes are ASCII and none is 0. Longer ones than eight bytes
- * end with a word that laps over the one before it. */
+/* Copies, and returns whether all bytes are nonzero ASCII. More than eight bytes end with a word
+ * that overlaps the previous one. */
 static inline bool det_copy_plain(uint8_t *target, const uint8_t *source, size_t size)
 {
     uint64_t word, odd = 0;

@@ -97,7 +97,7 @@ def test_diff_knows_renames():
 
 def test_diff_tells_records_that_cannot_be_read():
     done = diff(("FIELD(cents, u64)", "FIELD(cents, i64)"), code=1)
-    check("! data basket cannot be read any more: the field cents of basket has another type"
+    check("! data basket can no longer be read: the field cents of basket has another type"
           in done.stdout, done.stdout)
     diff(("RECORD(basket)\n", "RECORD(basket, 2)\nFIELD(paid, bool, SINCE(2))\n"))
 
@@ -182,7 +182,7 @@ def test_a_way_that_is_gone_is_told_for_those_who_need_it():
     done = detent("diff", "new.fsm", *STORE, code=1)
     check("! state waiting no longer takes late, which a timeout of those there may send; "
           "1 instance is in it\n" in done.stdout, done.stdout)
-    check("! state paid has no way out any more; 1 instance is in it\n" in done.stdout)
+    check("! state paid no longer has an exit; 1 instance is in it\n" in done.stdout)
 
 
 def test_replay_tells_what_would_have_gone_otherwise():

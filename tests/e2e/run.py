@@ -333,7 +333,7 @@ to GREEN [duplicate-transition]
 light.fsm:7:4: note: first said here
     7 | ON(RED, GO, GREEN)
       |    ^~~
-      = hint: say OVERRIDE(RED, GO, RED) if that is meant
+      = hint: write OVERRIDE(RED, GO, RED) if that is intended
 """)
     finding = objects(detent("check", "light.fsm", "--json", code=2))[0]
     equal((finding["rule"], finding["severity"]), ("duplicate-transition", "error"))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* disk.c - the names of the simulated disk, and the changes of them that are not durable yet. */
+/* disk.c - the names of the simulated disk, and their changes that are not durable yet. */
 #include "os/sim/disk.h"
 
 #include <string.h>
@@ -15,12 +15,12 @@
 struct name {
     const char *path; /* the map's key */
     struct det_disk_node *current, *durable;
-    size_t size; /* of this block, the path included */
+    size_t size; /* size of this block, including the path */
     char text[];
 };
 
-/* `node` leaves `from` (if any) and comes to `to` (if any). It applies to the durable names as far
- * as they are still, or already, as it found them: the changes before it may be lost. */
+/* `node` moves from `from` (if any) to `to` (if any). Applies to the durable names only where they
+ * still, or already, match: earlier changes may have been lost. */
 struct change {
     struct det_list link;
     struct name *from, *to;
@@ -31,7 +31,7 @@ void det_disk_init(struct det_disk *disk, const struct det_allocator *allocator,
 {
     disk->allocator = allocator;
     det_chance_init(&disk->chance, seed, DISK_STREAM);
-    /* The seed of the map is fixed: its order must be the same in every run. */
+    /* The seed of the map is constant: its order must be the same in every run. */
     det_map_init(&disk->names, allocator, 0, offsetof(struct name, path));
     det_list_init(&disk->nodes);
     det_list_init(&disk->changes);
@@ -69,7 +69,7 @@ void det_disk_deinit(struct det_disk *disk)
     det_assert(det_list_is_empty(&disk->nodes));
 }
 
-/* The name of a path, made if need be; NULL when there is no memory. */
+/* Returns the name of a path, created if necessary; NULL without memory. */
 static struct name *name_of(struct det_disk *disk, const char *path)
 {
     struct name *name = det_map_get(&disk->names, path);
@@ -97,7 +97,7 @@ struct det_disk_node *det_disk_find(const struct det_disk *disk, const char *pat
     return name ? name->current : NULL;
 }
 
-/* Changes what is seen at once, and remembers the change for the folder's sync. */
+/* Changes the visible state at once, and queues the change for the sync of the folder. */
 static int change_names(
     struct det_disk *disk, struct name *from, struct name *to, struct det_disk_node *node)
 {
@@ -130,7 +130,7 @@ int det_disk_create(
     if (!node)
         return DET_ERR_NO_MEMORY;
     r = change_names(disk, NULL, name, node);
-    /* From here on the name holds it; without one it goes. */
+    /* The name holds the reference from here on; without a name it is dropped. */
     det_disk_node_drop(disk, node);
     if (r < 0)
         return r;
@@ -161,7 +161,7 @@ static void apply_change(struct det_disk *disk, const struct change *change)
         set_node(disk, &change->to->durable, change->node);
 }
 
-/* A rename belongs to the folder it goes to. */
+/* A rename belongs to the folder of its target. */
 static bool change_is_in(const struct change *change, const char *folder)
 {
     const char *path = change->to ? change->to->path : change->from->path;

@@ -37,7 +37,7 @@ struct det_disk {
     struct det_list nodes;   /* in the order they were made */
     struct det_list changes; /* of names, in the order they were made */
     uint64_t nodes_made;
-    uint64_t power_cuts; /* a file that was opened before the last one is dead */
+    uint64_t power_cuts; /* a file opened before the last one is dead */
 };
 
 /* Bytes on the disk. */
@@ -56,30 +56,30 @@ void det_disk_init(struct det_disk *disk, const struct det_allocator *allocator,
 void det_disk_deinit(struct det_disk *disk);
 void det_disk_power_cut(struct det_disk *disk);
 
-/* One more reference to a new node; NULL when there is no memory. */
+/* Creates a node with one reference; NULL without memory. */
 struct det_disk_node *det_disk_node_new(struct det_disk *disk, bool is_folder);
 void det_disk_node_hold(struct det_disk_node *node);
-/* NULL does nothing. */
+/* NULL is allowed. */
 void det_disk_node_drop(struct det_disk *disk, struct det_disk_node *node);
-/* Writes `size` bytes of `data`, or when that is NULL makes the file end at `offset`.
+/* Writes `size` bytes of `data`, or truncates the file at `offset` if `data` is NULL.
  * DET_ERR_NO_MEMORY or DET_ERR_NO_SPACE, and nothing is changed. */
 DET_MUST_CHECK int det_disk_node_write(
     struct det_disk *disk, struct det_disk_node *node, uint64_t offset, const void *data,
     size_t size);
-/* What was written since the last sync becomes durable, or is forgotten. */
+/* Makes all writes since the last sync durable, or drops them. */
 void det_disk_node_sync(struct det_disk *disk, struct det_disk_node *node);
 void det_disk_node_forget(struct det_disk *disk, struct det_disk_node *node);
-/* Each write that is under way is kept, lost or torn; then only what is durable is there. */
+/* Keeps, loses or tears each pending write; afterwards only the durable state is left. */
 void det_disk_node_power_cut(struct det_disk *disk, struct det_disk_node *node);
 
-/* The node at a path; NULL when there is none. */
+/* Returns the node at a path; NULL if there is none. */
 struct det_disk_node *det_disk_find(const struct det_disk *disk, const char *path);
-/* A new empty file or folder. DET_ERR_NO_MEMORY. */
+/* Creates an empty file or folder. DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int det_disk_create(
     struct det_disk *disk, const char *path, bool is_folder, struct det_disk_node **ret);
-/* `to` NULL removes. The path must be there. DET_ERR_NO_MEMORY. */
+/* `to` NULL removes. The path must exist. DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int det_disk_move(struct det_disk *disk, const char *from, const char *to);
-/* The changes in a folder become durable, or are forgotten. */
+/* Makes the changes in a folder durable, or drops them. */
 void det_disk_folder_sync(struct det_disk *disk, const char *path);
 void det_disk_folder_forget(struct det_disk *disk, const char *path);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* disk_cases.h - for suites: files on a simulated disk, and telling what is in them. */
+/* disk_cases.h - files on a simulated disk, and their content, for tests. */
 #ifndef DET_OS_SIM_DISK_CASES_H
 #define DET_OS_SIM_DISK_CASES_H
 
@@ -20,7 +20,7 @@ static inline struct det_file *open_file(struct det_world *world, const char *pa
     return file;
 }
 
-/* A file that is all there, with its name, and all of `fill`. */
+/* Creates a durable file with its name, filled with `fill`. */
 static inline void make_durable(struct det_world *world, const char *path, char fill, size_t size)
 {
     char data[BLOCK];

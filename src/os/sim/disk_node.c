@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* disk_node.c - the bytes of one simulated file: what is seen, what would survive, what is between
- * the two. */
+/* disk_node.c - the bytes of one simulated file: current content, durable content, pending
+ * writes. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -64,7 +64,7 @@ static unsigned char *grown_copy(
     return copy;
 }
 
-/* Room for `size` bytes in both images. */
+/* Reserves room for `size` bytes in both images. */
 static int reserve_images(struct det_disk *disk, struct det_disk_node *node, size_t size)
 {
     size_t capacity = node->capacity ? node->capacity : DET_DISK_SECTOR;
@@ -169,7 +169,7 @@ void det_disk_node_forget(struct det_disk *disk, struct det_disk_node *node)
         free_write(disk, write);
 }
 
-/* Every sector that the write touches gets there or does not, on its own. */
+/* Each sector of the write is kept or lost on its own. */
 static void apply_torn(struct det_disk *disk, struct det_disk_node *node, const struct write *write)
 {
     size_t at = 0;

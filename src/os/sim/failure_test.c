@@ -214,7 +214,7 @@ static void mistakes_stop_the_program(void **state)
     assert_true(det_test_aborts(turn_in_a_turn, NULL, "is_turning"));
     assert_true(det_test_aborts(lock_for_ever, NULL, "simulated deadlock"));
     assert_true(det_test_aborts(join_for_ever, NULL, "simulated deadlock"));
-    assert_true(det_test_aborts(ignore_for_ever, NULL, "goes on"));
+    assert_true(det_test_aborts(ignore_for_ever, NULL, "continues to wait"));
     assert_true(det_test_aborts(leave_a_thread, NULL, "threads_count"));
     assert_true(det_test_aborts(use_from_two_threads, NULL, "owner"));
     assert_true(det_test_aborts(unlock_what_is_not_ours, NULL, "owner"));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* fiber.c - switching stacks: ucontext makes one, and from then on _setjmp() and _longjmp() move
- * between them. swapcontext() asks the kernel for the signal mask each time, which took a fifth of
- * a simulation. Signal masks stay what they are; simulated threads have none of their own. */
+/* fiber.c - switches stacks: ucontext creates one, and from then on _setjmp() and _longjmp() switch
+ * between them. swapcontext() sets the signal mask with a system call each time, which took a fifth
+ * of a simulation. Signal masks stay unchanged; simulated threads have none of their own. */
 
-/* _longjmp() goes from stack to stack here, which a fortified one takes for a mistake. */
+/* _longjmp() switches stacks here, which the fortified variant takes for an error. */
 #undef _FORTIFY_SOURCE
 
 #include "os/sim/fiber.h"
@@ -31,7 +31,7 @@
 
 #define STACK_MIN ((size_t)32 * 1024)
 
-/* Before a switch: a `from` that will never run again gives its fake stack back. */
+/* Before a switch: a `from` that never runs again releases its fake stack. */
 static void announce_switch(struct det_context *from, struct det_context *to, bool for_good)
 {
     to->came_from = from;
@@ -42,8 +42,8 @@ static void announce_switch(struct det_context *from, struct det_context *to, bo
 #endif
 }
 
-/* After a switch, on the new stack. It also tells the bounds of the stack we came from, which is
- * the only way to learn those of the first one. */
+/* After a switch, on the new stack. Also reports the bounds of the previous stack, which is the
+ * only way to learn those of the first one. */
 static void finish_switch(struct det_context *self)
 {
 #ifdef WITH_ADDRESS_SANITIZER
@@ -54,7 +54,7 @@ static void finish_switch(struct det_context *self)
 #endif
 }
 
-/* makecontext() hands on nothing but ints. */
+/* makecontext() passes only ints. */
 static void fiber_entry(unsigned high, unsigned low)
 {
     uintptr_t address = (uintptr_t)((uint64_t)high << 32 | low);
@@ -102,13 +102,13 @@ int det_context_init(
 void det_context_deinit(struct det_context *context)
 {
 #ifdef WITH_ADDRESS_SANITIZER
-    /* Frames that never returned left their marks, and the next mapping may be at this place. */
+    /* Frames that never returned left their marks, and the next mapping may reuse this address. */
     __asan_unpoison_memory_region(context->stack, context->stack_size);
 #endif
     munmap(context->mapping, context->mapping_size);
 }
 
-/* The first time it begins, afterwards it goes on. */
+/* Starts the context the first time; afterwards resumes it. */
 static _Noreturn void go_to(struct det_context *to)
 {
     if (to->has_place)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* file.c - the file operations of the simulated world: faults by chance, then the disk.
+/* file.c - the file operations of the simulated world: random faults, then the disk.
  *
- * Every operation goes the same way: another thread may come first; then the trace; then a fault,
- * if the seed says so; then the disk. It owns nothing while another thread may come, because that
- * one may kill it. */
+ * Every operation has the same order: another thread may run first; then the trace; then a fault,
+ * if the seed injects one; then the disk. It owns nothing while another thread may run, because
+ * that thread may kill it. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -31,10 +31,10 @@ enum operation {
 
 struct det_file {
     struct det_list link;
-    const struct det_process *process; /* whose it is, or NULL */
+    const struct det_process *process; /* owner, or NULL */
     struct det_disk_node *node;
     unsigned flags;
-    uint64_t power_cuts; /* how many there had been when it was opened */
+    uint64_t power_cuts; /* power cuts before it was opened */
     bool is_locked;
 };
 
@@ -49,7 +49,7 @@ static void begin_path(struct det_sim *sim, enum operation operation, const char
     trace_operation(sim, operation, det_hash64(path, strlen(path), 0));
 }
 
-/* 0, or DET_ERR_IO when the power went since the file was opened. */
+/* Returns 0, or DET_ERR_IO if the power was cut since the file was opened. */
 static int begin_file(struct det_sim *sim, enum operation operation, const struct det_file *file)
 {
     det_schedule_preempt(sim);
@@ -65,7 +65,7 @@ static bool fault_happens(struct det_sim *sim, uint32_t millionths)
     return true;
 }
 
-/* The same rule as the real world: a path fits, and is not empty. */
+/* The rule of the real world: a path is not empty, and not too long. */
 static int check_path(const char *path)
 {
     size_t length = strlen(path);
@@ -75,7 +75,7 @@ static int check_path(const char *path)
     return length ? 0 : DET_ERR_NOT_FOUND;
 }
 
-/* The node to open, created if that is wanted. */
+/* Returns the node to open, created if requested. */
 static int find_or_create(
     struct det_sim *sim, const char *path, unsigned flags, struct det_disk_node **ret)
 {
@@ -166,7 +166,7 @@ int64_t det_sim_file_read(
     return (int64_t)size;
 }
 
-/* A write that fails half-way leaves any first part of it behind. */
+/* A write that fails half-way leaves any prefix of it. */
 static int write_part(
     struct det_sim *sim, struct det_disk_node *node, uint64_t offset, const void *data, size_t size)
 {
@@ -209,8 +209,8 @@ int det_sim_file_sync(struct det_world *world, struct det_file *file)
     if (r < 0)
         return r;
     if (fault_happens(sim, sim->disk.faults.sync_error)) {
-        /* Readers go on seeing the writes, and the next sync succeeds: neither says that they are
-         * on the disk. */
+        /* Readers still see the writes, and the next sync succeeds: neither means that they are on
+         * the disk. */
         det_disk_node_forget(&sim->disk, file->node);
         return DET_ERR_IO;
     }
@@ -302,7 +302,7 @@ int det_sim_folder_make(struct det_world *world, const char *path)
     return det_disk_create(&sim->disk, path, true, &node);
 }
 
-/* The lock of one whose power went is gone. */
+/* A lock is lost when the power is cut. */
 int det_sim_file_lock(struct det_world *world, struct det_file *file)
 {
     struct det_sim *sim = det_sim_of(world);
@@ -329,7 +329,7 @@ void det_sim_file_forget(struct det_world *world, struct det_file *file)
     (void)file;
 }
 
-/* There is nobody else. */
+/* There are no other users. */
 void det_sim_file_share(struct det_world *world, struct det_file *file, const char *path)
 {
     (void)world;

@@ -3,8 +3,8 @@
 
 /* poller.c - simulated pollers: they know when they are woken, and watch processes.
  *
- * The descriptors of a simulated process are numbers that only these pollers know. What is ready is
- * worked out when somebody waits, so that there is nothing to keep up to date. */
+ * The descriptors of a simulated process are numbers that only these pollers know. Readiness is
+ * computed when a thread waits, so there is no state to keep up to date. */
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/sim/simulation.h"
@@ -17,7 +17,7 @@ struct det_poller {
 };
 
 struct watch {
-    struct det_list node; /* in its poller; who was reported goes to the end */
+    struct det_list node; /* in its poller; moves to the end when reported */
     struct det_process *process;
     int descriptor;
     void *tag;
@@ -107,7 +107,7 @@ static bool has_ready(const struct det_poller *poller)
     return false;
 }
 
-/* Where more are ready than fit, the others come first the next time. */
+/* If more are ready than fit, the others come first the next time. */
 static int collect_ready(struct det_poller *poller, struct det_poll_event *events, int capacity)
 {
     struct det_list *node = poller->watches.next, *last = poller->watches.previous, *next;
@@ -135,8 +135,7 @@ int det_sim_poller_wait(
     int r;
 
     det_assert(capacity > 0 && det_list_is_empty(&poller->waiters));
-    /* A poller that has something to say does not wait, but the others get their chance all the
-     * same. */
+    /* A poller with events does not wait, but other threads may run. */
     if (poller->is_woken || has_ready(poller))
         deadline = 0;
     r = det_schedule_wait(sim, &poller->waiters, WAIT_POLLER, deadline);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* process.c - simulated processes: registered programs, each on a thread of its own.
+/* process.c - simulated processes: registered programs, each on its own thread.
  *
  * A process ends when its program returns or when it is killed; either way all of its threads end
- * where they stand and its files are closed, as the kernel would do it. A killed program is always
- * at an operation that may switch, because otherwise the killer would not be running.
+ * where they are and its files are closed, as the kernel does. A killed program is always at an
+ * operation that may switch, because otherwise its killer would not be running.
  *
- * Its descriptors are four numbers in a row, far from any that the kernel gives: the end, output,
- * error, messages. They and the number of a process are never used again. */
-#include <detent/driver/sim.h>
+ * Its descriptors are four consecutive numbers, far from any that the kernel assigns: the end,
+ * output, error, messages. They and the number of a process are never reused. */
 #include <signal.h>
 #include <string.h>
 
@@ -38,11 +37,11 @@ struct det_process {
     det_sim_program_fn *run;
     int argc;
     const char **argv;
-    int index; /* from 0: how many were started before it */
+    int index; /* number of processes started before it */
     struct det_sim_stream streams[DET_PROCESS_STREAMS];
     struct det_list signal_waiters; /* its own threads */
     uint64_t caught;                /* signals that do not end it */
-    uint64_t pending;               /* those of them that came */
+    uint64_t pending;               /* caught signals that have arrived */
     bool has_ended;
     bool was_waited_for;
     struct det_process_end end;
@@ -107,7 +106,7 @@ static void free_process(struct det_process *process)
     DET_DELETE(process->sim->allocator, process);
 }
 
-/* Ends all threads of the process but the running one, and tells who waits. */
+/* Ends all threads of the process except the running one, and wakes its waiters. */
 static void end_process(struct det_process *process, int code, int signal)
 {
     struct det_sim *sim = process->sim;
@@ -132,7 +131,7 @@ static void process_main(void *argument)
     struct det_process *process = argument;
     int code = process->run(&process->sim->world, process->argc, process->argv);
 
-    /* As the kernel does it: a parent sees no more than the low eight bits. */
+    /* Like the kernel: a parent sees only the low eight bits. */
     end_process(process, code & 0xff, 0);
 }
 
@@ -164,12 +163,12 @@ int det_sim_process_start(
     if (!program)
         return det_error_set(
             reterr, DET_ERR_NOT_FOUND,
-            "cannot start \"%.64s\": the simulation has no such program; give it one with "
+            "cannot start \"%.64s\": the simulation has no such program; register it with "
             "det_sim_program()",
             options->argv[0]);
     process = DET_NEW(sim->allocator, struct det_process);
     if (!process)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a simulated process");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory for a simulated process");
     init_process(process, sim, options);
     process->run = program->run;
     r = copy_arguments(process, options->argv);
@@ -177,7 +176,7 @@ int det_sim_process_start(
         r = det_schedule_start(sim, process_main, process, process, &thread);
     if (r < 0) {
         free_process(process);
-        return det_error_set(reterr, r, "no memory for a simulated process");
+        return det_error_set(reterr, r, "out of memory for a simulated process");
     }
     *ret = process;
     det_schedule_preempt(sim);
@@ -190,7 +189,7 @@ static uint64_t bit_of(int signal)
     return UINT64_C(1) << signal;
 }
 
-/* What these do without a handler: nothing; or they stop and continue, which is not simulated. */
+/* Default actions: ignored; or stop and continue, which is not simulated. */
 static bool is_harmless(int signal)
 {
     static const int harmless[] = { SIGCHLD, SIGCONT, SIGURG,  SIGWINCH,
@@ -285,7 +284,7 @@ bool det_sim_process_is_readable(const struct det_process *process, int descript
 {
     int which = (descriptor - DESCRIPTOR_FIRST) % DESCRIPTORS;
 
-    /* The end of a process is also the end of its pipes; of messages there is no end. */
+    /* The end of a process is also the end of its pipes; a message socket has no end. */
     if (process->has_ended && which != 1 + DET_PROCESS_NOTIFY)
         return true;
     return which > 0 && det_sim_stream_size(&process->streams[which - 1]) > 0;
@@ -309,7 +308,7 @@ int64_t det_sim_process_read(
     return count || process->has_ended ? (int64_t)count : DET_ERR_BUSY;
 }
 
-/* The process whose program calls. */
+/* Returns the process whose program calls. */
 static struct det_process *self_of(struct det_world *world)
 {
     struct det_process *process = det_sim_of(world)->current->process;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* random.c - the numbers of a simulation. */
+/* random.c - the random numbers of a simulation. */
 #include "os/sim/random.h"
 
 #include "base/assert.h"
@@ -24,7 +24,7 @@ void det_chance_init(struct det_chance *chance, uint64_t seed, uint64_t stream)
 {
     uint64_t state = seed;
 
-    /* Streams are spread over the whole period of splitmix, not merely offset against each other:
+    /* Streams are spread over the whole period of splitmix64, not merely offset from each other:
      * neighbouring seeds must not share numbers. */
     state = splitmix64(&state) ^ stream;
     for (int i = 0; i < 4; i++)
@@ -50,7 +50,7 @@ uint64_t det_chance_below(struct det_chance *chance, uint64_t bound)
     uint64_t number, rest;
 
     det_assert(bound > 0);
-    /* 2^64 modulo bound: numbers below it would favour the small results. */
+    /* 2^64 modulo bound: numbers below it would favour small results. */
     rest = (0 - bound) % bound;
     do
         number = det_chance_next(chance);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* schedule.c - who runs next, and what time it is: the only place that switches threads. */
+/* schedule.c - selects the next thread and the time: the only place that switches threads. */
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/memory.h"
 #include "os/real.h"
 #include "os/sim/simulation.h"
 
-/* A caller that gets the same error this often in a row is in a loop that does not look at it. */
+/* A caller that gets the same error this often in a row is in a loop that ignores it. */
 #define IGNORED_MAX 10000
 
 static void add_runnable(struct det_sim *sim, struct det_thread *thread)
@@ -43,8 +43,8 @@ void det_schedule_wake(struct det_sim *sim, struct det_thread *thread, int resul
     add_runnable(sim, thread);
 }
 
-/* Moves the clock to the next deadline and wakes whoever waited for it; while the first thread is
- * idle, no further than that thread wants. False when there is nothing to wait for. */
+/* Moves the clock to the next deadline and wakes its waiters; while the first thread is idle, no
+ * further than that thread requested. Returns false if there is no deadline. */
 static bool move_clock(struct det_sim *sim)
 {
     bool is_idle = sim->first.state == THREAD_WAITING && sim->first.wait == WAIT_IDLE;
@@ -72,14 +72,13 @@ static void report_deadlock(struct det_sim *sim)
             "simulated deadlock: the first thread waits for a mutex for ever", __FILE__, __LINE__);
     if (wait == WAIT_JOIN)
         det_assert_failed(
-            "simulated deadlock: the first thread waits for the end of a thread that waits for "
-            "ever",
-            __FILE__, __LINE__);
+            "simulated deadlock: the first thread joins a thread that waits for ever", __FILE__,
+            __LINE__);
     sim->failed = DET_ERR_DEADLOCK;
     det_schedule_wake(sim, &sim->first, DET_ERR_DEADLOCK);
 }
 
-/* Too many steps: from here on only the first thread runs, and none of its waits waits. */
+/* Too many steps: from here on only the first thread runs, and none of its waits blocks. */
 static struct det_thread *report_limit(struct det_sim *sim)
 {
     sim->failed = DET_ERR_LIMIT;
@@ -129,8 +128,7 @@ static int count_ignored(struct det_sim *sim, int result)
         sim->ignored = 0;
     else if (++sim->ignored > IGNORED_MAX)
         det_assert_failed(
-            "the simulation has failed, and a loop in the first thread goes on "
-            "waiting in it",
+            "the simulation has failed, but a loop in the first thread continues to wait in it",
             __FILE__, __LINE__);
     return result;
 }
@@ -287,7 +285,7 @@ void det_schedule_free(struct det_sim *sim, struct det_thread *thread)
     DET_DELETE(sim->allocator, thread);
 }
 
-/* Waits until nothing else can run and the clock stands at `until`. */
+/* Waits until no thread can run and the clock has reached `until`. */
 static int wait_idle(struct det_sim *sim, det_time until)
 {
     det_assert(sim->current == &sim->first);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* seeds_cases.h - how many seeds a suite tries: SIM_SEEDS of the environment, but no fewer than its
- * own number, with which it is sure to find what it looks for. */
+/* seeds_cases.h - the number of seeds that a test tries: SIM_SEEDS of the environment, but at least
+ * its own minimum, with which it certainly finds what it tests. */
 #ifndef DET_OS_SIM_SEEDS_CASES_H
 #define DET_OS_SIM_SEEDS_CASES_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* shared_cases.h - for suites: a simulation, and what its threads share. */
+/* shared_cases.h - a simulation and the state shared by its threads, for tests. */
 #ifndef DET_OS_SIM_SHARED_CASES_H
 #define DET_OS_SIM_SHARED_CASES_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* simulation.h - the inside of a simulated world: its threads, clocks, trace, disk and programs.
+/* simulation.h - the internals of a simulated world: its threads, clocks, trace, disk and programs.
  *
  *      runnable --picked--> running --waits--> waiting --woken, timed out--> runnable
  *                              |                  |
@@ -11,9 +11,9 @@
  *   1. Exactly one thread is running: `current`.
  *   2. A thread is in `runnable` exactly when it is runnable, and in `deadlines` or a list of
  *      waiters only when it is waiting.
- *   3. Nothing here allocates in order to switch, wake or end: room for every thread in
- *      `runnable` and `deadlines` is made when it starts.
- *   4. The trace takes no address, only numbers that are the same in every run of a seed. */
+ *   3. No switch, wake or end allocates: room for every thread in `runnable` and `deadlines` is
+ *      reserved when it starts.
+ *   4. The trace contains no address, only numbers that are the same in every run of a seed. */
 #ifndef DET_OS_SIM_SIMULATION_H
 #define DET_OS_SIM_SIMULATION_H
 
@@ -33,7 +33,7 @@ enum det_thread_state {
     THREAD_ENDED,
 };
 
-/* What a thread waits for; `det_schedule_wait()` says what it may return in each case. */
+/* Reason for a wait; `det_schedule_wait()` documents the results of each. */
 enum det_wait {
     WAIT_MUTEX,
     WAIT_JOIN,
@@ -66,7 +66,7 @@ struct det_thread {
     enum det_thread_state state;
     enum det_wait wait;
     size_t position; /* in `runnable` */
-    int result;      /* what its wait returns */
+    int result;      /* result of its wait */
 };
 
 struct det_sim {
@@ -85,8 +85,8 @@ struct det_sim {
     size_t runnable_capacity;
     struct det_heap deadlines;
     uint64_t steps;
-    int failed;       /* DET_ERR_DEADLOCK or DET_ERR_LIMIT once that was reported */
-    unsigned ignored; /* how often in a row, without anybody doing something about it */
+    int failed;       /* DET_ERR_DEADLOCK or DET_ERR_LIMIT once reported */
+    unsigned ignored; /* how often in a row it was ignored */
     det_time idle_until;
 
     det_time now;
@@ -116,25 +116,25 @@ void det_sim_trace(struct det_sim *sim, enum det_draw_trace kind, uint64_t a, ui
 DET_MUST_CHECK int det_schedule_start(
     struct det_sim *sim, det_thread_fn *run, void *argument, struct det_process *process,
     struct det_thread **ret);
-/* Waits among `waiters` (NULL: among none): 0 when woken, DET_ERR_TIMEOUT at the deadline; in the
- * first thread also DET_ERR_LIMIT, and DET_ERR_DEADLOCK for conditions, pollers and processes. A
- * deadlock of mutexes and joins, which cannot say so, aborts. */
+/* Waits in `waiters` (NULL: in no list). Returns 0 when woken, DET_ERR_TIMEOUT at the deadline; in
+ * the first thread also DET_ERR_LIMIT, and DET_ERR_DEADLOCK for conditions, pollers and processes.
+ * A deadlock of mutexes and joins, which cannot return errors, aborts. */
 int det_schedule_wait(
     struct det_sim *sim, struct det_list *waiters, enum det_wait wait, det_time deadline);
 /* Wakes a waiting thread: its wait returns `result`. */
 void det_schedule_wake(struct det_sim *sim, struct det_thread *thread, int result);
-/* Wakes one of the waiters, by chance. */
+/* Wakes a random one of the waiters. */
 void det_schedule_wake_one(struct det_sim *sim, struct det_list *waiters);
 void det_schedule_wake_all(struct det_sim *sim, struct det_list *waiters);
-/* Lets any thread go on, this one among them. */
+/* Lets any thread continue, including this one. */
 void det_schedule_yield(struct det_sim *sim);
-/* The same with the chance of the options; only where there is another one. */
+/* Yields with the probability of the options, if another thread is runnable. */
 void det_schedule_preempt(struct det_sim *sim);
-/* Ends another thread where it stands; nothing of it is unwound. */
+/* Ends another thread where it is; its stack is not unwound. */
 void det_schedule_drop(struct det_sim *sim, struct det_thread *thread);
 /* Ends the running thread. */
 _Noreturn void det_schedule_leave(struct det_sim *sim);
-/* Frees a thread that has ended, or one that will not be switched to any more. */
+/* Frees a thread that has ended or will not be resumed. */
 void det_schedule_free(struct det_sim *sim, struct det_thread *thread);
 
 int det_sim_thread_start(
@@ -165,9 +165,9 @@ void det_sim_poller_wake(struct det_world *world, struct det_poller *poller);
 int det_sim_poller_descriptor(struct det_world *world, struct det_poller *poller);
 /* The wall clock was set: every poller returns. */
 void det_sim_pollers_wake(struct det_sim *sim);
-/* A process said something or ended: whoever watches it returns. */
+/* A process wrote output or ended: its watchers return. */
 void det_sim_pollers_tell(struct det_sim *sim);
-/* It is closed: nobody watches it any more. */
+/* The process was closed: removes it from all pollers. */
 void det_sim_pollers_forget(struct det_sim *sim, const struct det_process *process);
 
 int det_sim_file_open(
@@ -190,7 +190,7 @@ void det_sim_file_share(struct det_world *world, struct det_file *file, const ch
 bool det_sim_path_is_remote(struct det_world *world, const char *path);
 int64_t det_sim_self_number(struct det_world *world);
 
-/* Closes what a process left open; NULL: what anybody did. */
+/* Closes the files that a process left open; NULL: of all processes. */
 void det_sim_files_close(struct det_sim *sim, const struct det_process *process);
 
 int det_sim_process_start(
@@ -207,11 +207,11 @@ int det_sim_process_stream(
 int64_t det_sim_process_read(
     struct det_world *world, struct det_process *process, enum det_process_stream stream,
     void *target, size_t size);
-/* The process that a descriptor belongs to, or NULL. */
+/* Returns the process that a descriptor belongs to, or NULL. */
 struct det_process *det_sim_process_of(struct det_sim *sim, int descriptor);
 bool det_sim_process_is_readable(const struct det_process *process, int descriptor);
 void det_sim_process_close(struct det_world *world, struct det_process *process);
-/* Frees the programs, and what is left of processes in a simulation that failed. */
+/* Frees the programs, and the processes left in a simulation that failed. */
 void det_sim_programs_free(struct det_sim *sim);
 
 #endif

@@ -21,14 +21,14 @@ void det_sim_stream_deinit(struct det_sim_stream *stream)
     det_buffer_deinit(&stream->bytes);
 }
 
-/* Only the threads of programs write, and their waits without a deadline end only when woken. */
+/* Only threads of programs write; their waits without a deadline end only when woken. */
 static void wait_for_room(struct det_sim *sim, struct det_sim_stream *stream, size_t size)
 {
     while (PIPE_SIZE - det_sim_stream_size(stream) < size)
         (void)det_schedule_wait(sim, &stream->writers, WAIT_PROCESS, DET_NEVER);
 }
 
-/* Room at the end, or NULL when there is no memory; the buffer forgets that it failed. */
+/* Returns room at the end, or NULL without memory, in which case it clears the buffer's error. */
 static char *extend_stream(struct det_sim *sim, struct det_sim_stream *stream, size_t size)
 {
     char *target = det_buffer_extend(&stream->bytes, size);

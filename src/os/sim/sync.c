@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sync.c - simulated threads, mutexes and conditions, as lists of who waits.
+/* sync.c - simulated threads, mutexes and conditions, as lists of waiters.
  *
- * A mutex is robbed only when the simulation has failed: a wait of the first thread that reports
- * the failure must come back with its mutex, though its holder will perhaps never run again. */
+ * A mutex is stolen only when the simulation has failed: a wait of the first thread that reports
+ * the failure must return with its mutex, although its holder may never run again. */
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/sim/simulation.h"
 
-/* A condition may wake for nothing; this much more rarely than threads are preempted. */
+/* A condition may wake spuriously, this much more rarely than threads are preempted. */
 #define SPURIOUS_RARITY 16
 
 struct det_mutex {
     struct det_list waiters;
     struct det_thread *owner;
-    struct det_thread *robbed; /* who else believes to be the owner, or NULL */
+    struct det_thread *robbed; /* another thread that believes to be the owner, or NULL */
 };
 
 struct det_condition {

@@ -119,21 +119,21 @@ static int check_options(const struct det_sim_options *options, struct det_error
     if (options->preempt > DET_CHANCE_ONE && options->preempt != UINT32_MAX)
         return det_error_set(
             reterr, DET_ERR_INVALID,
-            "the chance `preempt` is %u millionths; at most 1000000, or UINT32_MAX for never",
+            "`preempt` is %u millionths; use at most 1000000, or UINT32_MAX for never",
             options->preempt);
     if (!faults_are_valid(&options->disk))
         return det_error_set(
-            reterr, DET_ERR_INVALID, "a chance of a disk fault is above 1000000 millionths");
+            reterr, DET_ERR_INVALID, "the probability of a disk fault exceeds 1000000 millionths");
     if (options->wall < 0)
         return det_error_set(reterr, DET_ERR_INVALID, "the wall clock would start before 1970");
     if (options->stack_size > STACK_SIZE_MAX)
         return det_error_set(
-            reterr, DET_ERR_LIMIT, "a stack of %zu bytes; at most %zu", options->stack_size,
+            reterr, DET_ERR_LIMIT, "stack_size is %zu bytes; use at most %zu", options->stack_size,
             STACK_SIZE_MAX);
     return 0;
 }
 
-/* The zero value of every option is its default. */
+/* Zero selects the default of every option. */
 static void set_options(struct det_sim *sim, const struct det_sim_options *options)
 {
     sim->options = *options;
@@ -184,7 +184,7 @@ int det_sim_open(
         return r;
     sim = DET_NEW(options->allocator, struct det_sim);
     if (!sim)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a simulation");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory for a simulation");
     sim->world.ops = &operations;
     set_options(sim, options);
     sim->now = MONOTONIC_START;
@@ -203,7 +203,7 @@ int det_sim_open(
     r = reserve_for_first(sim);
     if (r < 0) {
         det_sim_close(sim);
-        return det_error_set(reterr, r, "no memory for a simulation");
+        return det_error_set(reterr, r, "out of memory for a simulation");
     }
     *ret = sim;
     return 0;
