@@ -54,7 +54,7 @@ void det_episode_fire(struct det_tracer *tracer, struct det_trace_context *ret)
     *ret = span.context;
 }
 
-/* The context is known before, since the event was sent with it. */
+/* The context is already known: the event was sent with it. */
 static void tell_timer(
     struct det_tracer *tracer, const struct det_trace_context *sent, const struct det_note *note)
 {
@@ -93,7 +93,7 @@ void det_episode_commit(
     det_span_text(&span, "detent.state.to", machine->states[note->to].name);
     det_span_text(&span, "detent.outcome", det_row_outcome_name(note->outcome));
     det_span_number(&span, "detent.sequence", (int64_t)note->sequence);
-    /* It is told when it has just ended. */
+    /* The note arrives right after the end of the commit. */
     det_span_end_at(tracer, &span, span.start, note->commit_took);
 }
 

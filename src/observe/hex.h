@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* hex.h - bytes as hexadecimal digits in lower case, which is how ids of traces are written. */
+/* hex.h - lower-case hexadecimal digits, the form of trace ids. */
 #ifndef DET_OBSERVE_HEX_H
 #define DET_OBSERVE_HEX_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Writes two digits for each byte and a final 0. */
+/* Writes two digits for each byte and a final NUL. */
 static inline void det_hex_write(const unsigned char *bytes, size_t size, char *target)
 {
     static const char digits[] = "0123456789abcdef";
@@ -20,7 +20,7 @@ static inline void det_hex_write(const unsigned char *bytes, size_t size, char *
     target[2 * size] = '\0';
 }
 
-/* The value of a digit in lower case; -1: it is none. */
+/* Returns the value of a lower-case digit; -1 if it is none. */
 static inline int det_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
@@ -28,7 +28,7 @@ static inline int det_hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Reads 2 * size digits; false when one of them is none. */
+/* Reads 2 * size digits; returns false if one is invalid. */
 static inline bool det_hex_read(const char *text, unsigned char *target, size_t size)
 {
     for (size_t i = 0; i < size; i++) {

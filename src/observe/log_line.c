@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* log_line.c - makes lines of JSON and hands them to whoever writes them. */
+/* log_line.c - formats JSON log lines and passes them to a writer. */
 #include "observe/log_line.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "observe/hex.h"
 #include "os/os.h"
 
-/* What always fits behind the last member. */
+/* Always fits after the last member. */
 #define LINE_END ",\"is_cut\":true}\n"
 
 struct det_logger {
@@ -22,7 +22,7 @@ struct det_logger {
     det_logger_write_fn *write;
     void *user;
     struct det_mutex *mutex;    /* of writing */
-    struct det_series *dropped; /* NULL: nobody counts */
+    struct det_series *dropped; /* NULL: not counted */
 };
 
 static const char *const level_names[] = {
@@ -88,7 +88,7 @@ bool det_logger_is_wanted(struct det_logger *log, enum det_log_level level)
     return log && (int)level >= atomic_load_explicit(&log->level, memory_order_relaxed);
 }
 
-/* A member that began at `start` stays if the end of a line fits behind it. */
+/* Keeps the member that began at `start` if the end of the line fits after it. */
 static bool keep_member(struct det_log_line *line, size_t start)
 {
     if (line->output.length + strlen(LINE_END) < line->output.capacity)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* log_line.h - lines of a log as JSON, one object each, from any thread.
+/* log_line.h - JSON log lines, one object each, from any thread.
  *
  *     {"time":"2026-01-31T10:00:00.25Z","level":"warning","component":"effect","message":"...",
  *      "machine":"order","instance":"o-1","attempt":3,"trace_id":"...","span_id":"..."}
@@ -11,13 +11,14 @@
  *     det_log_line_end(&line);
  *
  * Invariants
- *   1. One line is one object of at most DET_LOG_LINE_MAX bytes with its newline, whatever is put
- *      into it: control characters, and all that could steer a terminal, are escaped, what is not
- *      UTF-8 is replaced. A member that does not fit is left out, a message is cut, and the line
- *      says so: "is_cut":true.
+ *   1. One line is one object of at most DET_LOG_LINE_MAX bytes with its newline, for any input:
+ *      control characters, and everything that could control a terminal, are escaped; bytes that
+ *      are
+ *      not UTF-8 are replaced. A member that does not fit is omitted, a message is truncated, and
+ *      the line is marked: "is_cut":true.
  *   2. Nothing is allocated and nothing fails: a line that could not be written is dropped and
- *      counted, and the program goes on.
- *   3. What is a secret has a type of its own, whose value cannot be put into a line. */
+ *      counted.
+ *   3. Secrets have their own type, whose value cannot be written to a line. */
 #ifndef DET_OBSERVE_LOG_LINE_H
 #define DET_OBSERVE_LOG_LINE_H
 
@@ -44,9 +45,9 @@ enum det_log_level {
 #define DET_LOG_LINE_MAX    8192
 #define DET_LOG_MESSAGE_MAX 4608 /* a line of a task fits */
 
-/* A value that nobody may read in a log, an error or a list: it prints as DET_REDACTED. */
+/* A value that must not appear in a log, an error or a list: it prints as DET_REDACTED. */
 struct det_secret {
-    const char *value; /* NULL: there is none, which is no secret */
+    const char *value; /* NULL: none, which is not secret */
 };
 #define DET_REDACTED "{redacted}"
 static inline const char *det_secret_text(struct det_secret secret)
@@ -54,17 +55,17 @@ static inline const char *det_secret_text(struct det_secret secret)
     return secret.value ? DET_REDACTED : "";
 }
 
-/* Takes one whole line with its newline; an error means that it did not get out. Called by one
+/* Writes one whole line with its newline; an error means that it was not written. Called by one
  * thread at a time. */
 typedef int det_logger_write_fn(void *user, const char *line, size_t size);
 
 struct det_logger_options {
     struct det_world *world; /* NULL: the real one */
     const struct det_allocator *allocator;
-    enum det_log_level level; /* what is less important is not written */
+    enum det_log_level level; /* less important lines are not written */
     det_logger_write_fn *write;
     void *user;
-    struct det_metrics *metrics; /* counts lines that were dropped; NULL: nobody does */
+    struct det_metrics *metrics; /* counts dropped lines; NULL: not counted */
 };
 
 struct det_logger;
@@ -72,28 +73,28 @@ struct det_logger;
 DET_MUST_CHECK int det_logger_open(
     const struct det_logger_options *options, struct det_logger **ret);
 void det_logger_close(struct det_logger *log);
-/* From now on, from any thread. */
+/* Takes effect at once, from any thread. */
 void det_logger_set_level(struct det_logger *log, enum det_log_level level);
-/* Whether a line of this level would be written: for what is costly to find out. NULL: it would
- * not. */
+/* Returns true if a line of this level would be written: to avoid costly arguments. NULL: false. */
 bool det_logger_is_wanted(struct det_logger *log, enum det_log_level level);
 
-/* A line that is being made, in the caller's memory. Its members are for the functions below. */
+/* A line under construction, in the caller's memory. Only the functions below access its
+ * members. */
 struct det_log_line {
-    struct det_logger *log; /* NULL: it is not wanted, and nothing is done */
+    struct det_logger *log; /* NULL: not wanted, all calls have no effect */
     struct det_output output;
     bool is_cut;
     char text[DET_LOG_LINE_MAX];
 };
 
-/* `log` may be NULL. The component is a word of the code: "http", "effect", "task". */
+/* `log` may be NULL. The component is a constant of the code: "http", "effect", "task". */
 void det_log_line_begin(
     struct det_logger *log, struct det_log_line *line, enum det_log_level level,
     const char *component, const char *format, ...) DET_PRINTF(5, 6);
 void det_log_line_begin_v(
     struct det_logger *log, struct det_log_line *line, enum det_log_level level,
     const char *component, const char *format, va_list arguments) DET_PRINTF(5, 0);
-/* Members; keys are words of the code. A text of NULL is left out. */
+/* Members; keys are constants of the code. A NULL text is omitted. */
 void det_log_line_text(struct det_log_line *line, const char *key, const char *value);
 void det_log_line_number(struct det_log_line *line, const char *key, int64_t value);
 /* In seconds. */
@@ -103,7 +104,7 @@ void det_log_line_secret(struct det_log_line *line, const char *key, struct det_
 void det_log_line_trace(struct det_log_line *line, const struct det_trace_context *context);
 void det_log_line_end(struct det_log_line *line);
 
-/* "debug", ...; and back: false when it is none. */
+/* Returns "debug", ...; the inverse returns false for an unknown name. */
 const char *det_log_level_name(enum det_log_level level);
 DET_MUST_CHECK bool det_log_level_read(const char *name, enum det_log_level *ret);
 

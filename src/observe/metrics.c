@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* metrics.c - the series of all metrics: found, made, counted. */
+/* metrics.c - the series of all metrics: lookup, creation, counting. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -13,7 +13,7 @@
 /* The values of all labels with their ends, and a final 0. */
 #define KEY_SIZE (DET_LABELS_MAX * (DET_LABEL_MAX + 1) + 1)
 
-/* U+FFFD stands for a byte that cannot be told. */
+/* U+FFFD replaces an invalid byte. */
 static const char replacement[] = { '\xEF', '\xBF', '\xBD' };
 
 #define DET_BUCKETS(name, ...) static const uint64_t bounds_##name[] = { __VA_ARGS__ };
@@ -61,13 +61,13 @@ void det_series_observe(struct det_series *series, int64_t value)
     atomic_fetch_add_explicit(&series->value, counted, memory_order_relaxed);
 }
 
-/* Whether a byte may stand in a label as it is; those of other characters may. */
+/* Returns true if a byte needs no replacement in a label; those of non-ASCII characters do not. */
 static bool is_plain(char c)
 {
     return c == '\n' || ((unsigned char)c >= 0x20 && c != 0x7F);
 }
 
-/* Appends what may be told of `value`, at most DET_LABEL_MAX bytes, and its end. */
+/* Appends the valid part of `value`, at most DET_LABEL_MAX bytes, and its end. */
 static char *append_value(char *target, const char *value)
 {
     size_t size = strlen(value), valid = det_utf8_check(value, size), used = 0;
@@ -83,7 +83,7 @@ static char *append_value(char *target, const char *value)
         if (at == valid)
             valid = at + 1 + det_utf8_check(value + at + 1, size - at - 1);
     }
-    /* Only where it was cut may half a character be left. */
+    /* Truncation may have split a character. */
     used = det_utf8_check(target, used);
     target[used] = DET_LABEL_END;
     return target + used + 1;
@@ -207,7 +207,7 @@ void det_metrics_close(struct det_metrics *metrics)
     DET_DELETE(metrics->allocator, metrics);
 }
 
-/* With the lock. The one that is "other" does not count as one of them. */
+/* With the lock. The series "other" does not count. */
 static struct det_series *family_get(
     struct det_metrics *metrics, struct det_family *family, const char *key)
 {

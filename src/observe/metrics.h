@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* metrics.h - numbers about what happens: counted from any thread, read as Prometheus text.
+/* metrics.h - metrics: counted from any thread, read as Prometheus text.
  *
- * Which metrics there are stands in metrics.def. A metric has a series for each combination of
- * values of its labels. To find a series takes a lock and a hash of the values; so whoever counts
- * often looks once and keeps the pointer, which is good until the metrics are closed. To count is
- * then an atomic addition or three, and nothing else.
+ * metrics.def lists the metrics. A metric has a series for each combination of label values. A
+ * lookup of a series takes a lock and a hash of the values; frequent callers look it up once and
+ * keep the pointer, which is valid until the metrics are closed. Counting is then one to three
+ * atomic additions.
  *
  * Invariants
- *   1. A series is never removed and never moves; it may be taken back until it is used again.
- *   2. A metric has at most `series_max` series and one more, whose labels all say "other". It
- *      is made at opening, so looking never fails: without room, or memory, values are "other",
- *      and detent_series_refused_total says of which metric.
- *   3. What is written is valid: the values of labels are UTF-8 without control characters but the
- *      end of a line, of at most DET_LABEL_MAX bytes, from the moment they come in, so that two
- *      series can never look the same. */
+ *   1. A series is never removed and never moves; it may be reset until it is used again.
+ *   2. A metric has at most `series_max` series and one more, whose labels are all "other". It
+ *      exists from the opening on, so lookups never fail: at the limit, or without memory, values
+ *      are "other", and detent_series_refused_total counts them by metric.
+ *   3. The output is valid: label values are UTF-8 without control characters except newline, of at
+ *      most DET_LABEL_MAX bytes, from the moment they come in, so that two series never look the
+ *      same. */
 #ifndef DET_OBSERVE_METRICS_H
 #define DET_OBSERVE_METRICS_H
 
@@ -40,10 +40,10 @@ enum det_metric_unit {
 };
 
 #define DET_LABELS_MAX  4
-#define DET_LABEL_MAX   128 /* bytes of a value; what is longer is cut */
+#define DET_LABEL_MAX   128 /* maximum bytes of a value; longer ones are truncated */
 #define DET_BUCKETS_MAX 16
 
-/* What metrics.def says about one. */
+/* The entry of a metric in metrics.def. */
 struct det_metric_info {
     const char *name, *help;
     enum det_metric_kind kind;

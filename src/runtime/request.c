@@ -122,7 +122,7 @@ static const char *first_use(const struct det_turn *turn, const struct det_store
 {
     if (first->event < turn->served->machine->event_count)
         return turn->served->machine->events[first->event].name;
-    return first->sequence ? "a stop by hand" : "the start";
+    return first->sequence ? "a manual stop" : "the start";
 }
 
 int det_turn_compare(struct det_turn *turn, const struct det_store_answer *first)

@@ -177,7 +177,7 @@ if [ -e open ]; then echo '{RECEIPT}'; else echo 'the bank is closed' >&2; exit 
     one.wait_for("order *= .*o-1.*charge")
     wait_until(lambda: objects("retry", "--list"), "a dead letter")
     said = "exit code 1: the bank is closed"
-    detent("why", "o-1", out=["nothing moves it by itself: an effect was given up",
+    detent("why", "o-1", out=["nothing is pending: an effect was given up",
                               "charge was given up after 3 attempts: ACTION_FAILED: exit code 1",
                               "the bank is closed"])
     equal(objects("why", "o-1")[0]["effects"][0]["reason"], said)
@@ -202,7 +202,7 @@ def test_a_command_that_forgets_its_answer_is_told():
     one.wait_for(r"o-1: charge failed, attempt 2: exit code 0, and its answer names no event that "
                  r"EFFECT\(charge\) lists; if that is all right, say exits: {0: nothing}")
     wait_until(lambda: objects("retry", "--list"), "a dead letter")
-    detent("why", "o-1", out="nothing moves it by itself: an effect was given up")
+    detent("why", "o-1", out="nothing is pending: an effect was given up")
     one.stop()
     project("{command: [./charge.sh], exits: {0: nothing}}")
     one = begin()
@@ -590,7 +590,7 @@ def test_what_is_wrong_in_the_file_is_told_at_its_place():
         ("{command: ['true'], exits: {0: pay}}", "EFFECT(charge) does not list 'pay'"),
         ("{comand: ['true']}", "did you mean 'command'?"),
         ("{command: ['true'], http: 'https://h/'}", "either a 'command' or an 'http' call"),
-        ("{http: 'https://h/', secret: {Authorization: sesame}}", "a secret is where it stands"),
+        ("{http: 'https://h/', secret: {Authorization: sesame}}", "a secret is a reference"),
         ("{command: ['true'], timeout: 3}", "the unit is missing"),
     ]
     for effect, text in cases:

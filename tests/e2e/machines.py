@@ -306,7 +306,7 @@ def test_expect_holds_or_nothing_happens():
 def test_what_is_wrong_is_told_with_what_is_right():
     shop("order-1")
     detent("get", "order-2", *STORE, code=3, err="did you mean 'order-1'?")
-    detent("get", "zzz", *STORE, code=3, err="'detent list' shows what there is")
+    detent("get", "zzz", *STORE, code=3, err="'detent list' shows all")
     detent("send", "order-1", "pya", *STORE, code=2, err="did you mean 'pay'?")
     detent("send", "order-1", "xxxxxx", *STORE, code=2, err="'detent why order-1' lists")
     detent("send", "order-1", "charged", *STORE, code=6, err="only effects and timers send it")
@@ -510,7 +510,7 @@ def test_retry_brings_dead_effects_back():
     bury()
     detent("why", "o-1", *STORE, out=["charge_card was given up after 8 attempts: IO",
                                       "/order/o-1/1/0",
-                                      "nothing moves it by itself: an effect was given up"])
+                                      "nothing is pending: an effect was given up"])
     detent("start", "order", "o-3", *STORE)
     detent("retry", "--list", *STORE, out=["order/o-1/1/0", "order/o-2/1/0", "IO"])
     equal([o["key"][17:] for o in objects("retry", "-l", "o-2", *STORE)], ["order/o-2/1/0"])
@@ -670,7 +670,7 @@ def test_a_store_goes_through_its_export():
     text = Path("all.jsonl").read_text()
     Path("bad.jsonl").write_text(text.replace("18446744073709551615", "18446744073709551614"))
     new = ("--store", "sqlite:new.db")
-    detent("store", "import", "bad.jsonl", *new, code=2, err="the seal is broken")
+    detent("store", "import", "bad.jsonl", *new, code=2, err="the hash chain is broken")
     Path("bad.jsonl").write_text("".join(text.splitlines(True)[:-1]))
     detent("store", "import", "bad.jsonl", *new, code=2, err="the end is missing")
     check(not Path("new.db").exists())
@@ -741,7 +741,7 @@ def test_a_timer_that_is_due_is_not_overtaken():
 
 def test_why_says_that_nobody_serves_the_store():
     shop("o-1", "o-2")
-    nobody = "nobody serves this store: start 'detent up', or your program"
+    nobody = "no process serves this store: start 'detent up', or your program"
     check(nobody not in detent("why", "o-1", *STORE).stdout)
     detent("send", "o-1", "pay", *STORE, *PAY)
     with database() as data:

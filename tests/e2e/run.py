@@ -597,7 +597,8 @@ def test_files_that_are_not_there_or_no_files():
     detent("check", "nobody", code=3, err="nobody: there is no such file\n")
     os.mkfifo("pipe")
     for words in (["check"], ["fmt"], ["test"], ["diagram", "light.fsm", "--trace"]):
-        detent(*words, "pipe", code=1, err="pipe: is no regular file; '-' reads the standard input")
+        detent(*words, "pipe", code=1,
+               err="pipe: is not a regular file; '-' reads the standard input")
     detent("check", "nobody.fsm", "light.fsm", code=3, err="1 definition checked")
     if os.geteuid() != 0:
         os.chmod("light.fsm", 0)

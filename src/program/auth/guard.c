@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* guard.c - lets requests through, or says why not. */
+/* guard.c - admits requests, or refuses them with a reason. */
 #include "auth/guard.h"
 
 #include <stdarg.h>
@@ -82,8 +82,8 @@ static bool is_same_origin(const struct http_request *request, const char *origi
     return strncasecmp(origin, scheme, size) == 0 && strcasecmp(origin + size, request->host) == 0;
 }
 
-/* Browsers say where a request comes from, and no page can make them say something else. Programs
- * say nothing. */
+/* Browsers state the origin of a request, and no page can change that. Other programs state
+ * none. */
 static bool is_from_elsewhere(const struct http_request *request)
 {
     const char *site = http_header(request, "sec-fetch-site");
@@ -203,8 +203,7 @@ static void check_rate(struct guard *guard, det_time now, struct guard_verdict *
 
     if (!bucket) {
         ret->wait = DET_SECOND;
-        refuse_request(
-            ret, 429, "LIMIT", "too many tokens are in use at the same time; retry later");
+        refuse_request(ret, 429, "LIMIT", "too many tokens in use at the same time; retry later");
         return;
     }
     bucket->left += (double)(now - bucket->at) / (double)DET_SECOND * guard->rate;
@@ -222,7 +221,7 @@ static void check_rate(struct guard *guard, det_time now, struct guard_verdict *
         guard->rate, det_plural(guard->rate));
 }
 
-/* The map gets all the slots that it will need, by being filled once. */
+/* Reserves all slots of the map, by filling it once. */
 static int reserve_slots(struct guard *guard)
 {
     int r = 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* guess_delay.c - how long who gives wrong tokens waits for the answer.
+/* guess_delay.c - delays the answers to wrong tokens.
  *
- * A right one never waits: else anybody on the same address could keep others out. */
+ * A valid token is never delayed: otherwise any client of the same address could lock others
+ * out. */
 #include <string.h>
 
 #include "auth/tokens_internal.h"
@@ -37,7 +38,7 @@ static struct tokens_peer *ways_of(struct tokens_peers *peers, uint64_t hash)
     return &peers->items[hash % (TOKENS_PEERS / TOKENS_WAYS) * TOKENS_WAYS];
 }
 
-/* In a row, as long as they are remembered; 0 of a place that is free. */
+/* Consecutive failures, as long as they are remembered; 0 for a free slot. */
 static unsigned failures_of(const struct tokens_peer *peer, det_time now)
 {
     return now - peer->at <= FORGET_AFTER ? peer->failures : 0;
@@ -54,7 +55,7 @@ static struct tokens_peer *find_peer(struct tokens_peers *peers, uint64_t hash)
     return NULL;
 }
 
-/* Whether `one` is to be kept rather than `other`. */
+/* Returns true if `one` must be kept rather than `other`. */
 static bool outranks_peer(
     const struct tokens_peer *one, const struct tokens_peer *other, det_time now)
 {

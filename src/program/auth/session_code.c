@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* session_code.c - codes that are good once: how a console comes to a token without typing one.
+/* session_code.c - one-time codes: the console gets a token without typing one.
  *
- * They are in memory alone: who was killed has none left, and prints a new one when it starts. */
+ * They are only in memory: a process that is killed has none left, and prints a new one at its
+ * start. */
 #include <sodium.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 
 #define CODE_BYTES 16
 
-/* One that nobody has, or the one that ends first. */
+/* Returns a free slot, or the one that expires first. */
 static struct tokens_code *make_room(struct tokens *tokens)
 {
     struct tokens_code *first = tokens->codes;
@@ -54,7 +55,7 @@ static struct tokens_code *find_code(struct tokens *tokens, const char *code, de
     return found;
 }
 
-/* Takes the code out, so that nobody else can redeem it meanwhile. */
+/* Removes the code, so that no other client can redeem it meanwhile. */
 static bool take_code(
     struct tokens *tokens, const char *code, const char *peer, struct tokens_code *ret,
     det_time *ret_wait)
@@ -92,7 +93,7 @@ int tokens_code_redeem(
     ret->wait = 0;
     if (!take_code(tokens, code, peer, &taken, &ret->wait))
         return det_error_set(
-            reterr, DET_ERR_NOT_FOUND, "the code is not good, or no more: each is good once");
+            reterr, DET_ERR_NOT_FOUND, "the code is invalid or expired; a code works once");
     r = tokens_add(tokens, &wish, ret->text, &ret->token, reterr);
     if (r < 0)
         put_back(tokens, &taken);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* token_file.c - the file of tokens: its lines, its owner and mode, its lock.
+/* token_file.c - the token file: its lines, its owner and mode, its lock.
  *
- * A line has one form only, so it is right exactly if writing down what was read of it gives the
- * same bytes. System headers: who owns a file and who may read it is asked of the kernel. */
+ * A line has exactly one valid form, so it is valid if writing what was read gives the same bytes.
+ * Uses system headers: the owner and the mode of a file come from the kernel. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -29,7 +29,7 @@
 
 /* Lines. */
 
-/* The end of a line: what it says so far is from `from` on. */
+/* Ends a line, which begins at `from`. */
 static void end_line(struct det_buffer *buffer, size_t from)
 {
     uint32_t crc = det_crc32c(0, det_buffer_text(buffer) + from, buffer->size - from);
@@ -85,7 +85,7 @@ static void take_literal(const char **at, const char *literal)
     *at = *at && strncmp(*at, literal, size) == 0 ? *at + size : NULL;
 }
 
-/* What stands before the next quote. */
+/* Reads up to the next quote. */
 static void take_word(const char **at, char *target, size_t capacity)
 {
     size_t size = *at ? strcspn(*at, "\"\n") : capacity;
@@ -150,8 +150,8 @@ static int fail_line(struct det_error *reterr, size_t line)
 {
     return det_error_set(
         reterr, DET_ERR_CORRUPT,
-        "line %zu is damaged, or was changed by hand: nobody knows what it said; remove the file "
-        "and make new tokens",
+        "line %zu is damaged or was edited; its content is lost: remove the file and create new "
+        "tokens",
         line);
 }
 
@@ -183,7 +183,8 @@ static int parse_rows(const char *at, struct tokens_set *set, struct det_error *
     return 0;
 }
 
-/* Whether the set says what the text says, to the byte, also what was skipped: sums, newlines. */
+/* Returns whether the set equals the text byte by byte, including what was skipped: checksums,
+ * newlines. */
 static int check_same(
     const struct det_allocator *allocator, const struct det_buffer *text,
     const struct tokens_set *set, struct det_error *reterr)
@@ -496,8 +497,8 @@ int tokens_folder_open(const char *path, bool is_made, int *ret, struct det_erro
     return r;
 }
 
-/* What root makes in the folder of another user is that user's. One that stays root's is still a
- * lock, and says so to that user. */
+/* A file that root creates in the folder of another user belongs to that user. One that stays
+ * root's is still a lock, and says so to that user. */
 static void give_to_owner(int folder, int descriptor)
 {
     struct stat status;
@@ -519,7 +520,7 @@ int tokens_file_lock(int folder, det_time patience, int *ret, struct det_error *
     if (r == DET_ERR_BUSY)
         det_error_set(reterr, r, "another process is changing them; try again");
     else if (r < 0)
-        fail_errno(reterr, "their lock cannot be taken");
+        fail_errno(reterr, "cannot lock them");
     if (r < 0)
         close(descriptor);
     else

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tokens.c - opens the tokens of a project, checks them, makes and revokes them.
+/* tokens.c - opens the tokens of a project, checks, creates and revokes them.
  *
- * A change is made to what is read from the file, written back, and takes the place of the old set
- * only then; under the lock of the file, since others change it too. All of that may take as long
- * as a disk likes, and happens under a mutex of its own: who checks never waits for it. */
+ * A change is applied to the content of the file, written back, and only then replaces the set in
+ * memory; under the lock of the file, since other processes change it too. All of that may take as
+ * long as a disk takes, and happens under its own mutex: a check never waits for it. */
 #include "auth/tokens.h"
 
 #include <fcntl.h>
@@ -86,8 +86,7 @@ static int name_file(const struct tokens *tokens, int r, struct det_error *reter
     return det_error_set(reterr, r, "%.200s: %s", tokens->path, text);
 }
 
-/* The file of an open folder as it is now, and which one that is; -1: there is none. Needs no
- * mutex. */
+/* Reads the file of an open folder, and its identity; -1: no file. Needs no mutex. */
 static int read_set_in(
     const struct tokens *tokens, int folder, struct tokens_set *ret, struct tokens_stamp *ret_stamp,
     struct det_error *reterr)
@@ -146,7 +145,7 @@ static void tell_missing(
     }
 }
 
-/* From now on it is what counts. */
+/* Makes the set effective. */
 static void install_set(
     struct tokens *tokens, const struct tokens_set *set_take, const struct tokens_stamp *stamp)
 {
@@ -159,8 +158,8 @@ static void install_set(
     tokens->told[0] = '\0';
 }
 
-/* Nobody knows who may, until the file is right again. What there was no memory or descriptor for
- * says nothing of the file: it is tried again. */
+/* Rejects all tokens until the file is valid again. A lack of memory or descriptors says nothing
+ * about the file: it is tried again. */
 static void close_up(
     struct tokens *tokens, int r, const struct tokens_stamp *stamp, const char *text)
 {
@@ -173,7 +172,7 @@ static void close_up(
         tokens->trouble(tokens->user, text, tokens->is_closed);
 }
 
-/* The file as it is now, if it is another one than the last that was looked at. */
+/* Reads the file if it has changed since the last look. */
 static int load_file(struct tokens *tokens, bool is_forced, struct det_error *reterr)
 {
     struct det_error error = { 0 };
@@ -203,8 +202,8 @@ static void look_again(struct tokens *tokens, det_time every)
         (void)!load_file(tokens, false, NULL);
 }
 
-/* Whether an unknown token is worth another look at the file: one a second is, and some more for
- * who makes a few in a row. */
+/* Returns true if an unknown token justifies another look at the file: one per second, with a small
+ * burst. */
 static bool is_worth_a_look(struct tokens *tokens)
 {
     det_time now = det_world_now(tokens->world, DET_CLOCK_MONOTONIC);
@@ -220,7 +219,7 @@ static bool is_worth_a_look(struct tokens *tokens)
 typedef int change_fn(
     struct tokens *tokens, struct tokens_set *set, void *argument, struct det_error *reterr);
 
-/* A set that was read has room for one more; one of no file has none yet. */
+/* A set read from a file has room for one more; an empty one has none yet. */
 static int make_room(struct tokens *tokens, struct tokens_set *set, struct det_error *reterr)
 {
     if (set->rows)
@@ -274,8 +273,8 @@ static int change_file(
     return 0;
 }
 
-/* It counts before the lock of the file is given back: else it could take the place of what
- * another process has written since. */
+/* The change takes effect before the file lock is released: otherwise it could replace what another
+ * process has written since. */
 static int apply_change(
     struct tokens *tokens, change_fn *run, void *argument, struct det_error *reterr)
 {
@@ -329,7 +328,7 @@ static void hash_text(const char *text, unsigned char hash[TOKENS_HASH_SIZE])
         TOKENS_SECRET_SIZE);
 }
 
-/* Logins of which nobody knows any more. */
+/* Drops expired logins. */
 static void drop_old_logins(struct tokens_set *set, det_time now)
 {
     size_t kept = 0;
@@ -426,13 +425,13 @@ const char *tokens_verdict_text(enum tokens_verdict verdict)
     case TOKENS_GOOD:
         return "the token is good";
     case TOKENS_MALFORMED:
-        return "this is no token: they are made by `detent token new`";
+        return "this is not a token; create one with `detent token new`";
     case TOKENS_UNKNOWN:
         return "the token is not known here, or was revoked";
     case TOKENS_EXPIRED:
         return "the token has expired; `detent token new` makes another one";
     case TOKENS_CLOSED:
-        return "no token counts as long as their file is not right: `detent token list` says why";
+        return "no token is valid while the token file is unusable: `detent token list` shows why";
     }
     return "";
 }
@@ -493,7 +492,8 @@ void tokens_check(
         look_again(tokens, 0);
         ret->verdict = judge_token(tokens, text, ret);
     }
-    /* A good one forgives nothing: whoever guesses may share an address with who need not. */
+    /* A valid token forgives no failures: a guesser may share the address of a user with a
+     * token. */
     if (ret->verdict != TOKENS_GOOD && ret->verdict != TOKENS_CLOSED)
         ret->wait = tokens_peer_failed(
             &tokens->peers, peer, det_world_now(tokens->world, DET_CLOCK_MONOTONIC));

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tokens.h - who may ask what of the HTTP API: the tokens of a project (docs/formats/tokens.md),
- * and the codes by which a console comes to one.
+/* tokens.h - the tokens of a project, which authorize requests to the HTTP API
+ * (docs/formats/tokens.md), and the one-time codes of the console.
  *
  *     tokens_add() ----> the file <---- tokens_code_redeem() <---- a code of tokens_code_new()
  *                          |
- *                     looked at once a second
+ *                     checked once a second
  *                          |
- *     tokens_check() <-----+----> the answer, or how long to wait with it
+ *     tokens_check() <-----+----> the verdict, or how long to delay it
  *
  * Invariants
- *   1. A secret is told once, by who makes it; it is neither in the file nor kept in memory.
- *   2. What is in memory is a whole file that was right. While the file is not, no token counts:
- *      whoever has changed it may have wanted to take one back.
- *   3. A change is in the file, synced, before it counts.
+ *   1. A secret is returned once, at its creation; it is neither in the file nor kept in memory.
+ *   2. Memory holds a whole valid file. While the file is invalid, no token is valid: its change
+ *      may
+ *      have been meant to revoke one.
+ *   3. A change is in the file, synced, before it takes effect.
  *
- * Any thread may call. Only a change writes; a check looks at the file once a second, and when it
- * does not know a token, if that is not too often, and never waits for a change. */
+ * Any thread may call. Only a change writes; a check looks at the file once a second, and for an
+ * unknown token, with a rate limit, and never waits for a change. */
 #ifndef DET_AUTH_TOKENS_H
 #define DET_AUTH_TOKENS_H
 
@@ -51,7 +52,7 @@ enum tokens_scope {
 
 struct tokens;
 
-/* What everybody may see of one. */
+/* The public properties of a token. */
 struct token {
     char id[TOKENS_ID_SIZE + 1];
     char name[TOKENS_NAME_MAX + 1];
@@ -63,42 +64,42 @@ struct token {
 struct tokens_options {
     const struct det_allocator *allocator;
     struct det_world *world;
-    const char *folder; /* of the file; made when something is to be kept and it is not there */
-    /* How long a change waits for one of another process. 0: not at all, for who runs a loop. */
+    const char *folder; /* folder of the file; created when necessary */
+    /* How long a change waits for one of another process. 0: not at all, for event-loop threads. */
     det_time patience;
-    /* The file is not right any more (`is_closed`), or cannot be read for now, and why; once, until
-     * that changes. May be NULL. From the thread that has found out; it must not call back. */
+    /* Reports that the file is invalid (`is_closed`) or temporarily unreadable, and why; once,
+     * until that changes. May be NULL. Called on the thread that detected it; it must not call
+     * back. */
     void (*trouble)(void *user, const char *text, bool is_closed);
-    /* One is new, or gone, since the file was read before. May be NULL; as `trouble`. */
+    /* Reports that a token was added or removed since the last read. May be NULL; as `trouble`. */
     void (*changed)(void *user, const struct token *token, bool is_new);
     void *user;
 };
 
-/* Reads the file; that there is none is no error. DET_ERR_REFUSED: others can read or write it, or
- * it is another user's; DET_ERR_CORRUPT; DET_ERR_VERSION; DET_ERR_LIMIT; DET_ERR_IO;
- * DET_ERR_NO_MEMORY. */
+/* Reads the file, if it exists. DET_ERR_REFUSED: others can read or write it, or it belongs to
+ * another user; DET_ERR_CORRUPT; DET_ERR_VERSION; DET_ERR_LIMIT; DET_ERR_IO; DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int tokens_open(
     const struct tokens_options *options, struct tokens **ret, struct det_error *reterr);
 void tokens_close(struct tokens *tokens);
-/* Looks at the file now, whenever that was done last. An error is that of tokens_open(): no token
- * counts then. */
+/* Reads the file now, whenever that was last done. Errors as tokens_open(): then no token is
+ * valid. */
 DET_MUST_CHECK int tokens_reload(struct tokens *tokens, struct det_error *reterr);
 
 enum tokens_verdict {
     TOKENS_GOOD,
     TOKENS_MALFORMED, /* it cannot be a token */
-    TOKENS_UNKNOWN,   /* it is none of ours, or no more */
+    TOKENS_UNKNOWN,   /* not or no longer one of ours */
     TOKENS_EXPIRED,
-    TOKENS_CLOSED, /* the file is not right: nobody knows who may */
+    TOKENS_CLOSED, /* the file is invalid: no token can be checked */
 };
-/* A sentence for who has given it, which tells nothing of what would be right. */
+/* A sentence for the client, which reveals nothing about valid tokens. */
 const char *tokens_verdict_text(enum tokens_verdict verdict);
 
 struct tokens_answer {
     enum tokens_verdict verdict;
     struct token token; /* TOKENS_GOOD, TOKENS_EXPIRED */
-    unsigned scopes;    /* what it gives the right to: `admin` is all */
-    det_time wait;      /* of the others: how long the answer is to be kept back */
+    unsigned scopes;    /* its rights: `admin` includes all */
+    det_time wait;      /* otherwise: how long to delay the answer */
 };
 /* `peer` is an address, with or without its port, or "unix". */
 void tokens_check(
@@ -107,43 +108,45 @@ void tokens_check(
 struct tokens_wish {
     const char *name;
     unsigned scopes;
-    det_time span; /* how long it lasts; 0: for ever */
+    det_time span; /* its lifetime; 0: unlimited */
 };
-/* Makes one and writes it down. `text` (TOKENS_TEXT_SIZE + 1 bytes) is the secret: wipe it.
- * DET_ERR_INVALID: the name or the scopes; DET_ERR_LIMIT: there are too many; DET_ERR_BUSY: another
- * process changes them; and those of tokens_open(). */
+/* Creates a token and writes it to the file. `text` (TOKENS_TEXT_SIZE + 1 bytes) is the secret:
+ * wipe it. DET_ERR_INVALID: the name or the scopes; DET_ERR_LIMIT: too many tokens; DET_ERR_BUSY:
+ * another process is changing them; and those of tokens_open(). */
 DET_MUST_CHECK int tokens_add(
     struct tokens *tokens, const struct tokens_wish *wish, char text[TOKENS_TEXT_SIZE + 1],
     struct token *ret, struct det_error *reterr);
-/* DET_ERR_NOT_FOUND: there is none of this id; and those of tokens_add(). */
+/* DET_ERR_NOT_FOUND: no such id; and those of tokens_add(). */
 DET_MUST_CHECK int tokens_revoke(
     struct tokens *tokens, const char *id, struct token *ret, struct det_error *reterr);
-/* How many there are that have not expired. */
+/* Returns the number of tokens that have not expired. */
 size_t tokens_count(struct tokens *tokens);
-/* The one at this place, in order of their creation; false: there are fewer. */
+/* Returns the token at this index, in order of creation; false at the end. */
 bool tokens_at(struct tokens *tokens, size_t index, struct token *ret);
 
-/* The one of this id, whether it has expired or not; false: there is none. */
+/* Returns the token with this id, expired or not; false if there is none. */
 bool tokens_find(struct tokens *tokens, const char *id, struct token *ret);
-/* Whether the one of this id, which was good once, still gives one of these rights. */
+/* Returns true if the token with this id, which was valid once, still grants one of these
+ * rights. */
 bool tokens_is_good(struct tokens *tokens, const char *id, unsigned needed);
 
-/* A code that is good once, for TOKENS_CODE_SPAN; the oldest one goes when there are too many. */
+/* Creates a one-time code, valid for TOKENS_CODE_SPAN; the oldest one is dropped when there are too
+ * many. */
 void tokens_code_new(struct tokens *tokens, char code[TOKENS_CODE_SIZE + 1]);
 struct tokens_login {
     char text[TOKENS_TEXT_SIZE + 1]; /* the secret: wipe it */
     struct token token;
-    det_time wait; /* of one that is not good: as of an answer, written in any case */
+    det_time wait; /* delay of the answer to a wrong code; written in any case */
 };
-/* A token for it. DET_ERR_NOT_FOUND: it is none, was used, or is too old. Else as tokens_add(): the
- * code stays good then. */
+/* Exchanges a code for a token. DET_ERR_NOT_FOUND: unknown, used, or too old. Otherwise as
+ * tokens_add(): then the code stays valid. */
 DET_MUST_CHECK int tokens_code_redeem(
     struct tokens *tokens, const char *code, const char *peer, struct tokens_login *ret,
     struct det_error *reterr);
 
-/* "read,send" into bits; false: one of them is no scope, or it is empty. */
+/* Parses "read,send" to bits; false if a scope is unknown, or the text is empty. */
 bool tokens_parse_scopes(const char *text, unsigned *ret);
-/* The word of the scope at this place; NULL: there are fewer. */
+/* Returns the word of the scope at this index; NULL at the end. */
 const char *tokens_scope_word(size_t index);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tokens_internal.h - what the files of tokens share.
+/* tokens_internal.h - shared by the files of tokens.
  *
- *     tokens.c        opens, looks at the file again, checks, changes
- *     token_file.c   the lines of the file, its owner and mode, its lock
- *     guess_delay.c   how long who gives wrong ones waits
- *     session_code.c   codes of the console */
+ *     tokens.c         opens, refreshes, checks, changes
+ *     token_file.c     the lines of the file, its owner and mode, its lock
+ *     guess_delay.c    delays the answers to wrong tokens
+ *     session_code.c   one-time codes of the console */
 #ifndef DET_AUTH_TOKENS_INTERNAL_H
 #define DET_AUTH_TOKENS_INTERNAL_H
 
@@ -22,36 +22,36 @@ struct tokens_row {
     unsigned char hash[TOKENS_HASH_SIZE];
 };
 
-/* All of a file, with room for one more. */
+/* The content of a file, with room for one more. */
 struct tokens_set {
     struct tokens_row *rows;
     size_t count, capacity;
 };
 void tokens_set_free(const struct det_allocator *allocator, struct tokens_set *set);
 
-/* The whole text. DET_ERR_CORRUPT, DET_ERR_VERSION, DET_ERR_LIMIT, DET_ERR_NO_MEMORY, with the line
- * where it is. */
+/* Parses the whole text. DET_ERR_CORRUPT, DET_ERR_VERSION, DET_ERR_LIMIT, DET_ERR_NO_MEMORY, with
+ * the line number. */
 DET_MUST_CHECK int tokens_file_parse(
     const struct det_allocator *allocator, const struct det_buffer *text, struct tokens_set *ret,
     struct det_error *reterr);
 void tokens_file_format(struct det_buffer *buffer, const struct tokens_set *set);
 
-/* Which file it is: another one has another number, time or size; and who may read it. */
+/* Identity of a file (number, time, size) and who may read it: a changed file has another one. */
 struct tokens_stamp {
     uint64_t device, number;
     int64_t size, seconds, nanoseconds;
     uint32_t mode, owner;
     bool is_there;
 };
-/* Opens the folder, which is checked by the descriptor that all files are then opened by: a folder
- * that takes its place later changes nothing. DET_ERR_REFUSED where it is a link, another user's,
- * or one that others may write to. If there is none it is made; unless `is_made`: `ret` is -1. */
+/* Opens the folder and checks it by the descriptor through which all files are then opened: a
+ * folder that replaces it later has no effect. DET_ERR_REFUSED for a link, another user's folder,
+ * or one that others may write to. Creates a missing folder if `is_made`; otherwise `ret` is -1. */
 DET_MUST_CHECK int tokens_folder_open(
     const char *path, bool is_made, int *ret, struct det_error *reterr);
-/* Looks at the file, `name` below `folder`, alone; that there is none is no error. */
+/* Examines the file, `name` below `folder`; a missing file is no error. */
 DET_MUST_CHECK int tokens_file_look(
     int folder, const char *name, struct tokens_stamp *ret, struct det_error *reterr);
-/* Reads all of it, once its owner and mode are right. */
+/* Reads all of it, after checking its owner and mode. */
 DET_MUST_CHECK int tokens_file_read(
     int folder, struct det_buffer *ret, struct tokens_stamp *ret_stamp, struct det_error *reterr);
 DET_MUST_CHECK int tokens_file_write(
@@ -59,14 +59,14 @@ DET_MUST_CHECK int tokens_file_write(
 /* Returns a descriptor that holds the lock of the folder; DET_ERR_BUSY. */
 DET_MUST_CHECK int tokens_file_lock(
     int folder, det_time patience, int *ret, struct det_error *reterr);
-/* Gives the lock back and closes the descriptor. A close alone is not enough: a process that was
- * forked meanwhile and has not called exec yet has the descriptor too, and with it the lock. */
+/* Releases the lock and closes the descriptor. A close alone is not enough: a forked process that
+ * has not called exec yet shares the descriptor, and with it the lock. */
 void tokens_file_unlock(int lock);
 
-/* Those who gave wrong ones: a small table, in which each address has four places that it may be
- * in, by a hash whose key others do not know. One that is new there takes the place of one that is
- * forgotten anyway, else of the one that waits the shortest, of those the one that was silent the
- * longest: so nobody shakes off a long wait by failing from other addresses. */
+/* Addresses that sent wrong tokens: a small table in which each address has four possible slots, by
+ * a hash with a secret key. A new address replaces a forgotten one, otherwise the one with the
+ * shortest delay, among those the longest silent: so nobody escapes a long delay by failing from
+ * other addresses. */
 #define TOKENS_PEERS 256
 #define TOKENS_WAYS  4
 struct tokens_peer {
@@ -78,7 +78,7 @@ struct tokens_peers {
     uint64_t key; /* by chance */
     struct tokens_peer items[TOKENS_PEERS];
 };
-/* One more; how long it waits. */
+/* Counts a failure; returns the delay. */
 det_time tokens_peer_failed(struct tokens_peers *peers, const char *peer, det_time now);
 
 #define TOKENS_CODES 16
@@ -90,8 +90,8 @@ struct tokens_code {
 struct tokens {
     const struct det_allocator *allocator;
     struct det_world *world;
-    struct det_mutex *changing; /* held by who changes the file; taken before the other one */
-    struct det_mutex *mutex;    /* over what follows from `set` on; never held over a write */
+    struct det_mutex *changing; /* held during a change of the file; taken before the other one */
+    struct det_mutex *mutex;    /* guards everything from `set` on; never held during a write */
     char folder[DET_PATH_MAX], path[DET_PATH_MAX + sizeof TOKENS_FILE_NAME];
     det_time patience;
     void (*trouble)(void *user, const char *text, bool is_closed);

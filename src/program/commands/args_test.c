@@ -164,7 +164,7 @@ static void a_wrong_word_gets_a_sentence(void **state)
     read_wrong(WORDS("x", "--format"), "--format needs a value: --format FORMAT");
     read_wrong(WORDS("x", "--format", "png"), "--format is one of: mermaid dot; not 'png'");
     read_wrong(WORDS("x", "--color=red"), "--color is one of: auto always never; not 'red'");
-    read_wrong(WORDS("x", "-fdot", "--format=dot"), "--format is given twice");
+    read_wrong(WORDS("x", "-fdot", "--format=dot"), "duplicate option --format");
     read_wrong(WORDS("--strict"), "an argument is missing: detent draw FILE...");
     read_wrong(WORDS("a", "b", "c"), "unexpected argument 'c'");
 }

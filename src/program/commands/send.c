@@ -88,7 +88,7 @@ static int take_used(void *context, const struct det_store_event *row)
 
     if (row->sequence == used->sequence)
         used->name =
-            row->event == UINT16_MAX ? "a stop by hand" : used->machine->events[row->event].name;
+            row->event == UINT16_MAX ? "a manual stop" : used->machine->events[row->event].name;
     return 1;
 }
 

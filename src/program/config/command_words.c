@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* command_words.c - a program with its arguments: a sequence as it is, or a text split into words.
+/* command_words.c - a program with its arguments: a sequence, or a text that is split into words.
  *
- * No shell ever sees the text. What one would interpret is refused, so that nobody waits for it to
- * happen: unquoted | & ; < > ( ) * and ~ at the start of a word, and $ ` but in single quotes. */
+ * No shell interprets the text. Characters that a shell would interpret are refused, so that nobody
+ * expects it: unquoted | & ; < > ( ) * and ~ at the start of a word, and $ ` except in single
+ * quotes. */
 #include <string.h>
 
 #include "config/config_internal.h"
@@ -16,7 +17,7 @@ struct splitter {
     char *to;
     const char **words;
     size_t count;
-    char quote; /* that is open; 0: none */
+    char quote; /* the open quote; 0: none */
     bool in_word;
 };
 
@@ -26,12 +27,12 @@ static int refuse_shell(struct splitter *splitter, const char *what, size_t size
 
     return reader_fail(
         splitter->reader, splitter->node,
-        "%.*s is for a shell, and none runs this; put it in single quotes if it stands for itself, "
+        "%.*s needs a shell, and this runs without one; put it in single quotes if it is literal, "
         "or write %s: [sh, -c, \"...\"]",
         (int)size, what, key);
 }
 
-/* "&&" is told as it stands there. */
+/* "&&" is reported as written. */
 static int refuse_at(struct splitter *splitter)
 {
     size_t size = 1;
@@ -98,13 +99,12 @@ static int take_bare(struct splitter *splitter)
         return 0;
     }
     if (c == '\\' && !*++splitter->at)
-        return reader_fail(
-            splitter->reader, splitter->node, "there is nothing behind the last backslash");
+        return reader_fail(splitter->reader, splitter->node, "nothing follows the last backslash");
     put_byte(splitter);
     return 0;
 }
 
-/* NAME=value before the program is what a shell takes for its environment. */
+/* NAME=value before the program would set a variable in a shell. */
 static int check_first(struct splitter *splitter)
 {
     const char *word, *equal;
@@ -116,7 +116,7 @@ static int check_first(struct splitter *splitter)
     if (equal && equal != word && strcspn(word, "/.-") > (size_t)(equal - word))
         return reader_fail(
             splitter->reader, splitter->node,
-            "'%s' is for a shell, and none runs this; write environment: {%.*s: ...}", word,
+            "'%s' needs a shell, and this runs without one; write environment: {%.*s: ...}", word,
             (int)(equal - word), word);
     if (!*word)
         return reader_fail(splitter->reader, splitter->node, "the program is empty");
@@ -130,7 +130,7 @@ static int split_words(
     struct splitter splitter = { .reader = reader, .node = node, .at = node->text };
     int r = 0;
 
-    /* No word needs more than its own letters and the blank behind it. */
+    /* A word needs at most its own letters and the blank after it. */
     splitter.to = det_arena_alloc(reader->arena, length + 1);
     splitter.words = det_arena_array(reader->arena, length / 2 + 2, sizeof *splitter.words);
     if (!splitter.to || !splitter.words)

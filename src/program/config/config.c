@@ -115,7 +115,7 @@ static int take_group(
         r, config_take_mapping(reader, node, CONFIG_TABLE("a group", keys), &group->spec, NULL));
 }
 
-/* Room for what a mapping holds; NULL with a problem. */
+/* Allocates the entries of a mapping; NULL with a problem. */
 static void *make_room(
     struct cli_reader *reader, const struct det_datum *node, const char *what, size_t size, int *r)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* config.h - detent.yaml (docs/formats/detent-yaml.md) as data that the task layer takes as it is.
+/* config.h - detent.yaml (docs/formats/detent-yaml.md) as data for the task layer.
  *
  *     text --det_yaml_read--> nodes --config_read--> config --config_check--> right for here
  *                                                       \-----config_settle--> ready to be added
  *
- * Everything lives in one arena, the nodes too: a part knows the node it was read from, for its
- * place. Reading is pure; what asks the machine is config_check(). */
+ * Everything is in one arena, including the nodes: each part has the node it was read from, for its
+ * place. Reading is pure; config_check() examines the machine. */
 #ifndef DET_CONFIG_CONFIG_H
 #define DET_CONFIG_CONFIG_H
 
@@ -24,21 +24,21 @@
 #define CONFIG_FILE_NAME     "detent.yaml"
 #define CONFIG_STORE_DEFAULT "sqlite:detent.db"
 
-/* Where the output of a task is written to, beside what is printed. */
+/* The log file of a task's output, in addition to the printed output. */
 struct config_log_file {
-    const char *path;  /* NULL: nowhere */
-    uint64_t max_size; /* bytes; a file that has them is renamed, and a new one begins */
-    uint32_t keep;     /* so many that were renamed stay */
-    det_time max_age;  /* the same by time; DET_NEVER: not */
+    const char *path;  /* NULL: none */
+    uint64_t max_size; /* bytes; a file of this size is rotated */
+    uint32_t keep;     /* number of rotated files to keep */
+    det_time max_age;  /* maximum age; DET_NEVER: unlimited */
 };
 
 struct config_task {
-    struct det_task_spec spec; /* process is the one below */
+    struct det_task_spec spec; /* its process is the one below */
     struct det_process_spec process;
-    const char *const *environment; /* "NAME=value", as the file adds them; NULL: none */
+    const char *const *environment; /* "NAME=value", in addition to the base; NULL: none */
     const char *const *env_files;   /* paths, NULL at the end; NULL: none */
     struct config_log_file log;
-    const char *slot; /* NULL: it is added, not submitted */
+    const char *slot; /* NULL: added as a task, not submitted */
     enum det_admission admission;
     struct det_check health;        /* argv NULL: none; already part of the spec */
     const struct det_datum *node;   /* its key is the name */
@@ -52,7 +52,7 @@ struct config_group {
     const struct det_datum *node;
 };
 
-/* A job that is submitted to a durable slot by the clock. */
+/* A job that a schedule submits to a durable slot. */
 struct config_job {
     const char *name; /* of the schedule in the store: "<slot>.<key>" */
     struct det_schedule schedule;
@@ -73,7 +73,7 @@ struct config_slot {
     const struct det_datum *node;
 };
 
-/* Which event an exit code or a status stands for. */
+/* Maps exit codes or statuses to an event. */
 struct config_answer {
     uint32_t least, most; /* codes: 400 to 499 for "4xx" */
     const char *event;
@@ -82,7 +82,7 @@ struct config_answer {
 /* The event of an answer that produces none. */
 #define CONFIG_NOTHING "nothing"
 
-/* A header of an HTTP call; of a secret one the value is where it stands. */
+/* A header of an HTTP call; the value of a secret one is a reference. */
 enum config_source { CONFIG_HEADER_TEXT, CONFIG_HEADER_FILE, CONFIG_HEADER_VARIABLE };
 struct config_header {
     const char *name, *value;
@@ -93,7 +93,7 @@ struct config_headers {
     size_t count;
 };
 
-/* What an effect runs: a command when it has an argv, else an HTTP call. */
+/* What an effect runs: a command if it has an argv, else an HTTP call. */
 struct config_effect {
     const char *name;
     const char *const *argv;
@@ -109,26 +109,27 @@ struct config_effect {
     const struct det_datum *node, *command_node, *folder_node;
 };
 #define CONFIG_EFFECT_TIMEOUT  (30 * DET_SECOND)
-#define CONFIG_EFFECT_ATTEMPTS 8 /* where it says nothing: those of the runtime */
+#define CONFIG_EFFECT_ATTEMPTS 8 /* if unspecified: those of the runtime */
 
-/* A definition, and what goes with it. */
+/* A machine: its definition and settings. */
 struct config_machine {
-    const char *name;   /* that the definition must have */
-    const char *spec;   /* its file, seen from the folder of this one */
-    const char *module; /* likewise: who has its functions; NULL: nobody, and it needs none */
+    const char *name;   /* name that the definition must have */
+    const char *spec;   /* its file, relative to the folder of detent.yaml */
+    const char *module; /* likewise: the module with its functions; NULL: none needed */
     struct config_effect *effects;
     size_t effect_count;
     bool is_served; /* by `up`; else it is there for commands on its store */
     const struct det_datum *node, *spec_node, *module_node;
 };
 
-/* Where the HTTP API and the console listen, and for whom. */
+/* Addresses and access rules of the HTTP API and the console. */
 struct config_http {
     const char *const *listen; /* addresses, NULL at the end */
     const char *socket;        /* a path; NULL: none */
-    const char *const *hosts;  /* beside those of this machine, NULL at the end; NULL: none */
+    const char *const *hosts;  /* in addition to those of this machine, NULL at the end; NULL:
+                                * none */
     struct http_tls tls;       /* certificate NULL: none */
-    uint32_t rate;             /* requests a second of a token, or CONFIG_UNLIMITED */
+    uint32_t rate;             /* requests per second and token, or CONFIG_UNLIMITED */
     struct http_limits limits;
 #define CONFIG_LIMIT(name, type, otherwise, most, unit, about) type name;
 #include "config/limits.def"
@@ -143,14 +144,15 @@ struct config_address {
     char host[64]; /* without brackets */
     uint16_t port;
     bool is_v6;
-    bool is_loopback; /* nobody on another machine reaches it */
+    bool is_loopback; /* unreachable from other machines */
 };
-/* "127.0.0.1:7788", "[::1]:7788", "localhost:7788". 0 or DET_ERR_MALFORMED with a sentence. */
+/* Parses "127.0.0.1:7788", "[::1]:7788", "localhost:7788". Returns 0, or DET_ERR_MALFORMED with a
+ * sentence. */
 DET_MUST_CHECK int config_parse_address(
     const char *text, struct config_address *ret, struct det_error *reterr);
-/* What holds where there is no section 'http'. */
+/* Defaults without a section 'http'. */
 void config_http_init(struct config_http *http);
-/* Whether others than this machine reach one of its addresses. */
+/* Returns true if other machines can reach one of its addresses. */
 bool config_http_is_open(const struct config_http *http);
 
 enum config_log_format { CONFIG_LOG_DEFAULT, CONFIG_LOG_TEXT, CONFIG_LOG_JSON };
@@ -166,15 +168,15 @@ struct config_log {
     enum config_level level;
 };
 
-/* Where spans are sent. */
+/* Export of spans. */
 struct config_traces {
-    const char *endpoint; /* NULL: nowhere */
+    const char *endpoint; /* NULL: disabled */
     struct config_headers headers;
     uint32_t sample; /* of CONFIG_SAMPLE_ALL */
 };
 #define CONFIG_SAMPLE_ALL 1000000
 
-/* A file with kinds of workers in C. */
+/* A file with worker kinds in C. */
 struct config_kinds {
     const char *path; /* as in the file, and whole once it is settled */
     bool is_isolated; /* a process of its own for each worker */
@@ -193,10 +195,10 @@ struct config_workers {
 };
 
 struct config {
-    bool has_log_files;        /* a task has one */
-    struct config_task *tasks; /* as in the file */
+    bool has_log_files;        /* some task has one */
+    struct config_task *tasks; /* in the order of the file */
     size_t task_count;
-    struct config_task **order; /* the same, but what a task depends on stands before it */
+    struct config_task **order; /* the same tasks, each after its dependencies */
     struct config_group *groups;
     size_t group_count;
     struct config_group **group_order; /* parents first */
@@ -216,22 +218,23 @@ struct config {
     struct config_log log;
     struct config_traces traces;
     struct config_workers workers;
-    uid_t owner;         /* of the file, who says what runs here; set before; 0: root, or unknown */
-    bool may_be_bare;    /* set before: that there is nothing to run is no problem */
-    bool is_bare;        /* there is none: tasks, machines, durable slots, workers */
-    bool lists_machines; /* it says which, be it none */
+    uid_t owner;         /* owner of the file, who decides what runs; set before; 0: root, or
+                          * unknown */
+    bool may_be_bare;    /* set before: an empty file is valid */
+    bool is_bare;        /* nothing to run: no tasks, machines, durable slots, workers */
+    bool lists_machines; /* it has a section 'machines', even if empty */
 };
 
-/* Whether it can be a name in the file; and what is said when it cannot. */
+/* Returns true if the text is a valid name in the file; and the message otherwise. */
 bool config_is_name(const char *text);
 #define CONFIG_NAME_RULE \
     "is no name: letters, digits, '.', '_' and '-', at most 127, the first one a letter or digit"
 
-/* Effects of all machines that run at the same time: `limits.effects`. */
+/* Limit of concurrent effects of all machines: `limits.effects`. */
 #define CONFIG_EFFECTS     64
 #define CONFIG_EFFECTS_MAX DET_EFFECT_THREADS_MAX
 uint32_t config_effects(const struct config *config);
-/* Whether it has a durable slot. */
+/* Returns true if it has a durable slot. */
 bool config_has_durable(const struct config *config);
 /* Whether the tree looks like this kind of file: for those who do not go by its name. */
 bool config_is_one(const struct det_datum *root);
@@ -242,25 +245,25 @@ DET_MUST_CHECK int config_read(
     struct det_arena *arena, const struct det_datum *root, struct config *ret,
     struct cli_problems *reterr);
 
-/* What the computer is asked with. */
+/* The environment of the checks. */
 struct config_site {
-    const char *folder; /* of the file; "." for the one we are in */
-    const char *path;   /* the variable PATH; NULL: what the C library takes then */
-    /* det_cron_parse(), or NULL: expressions are not looked at. */
+    const char *folder; /* of the file; "." for the current one */
+    const char *path;   /* the variable PATH; NULL: the default of the C library */
+    /* det_cron_parse(), or NULL: expressions are not checked. */
     int (*parse_cron)(const char *text, struct det_cron *ret, struct det_error *reterr);
 };
-/* Programs, folders, users, cron expressions, the URL of the store. Adds to the problems. 0 or
- * DET_ERR_MALFORMED. */
+/* Checks programs, folders, users, cron expressions, the URL of the store. Adds to the problems.
+ * Returns 0 or DET_ERR_MALFORMED. */
 DET_MUST_CHECK int config_check(
     const struct config *config, const struct config_site *site, struct cli_problems *problems);
-/* What a definition has, and what the file says of it: effects, their events, functions that only C
- * can have. Adds to the problems. 0 or DET_ERR_MALFORMED. */
+/* Checks a definition against the file: effects, their events, functions that only C can provide.
+ * Adds to the problems. Returns 0 or DET_ERR_MALFORMED. */
 DET_MUST_CHECK int config_check_machine(
     const struct config_machine *machine, const struct det_machine *definition,
     struct cli_problems *problems);
-/* workers_section.c: whether workers are of kinds that there are (NULL at the end), in states that
- * these have, and whether their configs can be derived. Adds to the problems. 0, DET_ERR_MALFORMED
- * or DET_ERR_NO_MEMORY. */
+/* workers_section.c: checks that the kinds (NULL at the end) and states of workers exist, and that
+ * their configs can be derived. Adds to the problems. Returns 0, DET_ERR_MALFORMED or
+ * DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int config_check_workers(
     const struct config_workers *workers, const struct det_worker_kind *const *kinds,
     const struct det_allocator *allocator, struct cli_problems *problems);

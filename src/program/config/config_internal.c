@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* config_internal.c - mappings by table, and the small values of detent.yaml. */
+/* config_internal.c - reads mappings by table, and the simple values of detent.yaml. */
 #include "config/config_internal.h"
 
 #include <stdio.h>
@@ -165,7 +165,7 @@ int config_take_span(
     r = reader_span_or(reader, node, key->word, key->value, &span);
     if (r < 0)
         return r;
-    /* The word may stand for a number below the least. */
+    /* The word may stand for a number below the minimum. */
     if (span < (det_time)key->least && !(key->word && strcmp(node->text, key->word) == 0))
         return reader_fail(
             reader, node, "'%s' is at least %s%s%s", key->name,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* config_internal.h - what the readers of the parts of detent.yaml share: a mapping is read by a
- * table with one line for each key, which says how its value is taken and where it goes. */
+/* config_internal.h - shared by the readers of detent.yaml: a mapping is read by a table with one
+ * row for each key: how to read its value, and where to store it. */
 #ifndef DET_CONFIG_CONFIG_INTERNAL_H
 #define DET_CONFIG_CONFIG_INTERNAL_H
 
@@ -12,8 +12,8 @@
 
 struct config_key;
 
-/* Reads a value into `target`, of the type that its name says. 0, DET_ERR_MALFORMED with a problem,
- * or DET_ERR_NO_MEMORY. */
+/* Reads a value into `target`, whose type the name of the function tells. Returns 0,
+ * DET_ERR_MALFORMED with a problem, or DET_ERR_NO_MEMORY. */
 typedef int config_take_fn(
     struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target);
@@ -21,10 +21,11 @@ typedef int config_take_fn(
 struct config_key {
     const char *name;
     config_take_fn *take;
-    size_t offset;            /* of the target in what the table fills */
-    uint64_t least, most;     /* of a number, a size, a span in nanoseconds; most 0: no limit */
-    const char *word;         /* of a number or a span: stands for `value` */
-    int64_t value;            /* of a choice: what its first word stands for */
+    size_t offset;            /* offset of the target in the filled struct */
+    uint64_t least, most;     /* bounds of a number, a size, a duration in nanoseconds; most 0: no
+                               * limit */
+    const char *word;         /* a word that stands for `value` of a number or a duration */
+    int64_t value;            /* of a choice: the value of its first word */
     const char *const *words; /* of a choice, NULL at the end */
 };
 
@@ -36,8 +37,8 @@ struct config_table {
 #define CONFIG_TABLE(what, keys) \
     (&(const struct config_table){ what, keys, sizeof(keys) / sizeof *(keys) })
 
-/* Fills `target` by the table. `nodes`, which may be NULL, gets the values by key, NULL where there
- * is none. */
+/* Fills `target` by the table. `nodes`, which may be NULL, receives the values by key, NULL for
+ * absent keys. */
 DET_MUST_CHECK int config_take_mapping(
     struct cli_reader *reader, const struct det_datum *mapping, const struct config_table *table,
     void *target, const struct det_datum **nodes);
@@ -51,7 +52,8 @@ config_take_fn config_take_choice;    /* an enum */
 config_take_fn config_take_bool;      /* bool */
 config_take_fn config_take_backoff;   /* struct det_backoff: policy_section.c */
 config_take_fn config_take_intensity; /* struct det_intensity: config.c */
-/* Of every mapping of detent.yaml, by what the messages call it; ends with a NULL. In config.c. */
+/* Examples of every mapping of detent.yaml, by its name in messages; ends with a NULL. In
+ * config.c. */
 extern const struct reader_example config_examples[];
 config_take_fn config_take_argv; /* const char *const *, NULL at the end: command_words.c */
 
@@ -61,12 +63,12 @@ DET_MUST_CHECK int config_check_name(struct cli_reader *reader, const struct det
 /* policy_section.c: the six keys of a policy, and its target. */
 #define CONFIG_POLICY_KEYS 6
 void config_policy_keys(struct config_key *keys, size_t offset);
-/* What goes with what, given the nodes of those keys. */
+/* Checks which of those keys may be combined, given their nodes. */
 DET_MUST_CHECK int config_check_policy(
     struct cli_reader *reader, const struct det_datum *const *nodes,
     const struct det_policy *policy, const struct det_policy *defaults);
 
-/* task_section.c: the keys that every schedule has, and its target; what goes with what. */
+/* task_section.c: the keys of every schedule, and its target; and their combinations. */
 enum {
     CONFIG_SCHEDULE_EVERY,
     CONFIG_SCHEDULE_CRON,
@@ -94,9 +96,9 @@ DET_MUST_CHECK int config_read_variables(
     const char *path, uid_t owner, struct det_arena *arena, const char *const **ret,
     struct det_error *reterr);
 
-/* "NAME=value" of a mapping: const char *const *, NULL at the end. */
+/* Reads "NAME=value" of a mapping: const char *const *, NULL at the end. */
 config_take_fn config_take_environment;
-/* Whether it can be the name of a variable. */
+/* Returns true if the text is a valid name of a variable. */
 bool config_is_variable(const char *name);
 
 /* slot_section.c */
@@ -112,7 +114,7 @@ DET_MUST_CHECK int config_take_effect(
 
 /* `headers` and `secret` add to one list: struct config_headers. */
 config_take_fn config_take_headers;
-/* What a URL is made of is judged by who calls it; here it only cannot be mistaken. */
+/* A syntactic check only; the HTTP client validates the URL. */
 bool config_is_url(const char *text);
 bool config_has_password(const char *url);
 #define CONFIG_PASSWORD_RULE \
@@ -134,7 +136,7 @@ DET_MUST_CHECK int config_take_machine(
 DET_MUST_CHECK int config_take_workers(
     struct cli_reader *reader, const struct det_datum *node, struct config_workers *workers);
 
-/* name_graph.c: names that lead to others, circles, orders. */
+/* name_graph.c: references, cycles, orders. */
 DET_MUST_CHECK int config_link(struct cli_reader *reader, struct config *config);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* default_machines.c - a folder whose machines no detent.yaml lists: all of its specs are.
+/* default_machines.c - the machines of a folder whose detent.yaml lists none: all of its specs.
  *
- * They are served as a machine with `effects: {}` is. One for which that does not do is refused,
- * with what to write instead; beside tasks or durable slots, which run all the same, it is left
- * out. */
+ * They are served like a machine with `effects: {}`. A spec for which that is not sufficient is
+ * refused, with what to write instead; beside tasks or durable slots, which run anyway, it is
+ * skipped. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static int is_spec(const struct dirent *entry)
     return entry->d_name[0] != '.' && cli_has_suffix(entry->d_name, CLI_SPEC_SUFFIX);
 }
 
-/* Their names in order, of free(); how many, or -1. */
+/* Returns their names in order, allocated by malloc(); the number of them, or -1. */
 static int list_folder(const char *folder, struct dirent ***ret)
 {
     return scandir(folder, ret, is_spec, alphasort);
@@ -43,7 +43,7 @@ bool config_folder_has_specs(const char *folder)
     return count > 0;
 }
 
-/* What to write, for one of whose effects nobody was told. */
+/* Shows what to write for an effect without a command. */
 static int complain_of_effects(struct cli *cli, const char *path, const struct det_machine *machine)
 {
     struct det_buffer text;
@@ -66,7 +66,7 @@ static int complain_of_effects(struct cli *cli, const char *path, const struct d
     return CLI_USAGE;
 }
 
-/* Nothing that runs is kept from it by a spec that may be here for others. */
+/* A spec that may be here for others does not stop what runs. */
 static int leave_out(struct cli *cli, const char *path, const char *why)
 {
     cli_say(
@@ -77,8 +77,8 @@ static int leave_out(struct cli *cli, const char *path, const char *why)
     return CLI_OK;
 }
 
-/* Whether it is served as it is. Where there is nothing else to run, that it cannot be is an error.
- */
+/* Returns whether it can be served unchanged. If there is nothing else to run, a failure is an
+ * error. */
 static int judge_machine(
     struct cli *cli, const char *path, const struct det_machine *definition, bool is_alone,
     struct config_machine *machine)
@@ -97,7 +97,7 @@ static int judge_machine(
     return CLI_USAGE;
 }
 
-/* The definition of a spec; one that is broken is none, unless that is an error. */
+/* Returns the definition of a spec; a broken one is skipped, unless that is an error. */
 static int load_spec(
     struct cli *cli, const char *path, bool is_checked, const struct config_file *file,
     struct det_spec **ret)
@@ -112,7 +112,7 @@ static int load_spec(
         det_spec_close(spec.spec);
         spec.spec = NULL;
         if (is_checked)
-            code = leave_out(cli, path, "it is no valid definition, 'detent check' says why");
+            code = leave_out(cli, path, "it is not a valid definition; 'detent check' shows why");
     }
     *ret = spec.spec;
     return code;
@@ -127,7 +127,7 @@ static struct config_machine *find_machine(const struct config *config, const ch
     return NULL;
 }
 
-/* Which one is meant nobody can know: neither is served. */
+/* Ambiguous: neither is served. */
 static int refuse_both(
     struct cli *cli, const char *name, struct config_machine *other, const struct config_file *file)
 {

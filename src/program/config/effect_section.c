@@ -174,7 +174,7 @@ static bool is_header_name(const char *name)
     return used && !name[used];
 }
 
-/* Those that we set, and that must be what we say. */
+/* Headers that detent sets itself. */
 static bool is_own_header(const char *name)
 {
     static const char *const own[] = { "Idempotency-Key", "Content-Type", "Content-Length", "Host",
@@ -204,9 +204,8 @@ static int take_source(
         header->value = item->text + size;
         return 0;
     }
-    /* The value may be the secret itself: it is not repeated here. */
-    return reader_fail(
-        reader, item, "a secret is where it stands, file:PATH or env:NAME, not what it is");
+    /* The value may be the secret itself, so it is not printed. */
+    return reader_fail(reader, item, "a secret is a reference, file:PATH or env:NAME, not a value");
 }
 
 static int take_header(
@@ -275,7 +274,7 @@ static int take_backoff(
     return 0;
 }
 
-/* Keys that go only with one of the two. */
+/* Keys that belong to only one of the two. */
 static int check_keys(
     struct cli_reader *reader, const struct det_datum *node, const struct det_datum *const *nodes)
 {

@@ -137,7 +137,7 @@ static void what_is_wrong_is_told_at_its_place(void **state)
         { "x: {http: https://h, headers: {host: c}}", "set by detent itself", 38 },
         { "x: {http: https://h, headers: {A: \"b\\nc\"}}", "has one line", 41 },
         { "x: {http: https://h, headers: {A: [b]}}", "value of a header", 41 },
-        { "x: {http: https://h, secret: {A: hunter2}}", "a secret is where it stands", 40 },
+        { "x: {http: https://h, secret: {A: hunter2}}", "a secret is a reference", 40 },
         { "x: {command: a, backoff: 1s}", "such as 100ms..30s", 32 },
         { "x: {command: a, backoff: 9s..1s}", "such as 100ms..30s", 32 },
         { "x: {command: a, attempts: 0}", "from 1 to 1000000", 33 },
@@ -145,7 +145,7 @@ static void what_is_wrong_is_told_at_its_place(void **state)
         { "x: {command: a, same_visit: maybe}", "true", 35 },
         { "x: {command: a, pass: [\"a b\"]}", "names of variables", 30 },
         { "x: {command: a, pass: a}", "'pass'", 29 },
-        { "x: {command: a | b}", "is for a shell", 20 },
+        { "x: {command: a | b}", "needs a shell", 20 },
         { "x: a", "an effect", 10 },
     };
     char text[512];
@@ -242,8 +242,8 @@ static void functions_in_c_are_told_with_what_to_do(void **state)
     (void)state;
     assert_string_equal(
         check_with("version: 1\nmachines:\n  order: {effects: {}}\n", spec, text, sizeof text),
-        "3:10: order has functions in C (guard may, hook look), and nobody here has them: name a "
-        "module that has them (docs/modules.md), serve it from a program of your own, or write the "
+        "3:10: order has functions in C (guard may, hook look), but no module provides them: "
+        "name one that does (docs/modules.md), serve it from your own program, or write the "
         "definition without\n");
 }
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* host_check.c - what only this machine can tell about detent.yaml: whether programs, folders,
- * users and the kind of its store are there; and what the tasks get from it: their folders and
- * their environment. */
-#include <detent/driver/schedule.h>
+/* host_check.c - checks of detent.yaml that depend on this machine: programs, folders, users and
+ * the kind of its store; and the folders and environment of tasks. */
 #include <errno.h>
 #include <pwd.h>
 #include <string.h>
@@ -19,7 +17,7 @@
 #include "store/store.h"
 #include "terminal/input.h"
 
-/* What execvp() and posix_spawnp() take where there is no PATH. */
+/* The path of execvp() and posix_spawnp() without PATH. */
 #define PATH_DEFAULT "/bin:/usr/bin"
 
 struct checker {
@@ -96,7 +94,7 @@ static int check_program(
     return 0;
 }
 
-/* `node` is that of its folder; NULL: it is that of the file. */
+/* `node` is its folder's; NULL: the file's. */
 static int check_folder(
     struct checker *checker, const struct det_datum *node, const struct det_datum *owner,
     char *target)
@@ -297,7 +295,7 @@ int config_check(
                : r;
 }
 
-/* Whether both are values of the same variable. */
+/* Returns true if both set the same variable. */
 static bool is_same_variable(const char *a, const char *b)
 {
     size_t size = strcspn(a, "=");
@@ -321,7 +319,7 @@ static size_t count_of(const char *const *items)
     return count;
 }
 
-/* The base, with `own` in its place or behind it. */
+/* Appends the base, with `own` replacing or extending it. */
 static const char *const *add_variables(
     struct det_arena *arena, const char *const *base, const char *const *own)
 {
@@ -339,7 +337,7 @@ static const char *const *add_variables(
     return all;
 }
 
-/* First what the files say, then the file itself. */
+/* First the files, then the entries of detent.yaml itself. */
 static int settle_environment(
     struct config_task *task, uid_t owner, struct det_arena *arena, const char *folder,
     const char *const *base)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* http_section.c - where the HTTP API listens, and for whom: the section 'http' of detent.yaml. */
+/* http_section.c - the section 'http' of detent.yaml: addresses and access rules of the HTTP
+ * API. */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <stdio.h>

@@ -193,7 +193,7 @@ static void what_is_wrong_is_told_at_its_place(void **state)
         { "traces: {}", "needs 'endpoint'", 9 },
         { "traces: {endpoint: host}", "is a URL such as", 20 },
         { "traces: {endpoint: \"http://a:b@h/\"}", "seen by many", 20 },
-        { "traces: {endpoint: http://h, secret: {A: b}}", "a secret is where it stands", 42 },
+        { "traces: {endpoint: http://h, secret: {A: b}}", "a secret is a reference", 42 },
         { "traces: {endpoint: http://h, sample: 1.1}", "0 to 1", 38 },
         { "traces: {endpoint: http://h, sample: 101%}", "0 to 1", 38 },
         { "traces: {endpoint: http://h, sample: -1}", "0 to 1", 38 },

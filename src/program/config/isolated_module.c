@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* isolated_module.c - kinds of a module for processes of their own. */
+/* isolated_module.c - worker kinds of a module in separate processes. */
 #include <string.h>
 
 #include "base/memory.h"

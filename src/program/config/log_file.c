@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* log_file.c - see log_file.h.
+/* log_file.c - implements log_file.h.
  *
  * Invariants
- *   1. `size` is that of the file and of what is kept for it.
- *   2. Nothing that is kept belongs to a file that was renamed. */
+ *   1. `size` is the size of the file plus the buffered lines.
+ *   2. No buffered line belongs to a file that was renamed. */
 #include "config/log_file.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ struct log_file {
     struct det_buffer kept;
     size_t kept_lines;
     int descriptor;   /* -1: not open */
-    uint64_t size;    /* with what is kept */
+    uint64_t size;    /* including buffered lines */
     det_time began;   /* wall: when the file was made */
     uint64_t lost;    /* lines since they were last reported */
     int lost_by;      /* errno of the last loss */
@@ -141,8 +141,7 @@ static int open_log(struct log_file *file)
     return 0;
 }
 
-/* Cuts off the half line that the end of what was sent is. Returns how many whole lines are in the
- * file. */
+/* Removes a partial line at the end of a write. Returns how many whole lines are in the file. */
 static size_t keep_whole_lines(struct log_file *file, size_t sent)
 {
     const char *data = (const char *)file->kept.data;
@@ -155,13 +154,13 @@ static size_t keep_whole_lines(struct log_file *file, size_t sent)
             whole = i + 1;
         }
     }
-    /* Where that fails, its end is written when the file is opened again. */
+    /* If that fails, the line is ended when the file is opened again. */
     if (sent > whole && fstat(file->descriptor, &status) == 0)
         (void)!ftruncate(file->descriptor, status.st_size - (off_t)(sent - whole));
     return lines;
 }
 
-/* Writes the first `size` bytes of what is kept: whole lines. What follows them is forgotten. */
+/* Writes the first `size` bytes of the buffer, whole lines, and drops the rest. */
 static void write_kept(struct log_file *file, size_t size)
 {
     size_t sent = 0;
@@ -182,7 +181,7 @@ static void write_kept(struct log_file *file, size_t size)
     }
     if (number) {
         lose(file, file->kept_lines - keep_whole_lines(file, sent), number);
-        /* It is looked for anew: somebody may have moved it, or made room. */
+        /* Opens it again: it may have been moved, or space was freed. */
         if (file->descriptor >= 0)
             close(file->descriptor);
         file->descriptor = -1;
@@ -215,7 +214,7 @@ static void rotate(struct log_file *file)
     file->descriptor = -1;
     if (file->config.keep == 0)
         (void)ops->file_remove(file->world, file->path);
-    /* One that is missing leaves a gap that closes by itself. */
+    /* A missing file leaves a gap that closes by itself. */
     for (uint32_t i = file->config.keep; i > 0; i--)
         (void)ops->file_rename(file->world, numbered(file, i - 1, from), numbered(file, i, to));
     file->size = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* machine_section.c - a machine of detent.yaml, and whether it goes with its definition. */
+/* machine_section.c - a machine of detent.yaml, checked against its definition. */
 #include <stdio.h>
 #include <string.h>
 
@@ -59,7 +59,7 @@ int config_take_machine(
 
 /* Together with the definition. */
 
-/* The event of an answer is one that the effect lists. */
+/* The event of an answer must be one that the effect lists. */
 static int check_answer(
     struct cli_reader *reader, const struct det_machine *definition,
     const struct det_effect_def *effect, const struct config_answer *answer)
@@ -123,7 +123,7 @@ static void add_name(char *names, const char *kind, const char *name)
     snprintf(names + used, NAMES_TEXT - used, "%s%s%s", used ? ", " : "", kind, name);
 }
 
-/* Functions that nobody but a program in C can have. */
+/* Functions that only a C program can provide. */
 static int check_functions(
     struct cli_reader *reader, const struct config_machine *machine,
     const struct det_machine *definition)
@@ -147,8 +147,8 @@ static int check_functions(
         return 0;
     return reader_fail(
         reader, node,
-        "%s has functions in C (%s), and nobody here has them: name a module that has them "
-        "(docs/modules.md), serve it from a program of your own, or write the definition without",
+        "%s has functions in C (%s), but no module provides them: name one that does "
+        "(docs/modules.md), serve it from your own program, or write the definition without",
         machine->name, names);
 }
 

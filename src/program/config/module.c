@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* module.c - loads modules, and judges whether what they define is what the spec says. */
+/* module.c - loads modules, and checks their definitions against the specs. */
 #include "config/module_internal.h"
 
 #include <dlfcn.h>
@@ -32,9 +32,9 @@ struct module {
     dev_t device;     /* which file it is */
     ino_t number;
     struct timespec changed;
-    /* A copy of it in memory, open as long as it is loaded: the linker knows a library by its path,
-     * which has this number in it, and takes another file of the same number for the one that it
-     * has. */
+    /* A copy of it in memory, open while it is loaded: the linker identifies a library by its path,
+     * which contains this number, and would reuse the loaded one for another file of the same
+     * number. */
     int copy;
     void *handle;
     const struct det_module *descriptor;
@@ -67,7 +67,7 @@ static int check_descriptor(
     return 0;
 }
 
-/* From the descriptor: what is at the path may be another file by now. */
+/* Copies from the descriptor: the file at the path may have been replaced. */
 static int copy_file(struct module *module, int from, off_t size, struct det_error *reterr)
 {
     const char *slash = strrchr(module->path, '/');
@@ -286,7 +286,7 @@ static int check_same(
     return r == 0 && !is_same ? tell_difference(path, module, spec, allocator, reterr) : r;
 }
 
-/* A machine whose effects can be bound anew. */
+/* Copies a machine so that its effects can be bound again. */
 static int copy_machine(
     struct modules *modules, struct module *module, const struct det_machine *machine,
     struct module_machine **ret, struct det_error *reterr)
@@ -311,7 +311,7 @@ static int copy_machine(
     return 0;
 }
 
-/* Its definition of a machine, which is the same as that of the spec. */
+/* Returns its definition of a machine, which equals that of the spec. */
 static int find_machine(
     const struct modules *modules, const struct module *module, const struct config_machine *config,
     const struct det_machine *spec, const struct det_machine **ret, struct det_error *reterr)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* module_file.c - which file a module is, whose it is, and who may change it. */
+/* module_file.c - checks the owner and the mode of a module's file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

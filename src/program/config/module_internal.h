@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* module_internal.h - what the files of module.h share. */
+/* module_internal.h - shared by the files of module.h. */
 #ifndef DET_CONFIG_MODULE_INTERNAL_H
 #define DET_CONFIG_MODULE_INTERNAL_H
 
@@ -9,12 +9,12 @@
 
 #include "config/module.h"
 
-/* What errno says, about the path. */
+/* Fills an error from errno, about the path. */
 int module_fail(struct det_error *reterr, const char *path);
-/* A descriptor of the file, once its rights are right. */
+/* Returns a descriptor of the file after checking its owner and mode. */
 DET_MUST_CHECK int module_open_file(
     const char *path, int *ret, struct stat *ret_status, struct det_error *reterr);
-/* The descriptor of the copy that the kinds are from. */
+/* Returns the descriptor of the copy that the kinds belong to. */
 int module_copy_of(const struct modules *modules, const struct det_worker_kind *const *kinds);
 void module_close_isolated(struct modules *modules);
 

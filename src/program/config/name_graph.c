@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* name_graph.c - what leads from one part of detent.yaml to another: names that must be there,
- * ways that must not lead back, and the orders in which things can be added.
+/* name_graph.c - references between parts of detent.yaml: unknown names, cycles, and the orders in
+ * which things can be added.
  *
- * Tasks and groups are the nodes of one graph. A task leads to what it depends on, a group to its
+ * Tasks and groups are the nodes of one graph. A task refers to its dependencies, a group to its
  * members, tasks and groups: it is healthy when they are. The walk keeps its own stack.
  *
- *     new --first seen--> open --all that it leads to is closed--> closed, and next in the order
- *                           ^------ a way to an open one is a circle */
+ *     new --first seen--> open --all its references are closed--> closed, and next in the order
+ *                           ^------ a reference to an open one is a cycle */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/map.h"
 #include "config/config_internal.h"
 
-/* Names that are tried for "did you mean". */
+/* Number of names tried for "did you mean". */
 #define NEAR_MAX 512
 
 enum mark { NEW, OPEN, CLOSED };
@@ -28,10 +28,10 @@ struct thing {
     struct thing *members, *last, *after; /* a group's; the next of the same group */
     struct thing *parent;
     size_t depth;     /* a group's: 1 at the top */
-    bool is_disputed; /* a group has its name too, which was told */
+    bool is_disputed; /* a group has the same name, which was reported */
     enum mark mark;
     size_t next_way;      /* of a task that is open */
-    struct thing *member; /* of a group that is open: the next to be seen */
+    struct thing *member; /* of an open group: the next member to visit */
 };
 
 struct graph {
@@ -173,7 +173,7 @@ static const struct det_datum *way_node(const struct thing *thing)
     return thing->task ? thing->task->edges[thing->next_way - 1] : NULL;
 }
 
-/* The stack from `first` on is a circle. It is told where its last task leads on. */
+/* The stack from `first` on is a cycle. Reported at its last task. */
 static int fail_circle(struct graph *graph, const struct thing *first)
 {
     const struct det_datum *place = NULL;
@@ -290,8 +290,8 @@ static int set_depth(struct graph *graph, struct thing *thing)
         DET_TASK_GROUP_DEPTH_MAX);
 }
 
-/* Climbs from each group to the first ancestor that has its place, then gives places on the way
- * back. Marks are used here before the walk uses them. */
+/* Climbs from each group to the first ancestor with a position, then assigns positions on the way
+ * back. Uses the marks before the walk does. */
 static int order_groups(struct graph *graph)
 {
     size_t ordered = 0;
@@ -333,8 +333,8 @@ static int make_graph(struct graph *graph, const struct det_datum *place)
     return 0;
 }
 
-/* Names that lead nowhere make no circle, so both are told; a circle of parents would make one of
- * their members too. */
+/* Unknown names form no cycle, so both are reported; a cycle of parents would also cause one of
+ * members. */
 static int link_and_order(struct graph *graph)
 {
     int r = link_all(graph), parents;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* observe_sections.c - how detent speaks and where its spans go: the sections 'log' and 'traces' of
- * detent.yaml. */
+/* observe_sections.c - the sections 'log' and 'traces' of detent.yaml. */
 #include <string.h>
 
 #include "base/text.h"
 #include "config/config_internal.h"
 
-#define DIGITS_MAX 6 /* behind the point: of a millionth */
+#define DIGITS_MAX 6 /* after the decimal point: millionths */
 
 int config_take_log(struct cli_reader *reader, const struct det_datum *node, struct config_log *log)
 {

@@ -12,7 +12,7 @@
 
 enum { RESTART, INTERVAL, RETRIES, TIMEOUT, GRACE, BACKOFF };
 
-/* A number with a point, nothing around it; no exponent and no other form that strtod() takes. */
+/* A decimal number without surrounding text; no exponent and no other form of strtod(). */
 static int take_factor(
     struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
@@ -35,7 +35,7 @@ static int take_factor(
     return 0;
 }
 
-/* Of two delays the one that is left out yields to the other: see det_policy_resolve(). */
+/* An omitted delay adapts to the other: see det_policy_resolve(). */
 int config_take_backoff(
     struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
@@ -129,7 +129,7 @@ int config_check_policy(
     struct cli_reader *reader, const struct det_datum *const *nodes,
     const struct det_policy *policy, const struct det_policy *defaults)
 {
-    /* Of the defaults each is for the tasks that it concerns. */
+    /* A default applies to the tasks that it concerns. */
     bool is_said = nodes[RESTART] && policy != defaults;
     enum det_restart restart = policy->restart ? policy->restart : defaults->restart;
     int r = 0;

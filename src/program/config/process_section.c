@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* process_section.c - what the process of a task gets in detent.yaml: files of variables, limits, a
- * file for its output; and time zones. */
+/* process_section.c - process settings of a task in detent.yaml: environment files, limits, a log
+ * file; and time zones. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #define ZONE_FILE_MAX (64 << 10)
 #define ENV_FILE_MAX  (64 << 10)
 
-/* "Europe/Berlin": nothing that leaves the folder. */
+/* "Europe/Berlin": no path that leaves the folder. */
 static bool is_zone_name(const char *name)
 {
     size_t size = strlen(name);
@@ -163,7 +163,7 @@ int config_take_paths(
     return 0;
 }
 
-/* The value of "NAME=value": quotes around it go. */
+/* Returns the value of "NAME=value" without quotes. */
 static char *value_in(char *text)
 {
     size_t size = strlen(text);
@@ -183,7 +183,7 @@ struct variables_file {
     struct det_error *reterr;
 };
 
-/* One line, of which a comment is none. */
+/* Reads one line; skips comments. */
 static int take_line(struct variables_file *file, char *line, size_t number)
 {
     char *equals, *name = line + strspn(line, " \t");
@@ -225,7 +225,7 @@ static int check_rights(const char *path, int descriptor, uid_t owner, struct de
 
     if (fstat(descriptor, &status) < 0)
         return det_error_set(reterr, DET_ERR_IO, "%.200s: cannot be read", path);
-    /* Whoever owns detent.yaml decides what runs here anyway. */
+    /* The owner of detent.yaml decides what runs here anyway. */
     if (status.st_uid == owner)
         status.st_uid = geteuid();
     trust = trust_of(&status, geteuid());
@@ -243,7 +243,7 @@ static int check_rights(const char *path, int descriptor, uid_t owner, struct de
         trust_who(trust), trust_chmod(trust));
 }
 
-/* The file that was checked is the one that is read, whatever takes its place meanwhile. */
+/* Reads the checked file, even if it is replaced meanwhile. */
 static int load_variables(
     const char *path, uid_t owner, char **ret, size_t *ret_size, struct det_error *reterr)
 {

@@ -53,7 +53,7 @@ static int check(struct config_file *file, struct cli_problems *problems)
     return r < 0 ? r : config_check(&file->config, &site, problems);
 }
 
-/* Definitions that are wrong say so themselves; one that is not there was told with its place. */
+/* A wrong definition was reported; a missing one too, with its place. */
 static int check_definition(
     struct cli *cli, const struct config_machine *machine, const char *folder,
     struct cli_problems *problems)
@@ -98,7 +98,7 @@ static int read_all(
     r = config_read(&file->arena, root, &file->config, problems);
     if (r < 0 || !is_checked)
         return r;
-    /* Both, so that all is told at once. */
+    /* Both, so that all problems are reported at once. */
     r = check(file, problems);
     return r == DET_ERR_NO_MEMORY ? r : reader_both(r, check_definitions(cli, file, problems));
 }

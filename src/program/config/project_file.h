@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* project_file.h - a detent.yaml from the disk, read and checked, its problems reported. */
+/* project_file.h - loads a detent.yaml, checks it, and reports its problems. */
 #ifndef DET_CONFIG_PROJECT_FILE_H
 #define DET_CONFIG_PROJECT_FILE_H
 
@@ -14,25 +14,24 @@ struct config_file {
     struct det_arena arena;
     const struct det_datum *root; /* all of it as it is written; NULL: it is not there */
     struct config config;
-    size_t problem_count; /* that were reported */
+    size_t problem_count; /* number of reported problems */
 };
 
-/* Whether `detent check` takes the file for a detent.yaml: by its name or ending. */
+/* Returns true if `detent check` takes the file for a detent.yaml: by its name or ending. */
 bool config_file_is_one(const char *path);
-/* CLI_OK or an exit code, after it was said what is wrong. Close it in either case. Where it has no
- * 'machines', the specs beside it are its machines. */
+/* Returns CLI_OK, or an exit code after reporting the problems. Close it in either case. Without
+ * 'machines', the specs of its folder are its machines. */
 DET_MUST_CHECK int config_file_open(struct cli *cli, const char *path, struct config_file *file);
-/* The same without asking the machine: for those who run nothing of it. */
+/* The same without checks of this machine: for commands that run nothing of it. */
 DET_MUST_CHECK int config_file_read(struct cli *cli, const char *path, struct config_file *file);
-/* Either of them; a file that is not there, in a folder that has specs, is one that lists nothing.
- */
+/* Opens either; a missing file in a folder with specs counts as one that lists nothing. */
 DET_MUST_CHECK int config_project_open(
     struct cli *cli, const char *path, bool is_checked, struct config_file *file);
 void config_file_close(struct cli *cli, struct config_file *file);
 
 /* default_machines.c */
 
-/* Whether a file of this folder ends in .fsm. */
+/* Returns true if a file of this folder ends in .fsm. */
 bool config_folder_has_specs(const char *folder);
 /* Adds all of them to a configuration without machines. CLI_OK or an exit code, after it was said
  * what is wrong. Those that are broken are left out unless it is checked; those that cannot be

@@ -7,12 +7,12 @@
 #include "config/config_internal.h"
 
 #define COUNT_MAX 1000000
-/* That of det_durable_open(): it has a thread for each. */
+/* The limit of det_durable_open(), which uses a thread for each. */
 #define DURABLE_WIDTH_MAX 256
 
 enum { SLOT_WIDTH, SLOT_DEPTH, SLOT_DURABLE, SLOT_SCHEDULES };
 
-/* The keys of a schedule of a slot; those of any schedule come first. */
+/* Keys of a schedule of a slot; those of every schedule come first. */
 enum {
     KEY_RUN = CONFIG_SCHEDULE_KEYS,
     KEY_FOLDER,
@@ -112,7 +112,7 @@ int config_take_slot(
     slot->node = node;
     r = reader_both(
         r, config_take_mapping(reader, node, CONFIG_TABLE("a slot", keys), slot, nodes));
-    /* For the task layer 0 is what is not said. */
+    /* In the task layer 0 means unspecified. */
     if (nodes[SLOT_DEPTH] && slot->options.depth_max == 0)
         slot->options.depth_max = UINT32_MAX;
     if (slot->is_durable && slot->options.width > DURABLE_WIDTH_MAX)

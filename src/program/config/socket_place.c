@@ -287,7 +287,7 @@ int socket_check_peer(const char *project, int descriptor, struct det_error *ret
     int r = socket_peer(descriptor, &peer);
 
     if (r < 0)
-        return fail_errno(reterr, project, "cannot see who listens");
+        return fail_errno(reterr, project, "cannot identify the listener");
     return socket_is_trusted(peer, geteuid()) ? 0 : fail_foreign(reterr, project);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* address.c - addresses: read, printed, bound. */
+/* address.c - parses, prints and binds addresses. */
 #include "http/address.h"
 
 #include <arpa/inet.h>

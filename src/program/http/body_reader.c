@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* body_reader.c - the body of a request: so many bytes, or chunks that are put together in place.
+/* body_reader.c - the body of a request: of a known length, or chunks that are joined in place.
  *
- *     data   | head | body so far | what chunks were framed with | not read yet |
+ *     data   | head | body so far | removed chunk framing        | not read yet |
  *                   body_at       body_end                       at             size
  *
- * The frames of chunks are closed up whenever more is needed, so that a body takes no more room
- * than its own bytes and one frame, however small its chunks are. */
+ * The framing of chunks is removed whenever more room is needed, so a body needs only its own bytes
+ * and one frame, however small its chunks are. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -29,7 +29,7 @@ static enum http_verdict finish_body(struct http_parse *parse)
     parse->phase = HTTP_PHASE_WHOLE;
     if (parse->body_end == parse->body_at)
         return HTTP_WHOLE;
-    /* The NUL behind the body may fall on the next request. */
+    /* The NUL after the body may overwrite the first byte of the next request. */
     parse->is_cut = parse->body_end == parse->used;
     parse->cut = parse->data[parse->body_end];
     parse->data[parse->body_end] = '\0';
@@ -56,8 +56,8 @@ static int hex_of(char c)
     return -1;
 }
 
-/* Extensions, which mean nothing to us, are read as strictly as what does: a program that finds
- * another end of the line than we do would see another body. */
+/* Extensions have no meaning for us, but are parsed strictly: a program that sees the end of the
+ * line elsewhere would see another body. */
 
 enum extension_state {
     EXTENSION_END, /* of the size, or of an extension */
@@ -111,8 +111,8 @@ static enum extension_state next_state(enum extension_state state, char c)
     return EXTENSION_WRONG;
 }
 
-/* How many bytes of extensions stand before the CR, or have come so far, and no more than `most`
- * and one; false: they are wrong. */
+/* Returns the size of the extensions before the CR, or so far, up to `most` plus one; false if they
+ * are malformed. */
 static bool read_extensions(const char *text, size_t left, size_t most, size_t *ret)
 {
     enum extension_state state = EXTENSION_END;
@@ -128,7 +128,7 @@ static bool read_extensions(const char *text, size_t left, size_t most, size_t *
            state == EXTENSION_VALUE;
 }
 
-/* "1a", perhaps extensions, CR LF. What cannot become that any more is refused whatever follows. */
+/* "1a", optional extensions, CR LF. A prefix that cannot become valid is refused at once. */
 static enum http_verdict read_chunk_size(struct http_parse *parse)
 {
     const char *text = parse->data + parse->at;
@@ -175,7 +175,7 @@ static enum http_verdict read_chunk_data(struct http_parse *parse)
     return HTTP_GO_ON;
 }
 
-/* CR LF, or as much of it as has come. */
+/* CR LF, or the received part of it. */
 static enum http_verdict read_end(struct http_parse *parse)
 {
     const char *text = parse->data + parse->at;
@@ -190,7 +190,7 @@ static enum http_verdict read_end(struct http_parse *parse)
     return HTTP_GO_ON;
 }
 
-/* A trailer is checked like a header, and dropped: nothing of it counts. */
+/* A trailer is checked like a header, and ignored. */
 static enum http_verdict drop_trailer(struct http_parse *parse, char *line, size_t size)
 {
     struct http_field field;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* byte_stream.h - what a connection needs of a stream of bytes. There are three kinds: a socket,
- * TLS over any other, and that of the tests, whose other side is simulated in virtual time. */
+/* byte_stream.h - the byte stream below a connection: a socket, TLS over another stream, or a
+ * simulated peer of tests in virtual time. */
 #ifndef DET_HTTP_BYTE_STREAM_H
 #define DET_HTTP_BYTE_STREAM_H
 
@@ -16,35 +16,35 @@ struct http_part {
     size_t size;
 };
 
-/* None of these waits. An error other than DET_ERR_BUSY is for good. */
+/* None of these blocks. An error other than DET_ERR_BUSY is permanent. */
 struct http_io {
-    /* How many bytes were read; 0: the other side has ended; DET_ERR_BUSY: nothing is there. */
+    /* Returns how many bytes were read; 0 at the end of the stream; DET_ERR_BUSY if nothing is
+     * available. */
     int64_t (*read)(void *stream, void *target, size_t size);
-    /* How many bytes were taken of one or two parts; DET_ERR_BUSY: none. */
+    /* Returns how many bytes of one or two parts were written; DET_ERR_BUSY if none. */
     int64_t (*write)(void *stream, const struct http_part *parts, size_t count);
-    /* Asks for http_connection_ready() at these enum det_poll_events; 0: at none. */
+    /* Requests http_connection_ready() for these enum det_poll_events; 0: for none. */
     int (*watch)(void *stream, struct http_connection *connection, unsigned events);
-    /* What it must be watched for before it can read or write anything else; 0, or NULL: nothing.
-     * If it were watched for reading then, what it cannot read yet would be told again and again.
-     */
+    /* Returns the events required before it can read or write again; 0, or NULL: none. Watching for
+     * reads meanwhile would report unreadable input over and over. */
     unsigned (*wants)(void *stream);
-    /* Whether there is something to read that nobody will tell of. NULL: never. */
+    /* Returns true if buffered input exists that no event reports. NULL: never. */
     bool (*has_more)(void *stream);
-    /* Whether a handshake goes on, which has the time that headers have. NULL: there is none. */
+    /* Returns true during a handshake, which has the time limit of headers. NULL: no handshake. */
     bool (*is_opening)(void *stream);
-    /* The subject of the certificate that the other side has shown. NULL: there is none. */
+    /* Returns the subject of the peer's certificate. NULL: none. */
     const char *(*subject)(void *stream);
-    /* Nothing more will be written. */
+    /* Ends the writing side. */
     void (*end)(void *stream);
     void (*close)(void *stream);
 };
 
-/* A socket that does not block; `descriptor` is closed with it, but not when this fails. */
+/* A non-blocking socket; closes `descriptor` with it, but not if this fails. */
 extern const struct http_io http_socket_io;
 int http_socket_open(
     const struct det_allocator *allocator, struct det_loop *loop, int descriptor,
     void **ret) DET_MUST_CHECK;
-/* Without closing the descriptor. */
+/* Frees the stream without closing the descriptor. */
 void http_socket_forget(void *stream);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* client_connection.c - one connection from accept to close: reads requests, has them handled, and
- * settles what is to be written, watched or closed. http_internal.h has its states and
- * invariants. */
+/* client_connection.c - one connection from accept to close: reads requests, calls the handler, and
+ * settles what to write, watch or close. http_internal.h has its states and invariants. */
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/memory.h"
@@ -40,13 +39,13 @@ static void set_state(struct http_connection *connection, enum http_connection_s
     assert_connection(connection);
 }
 
-/* So long, and longer by what has moved: no byte begins it anew. */
+/* A deadline that grows with the bytes moved: no single byte restarts it. */
 static det_time paced_deadline(det_time since, det_time span, uint64_t moved)
 {
     return det_add_time(since, span + (det_time)(moved / RATE_MIN) * DET_SECOND);
 }
 
-/* A handshake brings no bytes of a request: the connection is idle until it is over. */
+/* During a handshake no bytes of a request arrive: the connection is idle. */
 static bool is_opening(const struct http_connection *connection)
 {
     return connection->io->is_opening && connection->io->is_opening(connection->stream);
@@ -119,7 +118,7 @@ void http_connection_cut(struct http_connection *connection)
     close_connection(connection);
 }
 
-/* Whether bytes that come now have a place, or will get one. */
+/* Returns true if there is room for more bytes, or will be. */
 static bool can_read(const struct http_connection *connection)
 {
     if (connection->is_ended || connection->state == CONNECTION_CLOSING)
@@ -142,7 +141,7 @@ static void update_watch(struct http_connection *connection)
     if (events == connection->watched)
         return;
     if (connection->io->watch(connection->stream, connection, events) < 0) {
-        /* Nobody would ever tell of it again. */
+        /* No further event would report it. */
         connection->is_broken = true;
         http_connection_wake(connection);
         return;
@@ -169,7 +168,7 @@ static void end_connection(struct http_connection *connection)
     update_watch(connection);
 }
 
-/* Behind an answer. The bytes of the request are not needed any more. */
+/* After an answer, when the bytes of the request are no longer needed. */
 static void next_request(struct http_connection *connection)
 {
     struct http_parse *parse = &connection->parse;
@@ -196,7 +195,7 @@ static bool is_stream(const struct http_connection *connection)
     return connection->state == CONNECTION_HANDLING && connection->exchange.is_stream;
 }
 
-/* What was told to wait has been read; the handler may write more, or end. */
+/* All output was read; the handler may write more, or end. */
 static void tell_drained(struct http_connection *connection)
 {
     struct http_exchange *exchange = &connection->exchange;
@@ -221,7 +220,7 @@ static void write_out(struct http_connection *connection)
         tell_drained(connection);
 }
 
-/* Whether nothing more can come of it, now that all is written. */
+/* Returns true if the connection is finished now that all output is written. */
 static bool is_at_end(const struct http_connection *connection)
 {
     switch (connection->state) {
@@ -240,7 +239,7 @@ static bool is_at_end(const struct http_connection *connection)
     return false;
 }
 
-/* The last thing done to a connection by whoever did something to it: it may be gone behind it. */
+/* The last call on a connection in each event: it may free the connection. */
 static void settle_connection(struct http_connection *connection)
 {
     det_assert(!connection->is_busy);
@@ -261,9 +260,8 @@ static void settle_connection(struct http_connection *connection)
     assert_connection(connection);
 }
 
-/* The same, but what is to be written is left for the next turn of the loop: the answers of one
- * turn then go out one behind the other, and a client that sleeps is woken once for all of them,
- * not for each. */
+/* Like settle_connection(), but leaves the output for the next turn of the loop: the answers of one
+ * turn are sent together, and wake a sleeping client once, not once each. */
 static void settle_later(struct http_connection *connection)
 {
     if (!http_output_waits(connection) || connection->is_waiting || connection->is_broken)
@@ -295,7 +293,7 @@ static void open_exchange(struct http_connection *connection)
     };
 }
 
-/* It is for somebody to answer now. */
+/* The handler may answer now. */
 static void begin_exchange(struct http_connection *connection)
 {
     set_state(connection, CONNECTION_HANDLING);
@@ -386,7 +384,7 @@ static bool can_answer(struct http_connection *connection)
     return !connection->is_waiting && !connection->is_broken;
 }
 
-/* All requests that have come, as long as their answers are taken. */
+/* Processes all requests received, as long as their answers are read. */
 static void process_input(struct http_connection *connection)
 {
     connection->is_busy = true;
@@ -396,7 +394,7 @@ static void process_input(struct http_connection *connection)
     settle_later(connection);
 }
 
-/* There is no memory for what comes. */
+/* There is no memory for the input. */
 static void give_up(struct http_connection *connection)
 {
     if (connection->block && !connection->is_waiting)
@@ -508,7 +506,7 @@ void http_connection_ready(struct http_connection *connection, unsigned events)
         settle_connection(connection);
 }
 
-/* Too slow: who was sending is told, who was not reading could not be. */
+/* Deadline passed: a slow sender is told; a client that does not read cannot be. */
 static void end_late(struct http_connection *connection)
 {
     if (connection->is_waiting || !is_reading(connection)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* http_internal.h - the parts of the HTTP server among themselves.
+/* http_internal.h - shared by the files of the HTTP server.
  *
  *            accept                   first byte        headers         body
  *     ---------------> CONNECTION_IDLE ---------> _HEAD --------> _BODY ---------> _HANDLING
@@ -17,15 +17,15 @@
  * Any state ends at once when the stream breaks.
  *
  * Invariants
- *   1. What must be done outside of a connection's own event is done in `attend`, from the server's
- *      one timer: a connection that needs it is in `todo`. The timer is always armed, if for never,
- *      so that arming it cannot fail.
- *   2. No deadline is written down. The sweep, once a second, derives it from when the state began
- *      and how many bytes have moved in it; so a request costs no timer.
- *   3. A connection without a request and without an answer that waits has neither of the buffers:
- *      they are lent by the server, and given back.
- *   4. `is_busy`: a function of the connection is on the stack and will settle it; who is called
- *      from there only changes it. A connection is closed by nobody but those who settle it. */
+ *   1. Work outside a connection's own event is done in `attend`, from the server's one timer: a
+ *      connection that needs it is in `todo`. The timer is always armed, possibly for never, so
+ *      that arming it cannot fail.
+ *   2. No deadline is stored. The sweep, once a second, derives it from the start of the state and
+ *      the bytes moved in it; so a request costs no timer.
+ *   3. A connection without a request and without a pending answer holds neither buffer: they are
+ *      lent by the server, and returned.
+ *   4. `is_busy`: a function of the connection is on the stack and will settle it; functions called
+ *      from there only change it. Only code that settles a connection closes it. */
 #ifndef DET_HTTP_HTTP_INTERNAL_H
 #define DET_HTTP_HTTP_INTERNAL_H
 
@@ -83,7 +83,7 @@ struct http_exchange {
 struct http_peer {
     const char *key; /* `address` */
     uint32_t count;
-    struct det_list strangers; /* its connections that nobody vouched for, oldest first */
+    struct det_list strangers; /* its untrusted connections, oldest first */
     char address[HTTP_PEER_TEXT];
 };
 
@@ -95,30 +95,30 @@ struct http_connection {
     void *stream;
     unsigned watched; /* enum det_poll_events */
     enum http_connection_state state;
-    det_time since; /* when the state began */
-    uint64_t moved; /* bytes that were read in it */
+    det_time since; /* start of the state */
+    uint64_t moved; /* bytes read in it */
     bool is_busy;
-    bool is_ended;    /* by its client: nothing more will come */
+    bool is_ended;    /* by its client: end of input */
     bool is_broken;   /* nothing can be read or written any more */
-    bool is_starved;  /* more has to come before anything can be read */
-    bool shall_close; /* behind this answer */
+    bool is_starved;  /* more input is required before the parser can continue */
+    bool shall_close; /* after this answer */
 
-    struct http_block *block; /* NULL: nothing of a request is here */
+    struct http_block *block; /* NULL: no bytes of a request */
     struct http_parse parse;
     struct http_exchange exchange;
 
-    struct det_buffer output; /* what waits, from `output_sent` on, and then the tail */
+    struct det_buffer output; /* pending output from `output_sent` on, before the tail */
     size_t output_sent;
     const char *tail; /* static data */
     size_t tail_size;
-    det_time waits_since; /* when something began to wait */
-    uint64_t waits_moved; /* bytes that were taken since then */
+    det_time waits_since; /* when output began to wait */
+    uint64_t waits_moved; /* bytes written since then */
     bool is_waiting;      /* the stream did not take all of it */
     size_t counted;       /* bytes of the output in the server's memory */
 
     struct http_peer *from; /* NULL: not counted */
     bool is_local;          /* over a unix socket */
-    /* While nobody vouched for it: of the server and of its peer, which close it to make room. */
+    /* While untrusted: in the lists of the server and of its peer, which close it to make room. */
     struct det_list stranger, peer_stranger;
     char peer[HTTP_PEER_TEXT];
 };
@@ -129,23 +129,23 @@ struct http_server {
     struct det_world *world;
     struct det_list connections;
     size_t connection_count;
-    size_t local_count;        /* of them over unix sockets, which do not count with the others */
-    struct det_list strangers; /* that nobody vouched for, oldest first; none of them is local */
+    size_t local_count;        /* over unix sockets, which are not counted with the others */
+    struct det_list strangers; /* untrusted ones, oldest first; none of them is local */
     struct det_list todo;
     struct det_timer timer;
     det_time timer_at; /* when it is set to */
     det_time sweep_at;
-    det_time rest_until; /* accepting rests; 0: it does not */
+    det_time rest_until; /* accepting is paused until then; 0: not paused */
     bool is_draining;
     struct det_map peers;
     struct http_block *blocks; /* that are free */
     unsigned block_count;
-    struct det_buffer spare; /* an output that nobody uses */
-    uint64_t memory;         /* bytes of blocks that have grown, and of outputs that wait */
+    struct det_buffer spare; /* a free output buffer */
+    uint64_t memory;         /* bytes of grown blocks and of pending outputs */
     char date[HTTP_DATE_TEXT];
     det_time date_until; /* monotonic */
     struct http_listener *listeners;
-    int reserve; /* a descriptor to give up when there are none left; -1: none */
+    int reserve; /* a descriptor to release when none are left; -1: none */
     struct http_tls_context *tls;
 };
 
@@ -155,10 +155,10 @@ det_time http_server_now(const struct http_server *server);
 const char *http_server_date(struct http_server *server);
 /* The timer runs at this time at the latest. */
 void http_server_wake(struct http_server *server, det_time at);
-/* NULL: there is no memory. */
+/* Returns NULL without memory. */
 struct http_block *http_block_take(struct http_server *server);
 void http_block_give(struct http_server *server, struct http_block *block);
-/* Twice the room. The data may move. DET_ERR_LIMIT: all connections together have enough. */
+/* Doubles the room. The data may move. DET_ERR_LIMIT: the limit of all connections together. */
 int http_block_grow(struct http_server *server, struct http_block *block) DET_MUST_CHECK;
 
 /* client_connection.c */
@@ -169,40 +169,41 @@ struct http_origin {
     int64_t uid;
     bool is_trusted, is_encrypted, is_local;
 };
-/* Takes the stream over, if it does not fail. */
+/* Takes over the stream on success. */
 int http_connection_open(
     struct http_server *server, const struct http_io *io, void *stream_take,
     const struct http_origin *origin, struct http_connection **ret) DET_MUST_CHECK;
 void http_connection_ready(struct http_connection *connection, unsigned events);
-/* What the timer does for those in `todo`. */
+/* Called by the timer for those in `todo`. */
 void http_connection_attend(struct http_connection *connection);
-/* It will be attended to. */
+/* Schedules http_connection_attend(). */
 void http_connection_wake(struct http_connection *connection);
 bool http_connection_is_late(const struct http_connection *connection, det_time now);
-/* At once; tells who keeps the exchange. */
+/* Closes it at once; reports to the owner of a kept exchange. */
 void http_connection_cut(struct http_connection *connection);
-/* The exchange is over: what comes next, unless it is busy, and its function will see to that. */
+/* The exchange is over: starts the next one, unless the connection is busy, whose function will do
+ * it. */
 void http_connection_answered(struct http_connection *connection);
 
 /* receive_buffer.c */
 /* Bytes that can be read to the block as it is. */
 size_t http_input_room(const struct http_connection *connection);
-/* There is a block. If what is in it `may_move`, there is room, too. */
+/* Requires a block. Makes room if its content `may_move`. */
 int http_input_prepare(struct http_connection *connection, bool may_move) DET_MUST_CHECK;
-/* Reads once, or as long as the stream hides something; whether anything has come. */
+/* Reads once, or until the stream has no hidden input; returns whether anything arrived. */
 bool http_input_fill(struct http_connection *connection);
-/* Reads once, to nowhere. */
+/* Reads once and discards the bytes. */
 void http_input_discard(struct http_connection *connection);
-/* Whether the stream has something to read that nobody will tell of. */
+/* Returns true if the stream has buffered input that no event reports. */
 bool http_input_hides(const struct http_connection *connection);
 void http_input_release(struct http_connection *connection);
 
 /* send_buffer.c */
 bool http_output_waits(const struct http_connection *connection);
 size_t http_output_size(const struct http_connection *connection);
-/* A buffer for what is to be written. */
+/* Returns a buffer for output. */
 struct det_buffer *http_output(struct http_connection *connection);
-/* Writes what the stream takes. */
+/* Writes as much as the stream accepts. */
 void http_output_flush(struct http_connection *connection);
 void http_output_release(struct http_connection *connection);
 
@@ -211,7 +212,7 @@ void http_answer_write(
     struct http_connection *connection, const struct http_answer *answer, bool has_length);
 void http_answer_refusal(struct http_connection *connection, enum http_refusal refusal);
 void http_exchange_gone(struct http_connection *connection);
-/* The whole refusal as it is sent to those who get no connection. Returns its size. */
+/* Writes the whole refusal sent to clients that get no connection. Returns its size. */
 size_t http_refusal_text(enum http_refusal refusal, char *target, size_t capacity);
 
 /* listener.c */

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* listener.c - listeners: where they are bound, and who is let in.
+/* listener.c - listeners: binds them, and admits connections.
  *
- * At a limit of connections the oldest one for which nobody vouched is closed to make room: those
- * who have shown a token are never shut out by those who have not. When there are no descriptors
- * left, some of them are closed too, since other parts of the process are short of them as well.
- * When there are no such connections, the one in reserve is given up to take one client from the
- * queue and tell it; then all listeners rest for a while, so that nothing spins. */
-#include <detent/driver/loop.h>
+ * At a connection limit the oldest untrusted connection is closed to make room: clients that have
+ * shown a token are never shut out by others. When no descriptors are left, some untrusted
+ * connections are closed too, since other parts of the process are short of them as well. If there
+ * are none, the reserve descriptor is released to accept one client from the queue and refuse it
+ * with a reason; then all listeners pause for a while, so that the loop does not spin. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -32,12 +31,11 @@ struct http_listener {
     struct det_watch watch;
     const void *user;
     bool is_local; /* a unix socket */
-    char *path;    /* that is removed at the end; NULL: none */
+    char *path;    /* removed at the end; NULL: none */
     char address[sizeof((struct sockaddr_un *)NULL)->sun_path + 1];
 };
 
-/* Closes the oldest connection of the server, or of a peer, for which nobody vouched; false: there
- * is none. */
+/* Closes the oldest untrusted connection of the server, or of a peer; false if there is none. */
 static bool shed_one(struct http_server *server, const struct http_peer *peer)
 {
     struct http_connection *connection;
@@ -81,7 +79,7 @@ static enum http_refusal count_peer(
         peer = add_peer(server, text);
     if (!peer)
         return HTTP_REFUSED_MEMORY;
-    /* Counted first, so that the peer stays when its last connection goes. */
+    /* Counted first, so that the peer outlives its last connection. */
     peer->count++;
     if (peer->count > server->limits.peer_connections_max && !shed_one(server, peer)) {
         peer->count--;
@@ -100,7 +98,7 @@ void http_peer_release(struct http_server *server, struct http_peer *peer)
     DET_DELETE(server->options.allocator, peer);
 }
 
-/* Who is on the other side of a unix socket; -1: nobody knows. */
+/* Returns the user at the other side of a unix socket; -1: unknown. */
 static int64_t uid_of(int descriptor)
 {
     struct ucred who;
@@ -115,7 +113,7 @@ static bool is_encrypted(const struct http_listener *listener)
     return listener->server->tls && !listener->is_local;
 }
 
-/* The descriptor is taken over, if this does not fail. */
+/* Takes over the descriptor on success. */
 static int open_stream(
     struct http_server *server, int descriptor, bool is_encrypted, const struct http_io **ret_io,
     void **ret)
@@ -161,12 +159,12 @@ static enum http_refusal open_connection(
         return HTTP_REFUSED_MEMORY;
     if (http_connection_open(server, io, stream, &origin, &connection) < 0) {
         io->close(stream);
-        return HTTP_REFUSED_DESCRIPTORS; /* it is closed, and nobody is told */
+        return HTTP_REFUSED_DESCRIPTORS; /* it is closed without an answer */
     }
     return HTTP_ACCEPTED;
 }
 
-/* Tells one that is not let in why, as far as it takes it at once. */
+/* Sends a refused client the reason, as far as the socket accepts it at once. */
 static void turn_away(
     const struct http_listener *listener, int descriptor, enum http_refusal refusal)
 {
@@ -179,7 +177,7 @@ static void turn_away(
     close(descriptor);
 }
 
-/* Whether there is room for one more, perhaps after another one has made it. */
+/* Returns true if there is room for another connection, if necessary by closing one. */
 static bool make_room(struct http_server *server, bool is_local)
 {
     if (is_local)
@@ -188,7 +186,7 @@ static bool make_room(struct http_server *server, bool is_local)
            shed_one(server, NULL);
 }
 
-/* The limit of the peer comes first: one that is over it makes nobody else give way. */
+/* The limit of the peer comes first: a peer over its limit makes no other client give way. */
 static enum http_refusal find_room(
     const struct http_listener *listener, const union http_address *address, struct http_peer **ret)
 {
@@ -219,8 +217,8 @@ static void let_in(
     turn_away(listener, descriptor, refusal);
 }
 
-/* Some connections are closed; where there are none to close, one of those who wait in vain is
- * told. The others get another look in a while. */
+/* Closes some connections; if there are none to close, refuses one waiting client with a reason.
+ * The listeners accept again after a while. */
 static void give_up_reserve(struct http_listener *listener)
 {
     struct http_server *server = listener->server;
@@ -313,7 +311,7 @@ void http_listeners_close(struct http_server *server)
     server->rest_until = 0;
 }
 
-/* Behind those that are there, so that their numbers stay. */
+/* Appends, so that the numbers of the others stay. */
 static void append_listener(struct http_server *server, struct http_listener *listener)
 {
     struct http_listener **end = &server->listeners;
@@ -337,7 +335,7 @@ static void print_bound(struct http_listener *listener, int descriptor)
         http_address_print(&address, listener->address, sizeof listener->address);
 }
 
-/* The descriptor is taken over, if this does not fail; so is the file at `path`. */
+/* Takes over the descriptor and the file at `path` on success. */
 static int add_listener(
     struct http_server *server, int descriptor, const char *path, const void *user,
     struct det_error *reterr)

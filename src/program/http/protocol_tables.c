@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* protocol_tables.c - tables and defaults, made of the lists. */
+/* protocol_tables.c - tables and defaults, generated from the lists. */
 #include "http/protocol_tables.h"
 
 #include "base/assert.h"

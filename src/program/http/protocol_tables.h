@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* protocol_tables.h - what the lists of the HTTP server say: limits, refusals, phrases of
- * statuses. */
+/* protocol_tables.h - tables of the HTTP server: limits, refusals, status phrases. */
 #ifndef DET_HTTP_PROTOCOL_TABLES_H
 #define DET_HTTP_PROTOCOL_TABLES_H
 
@@ -23,11 +22,11 @@ struct http_refusal_facts {
     const char *text;
 };
 
-/* Not of HTTP_ACCEPTED. */
+/* Not for HTTP_ACCEPTED. */
 const struct http_refusal_facts *http_refusal_facts(enum http_refusal refusal);
-/* "" for a status without one. */
+/* Returns "" for a status without a phrase. */
 const char *http_status_phrase(unsigned status);
-/* Puts the defaults in, and cuts off what is above the hard maximum. */
+/* Fills in the defaults, and caps values at the hard maximum. */
 void http_limits_settle(struct http_limits *limits);
 
 #endif

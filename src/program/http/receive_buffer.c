@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* receive_buffer.c - what comes on a connection: a block that is lent by the server while there is
- * something of a request.
+/* receive_buffer.c - the input of a connection: a block that the server lends while part of a
+ * request is present.
  *
- *     block->data | requests that are over | parse.data, parse.size | room | a byte for a NUL |
- */
+ *     block->data | requests that are over | parse.data, parse.size | room | a byte for a NUL | */
 #include <string.h>
 
 #include "base/assert.h"
@@ -45,7 +44,7 @@ size_t http_input_room(const struct http_connection *connection)
     return (size_t)(block->data + block->capacity - (parse->data + parse->size)) - 1;
 }
 
-/* The rest of what has come moves to the front; if it is there, there is twice the room. */
+/* Moves the rest of the input to the front; if it is there already, doubles the room. */
 static int make_room(struct http_connection *connection)
 {
     struct http_block *block = connection->block;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* request_parser.c - the request line and the headers, a line at a time. */
+/* request_parser.c - parses the request line and the headers, line by line. */
 #include "http/request_parser.h"
 
 #include <string.h>
@@ -28,9 +28,8 @@ static enum http_verdict refuse_request(struct http_parse *parse, enum http_refu
     return HTTP_REFUSED;
 }
 
-/* Finds the line at `at`, and where the next one begins. The
- * limit counts from `section`, and is judged before what the line says, since without its end the
- * line cannot say anything. */
+/* Finds the line at `at`, and the start of the next one. The limit counts from `section`, and is
+ * checked first, since a line without its end has no meaning. */
 static enum http_verdict find_line(
     struct http_parse *parse, size_t section, size_t limit, enum http_refusal too_long,
     struct det_view *ret)
@@ -98,7 +97,7 @@ static enum http_refusal read_method(struct http_parse *parse, char *name, size_
     return HTTP_ACCEPTED;
 }
 
-/* The version is judged first: of another one nothing else is known. */
+/* Checks the version first: the rest of another version is unknown. */
 static enum http_refusal read_request_line(struct http_parse *parse, struct det_view view)
 {
     char *line = parse->data, *end = line + view.size;
@@ -118,7 +117,7 @@ static enum http_refusal read_request_line(struct http_parse *parse, struct det_
     return refusal;
 }
 
-/* One CR LF before a request, which old clients send behind a body, is ignored (RFC 9112, 2.2). */
+/* Ignores one CR LF before a request, which old clients send after a body (RFC 9112, 2.2). */
 static enum http_verdict skip_blank(struct http_parse *parse)
 {
     if (parse->size == 0 || parse->data[0] != '\r' || parse->has_blank)
@@ -222,8 +221,7 @@ static enum http_refusal take_connection(struct http_parse *parse, const char *v
     return HTTP_ACCEPTED;
 }
 
-/* Of which the first would count for us, and the last perhaps for somebody on the way: who asks, as
- * what it is read, whether it happened before. */
+/* Headers of which we might use the first one and an intermediary the last: refuses duplicates. */
 static enum http_refusal take_once(struct http_parse *parse, const char *value)
 {
     (void)parse;
@@ -301,8 +299,8 @@ static bool is_blank(char c)
 
 #define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Whether one of eight bytes is below a blank or is DEL. Subtracting carries into a byte only from
- * one that is below, so there may be an alarm for nothing, but never none for something. */
+/* Returns true if one of eight bytes is below a blank or is DEL. The subtraction only carries from
+ * a byte that is below, so there are false positives, but no false negatives. */
 static bool may_have_control(const char *text)
 {
     uint64_t bytes, below, del;
@@ -321,7 +319,7 @@ static bool is_control(char c)
     return (byte < ' ' && byte != '\t') || byte == 0x7f;
 }
 
-/* Bytes above ASCII are let through: they mean nothing to HTTP. */
+/* Allows bytes above ASCII: they have no meaning in HTTP. */
 static bool has_control(const char *text, size_t size)
 {
     size_t i = 0;
@@ -375,7 +373,7 @@ static enum http_refusal read_header(struct http_parse *parse, struct det_view v
     return take_header(parse, field.name, field.name_size, field.value);
 }
 
-/* What only all headers together tell. */
+/* Checks that need all headers. */
 static enum http_refusal judge_head(struct http_parse *parse)
 {
     if (parse->minor == 1 && !parse->host)
@@ -483,7 +481,7 @@ void http_parse_add(struct http_parse *parse, size_t size)
     parse->size += size;
     if (!is_hit)
         return;
-    /* The first of them has taken the place of the NUL behind the body. */
+    /* Its first byte was replaced by the NUL after the body. */
     parse->cut = parse->data[parse->used];
     parse->data[parse->used] = '\0';
 }

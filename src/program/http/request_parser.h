@@ -54,30 +54,30 @@ struct http_place {
 };
 
 struct http_parse {
-    /* The caller's. `data` has room for one byte more than `size`, and begins with the request. It
-     * may move between two calls. In http_parse() `size` may shrink, and `data` moves behind an
-     * empty line before the request. */
+    /* Owned by the caller. `data` has room for one byte more than `size`, and begins with the
+     * request. It may move between two calls. In http_parse() `size` may shrink, and `data` moves
+     * past an empty line before the request. */
     const struct http_limits *limits; /* settled */
     struct http_header *headers;      /* room for header_count_max each */
     struct http_place *places;
     char *data;
     size_t size;
 
-    struct http_request request; /* of it, what is the connection's is left alone */
+    struct http_request request; /* of it, the members of the connection are not touched */
     enum http_refusal refusal;
     size_t used;
-    unsigned minor;      /* of the version, 1.x */
-    bool is_keep_alive;  /* the client lets the connection be used again */
+    unsigned minor;      /* minor version: 1.x */
+    bool is_keep_alive;  /* the client allows the connection to be reused */
     bool wants_continue; /* and has a body */
-    bool has_body;       /* at a head: one will follow, perhaps of no bytes */
+    bool has_body;       /* at a head: a body follows, possibly empty */
 
     /* The parser's. */
     enum http_phase phase;
-    size_t at;      /* up to here all is understood */
-    size_t scanned; /* up to here there is no end of a line */
+    size_t at;      /* everything before it was parsed */
+    size_t scanned; /* no line ends before it */
     size_t headers_at;
     size_t body_at, body_end;
-    uint64_t length;       /* of the body, or what is left of a chunk */
+    uint64_t length;       /* length of the body, or the rest of a chunk */
     size_t extension_size; /* of all chunks so far */
     size_t trailer_size;   /* bytes of trailers that were read */
     uint32_t trailer_count;
@@ -90,25 +90,24 @@ struct http_parse {
     char cut;
 };
 
-/* `limits`, `headers`, `places`, `data` and `size` are set; the rest begins anew. */
+/* `limits`, `headers`, `places`, `data` and `size` are set; resets the rest. */
 void http_parse_begin(struct http_parse *parse);
-/* So many bytes have come at data[size]; also while a whole request is being looked at. */
+/* Adds `size` bytes that arrived at data[size]; also while a whole request is being handled. */
 void http_parse_add(struct http_parse *parse, size_t size);
 enum http_verdict http_parse(struct http_parse *parse);
-/* Behind HTTP_WHOLE: the next request begins behind this one, whose slices are not valid any more.
- */
+/* After HTTP_WHOLE: moves to the next request; the slices of this one become invalid. */
 void http_parse_next(struct http_parse *parse);
 
-/* "example.org:80", "[::1]:80", "127.0.0.1": whether it can be the value of Host. */
+/* Returns true if the text is valid in Host: "example.org:80", "[::1]:80", "127.0.0.1". */
 bool http_host_is_valid(const char *host);
 
-/* A header line without its end: the name is made lower case, and both slices get their NUL. */
+/* Parses a header line without its end: the name becomes lower case, and both slices get a NUL. */
 struct http_field {
     char *name, *value;
     size_t name_size;
 };
 enum http_refusal http_field_read(char *line, size_t size, struct http_field *ret);
-/* Whether it is one that means something to the server itself, which no trailer may. */
+/* Returns true for a header that the server itself interprets, which no trailer may be. */
 bool http_field_is_known(const struct http_field *field);
 
 /* The parts of target.c. */

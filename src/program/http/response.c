@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* response.c - answers as bytes, and the life of an exchange from its handler's side. */
+/* response.c - serializes answers, and implements an exchange for its handler. */
 #include <stdio.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ static void append_status(struct det_buffer *to, unsigned status, const char *da
     det_buffer_append(to, "\r\n", 2);
 }
 
-/* A value with the end of a line in it would be a header of somebody else's choice. */
+/* A value that contains a line end could inject a header. */
 static bool is_safe(const char *value)
 {
     for (; *value; value++)
@@ -124,7 +124,7 @@ static void write_head(
     det_buffer_append(to, "\r\n", 2);
 }
 
-/* Whether this request gets no body back, whatever the answer has. */
+/* Returns true if the answer to this request must not have a body. */
 static bool is_bodiless(const struct http_connection *connection, unsigned status)
 {
     return connection->parse.request.method == HTTP_HEAD || !has_content(status);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* send_buffer.c - what a connection has to say: a buffer that is lent by the server, and behind it
- * static data that are sent from where they are. */
+/* send_buffer.c - the output of a connection: a buffer that the server lends, followed by static
+ * data that is sent in place. */
 #include "base/assert.h"
 #include "http/http_internal.h"
 
@@ -48,7 +48,7 @@ void http_output_release(struct http_connection *connection)
     det_buffer_init(output, server->options.allocator);
 }
 
-/* `size` bytes were taken, of the buffer first. */
+/* `size` bytes were written, of the buffer first. */
 static void consume_sent(struct http_connection *connection, size_t size)
 {
     size_t left = connection->output.size - connection->output_sent;
@@ -75,8 +75,8 @@ static int64_t write_once(struct http_connection *connection)
     return connection->io->write(connection->stream, parts, count);
 }
 
-/* What waits takes memory for as long as its client likes. Who would take the last of it is cut
- * off, and not those who came before. */
+/* Pending output uses memory as long as its client likes. The connection that would use the last of
+ * it is cut, not those before it. */
 static void count_waiting(struct http_connection *connection)
 {
     struct http_server *server = connection->server;
@@ -88,7 +88,7 @@ static void count_waiting(struct http_connection *connection)
         connection->is_broken = true;
 }
 
-/* Whose buffer could not grow has lost a part of an answer, and nothing behind it makes sense. */
+/* If the buffer could not grow, a part of an answer is lost, and the rest is useless. */
 void http_output_flush(struct http_connection *connection)
 {
     int64_t size;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* server.c - what all connections share: one timer, the sweep over their deadlines, buffers
- * that are lent to them, the date. */
-#include <detent/driver/loop.h>
+/* server.c - shared by all connections: one timer, the sweep of their deadlines, buffers lent to
+ * them, the date. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -44,7 +43,7 @@ static void arm_timer(struct http_server *server, det_time at)
 {
     int r = det_loop_timer_set(server->options.loop, &server->timer, at);
 
-    /* It is armed already, or was a moment ago and nobody else has armed one since. */
+    /* It is armed already, or was a moment ago and nothing else was armed since. */
     det_assert(r == 0);
     server->timer_at = at;
 }
@@ -55,7 +54,7 @@ void http_server_wake(struct http_server *server, det_time at)
         arm_timer(server, at);
 }
 
-/* Who is late is attended to like everybody else: what is done for one may close another. */
+/* Late connections are attended to like all others: handling one may close another. */
 static void sweep_deadlines(struct http_server *server, det_time now)
 {
     DET_LIST_EACH(node, &server->connections)
@@ -68,7 +67,7 @@ static void sweep_deadlines(struct http_server *server, det_time now)
     server->sweep_at = now + SWEEP_TIME;
 }
 
-/* Those who are in need of it now. Who comes into need meanwhile waits for the next turn. */
+/* Attends to connections in `todo` now; those added meanwhile wait for the next turn. */
 static void attend_connections(struct http_server *server)
 {
     struct det_list now, *node;
@@ -144,7 +143,7 @@ void http_block_give(struct http_server *server, struct http_block *block)
     server->block_count++;
 }
 
-/* The limits of what is read to it end the doubling. */
+/* The limits of the input end the doubling. */
 int http_block_grow(struct http_server *server, struct http_block *block)
 {
     char *data;

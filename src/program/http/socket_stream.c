@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* socket_stream.c - a stream over a socket of the system, watched by a loop. It is here and not in
- * the seam because nothing in the library has a network; time comes from the loop all the same. */
-#include <detent/driver/loop.h>
+/* socket_stream.c - a stream over a socket, watched by a loop. It is not part of the seam because
+ * the library has no network; time still comes from the loop. */
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>

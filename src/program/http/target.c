@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* target.c - what a request is for: a path, a query, a host. */
+/* target.c - parses the request target: path, query, host. */
 #include <string.h>
 #include <strings.h>
 
@@ -18,7 +18,7 @@ static bool is_hex(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* A NUL behind it, or the end, stops whoever looks for two digits. */
+/* A NUL after it, or the end, stops the search for two digits. */
 static enum http_refusal check_percent(const char *text, size_t left)
 {
     if (left < 3 || !is_hex(text[1]) || !is_hex(text[2]))
@@ -41,7 +41,7 @@ static enum http_refusal check_bytes(const char *text, size_t size, const struct
     return HTTP_ACCEPTED;
 }
 
-/* From the '/' or '?' on, up to the blank at data[at + size]. */
+/* Reads from the '/' or '?' up to the blank at data[at + size]. */
 static enum http_refusal read_path(struct http_parse *parse, size_t at, size_t size)
 {
     char *text = parse->data + at, *query = memchr(text, '?', size);
@@ -59,7 +59,7 @@ static enum http_refusal read_path(struct http_parse *parse, size_t at, size_t s
     return refusal;
 }
 
-/* How long "http://" or "https://" is at its beginning; 0: it has none of them. */
+/* Returns the length of a leading "http://" or "https://"; 0 if absent. */
 static size_t scheme_size(const char *text, size_t size)
 {
     static const char *const schemes[] = { "http://", "https://" };
@@ -70,7 +70,7 @@ static size_t scheme_size(const char *text, size_t size)
     return 0;
 }
 
-/* The authority moves a byte to the left, over a slash, so that it has room for its NUL. */
+/* The authority moves left by one byte, over a slash, to make room for its NUL. */
 static enum http_refusal read_url(struct http_parse *parse, size_t at, size_t size)
 {
     size_t scheme = scheme_size(parse->data + at, size), length = 0;

@@ -3,9 +3,9 @@
 
 /* tls_stream.c - TLS over a stream, by OpenSSL.
  *
- * OpenSSL is given a BIO over the stream below and never sees a descriptor: so a write to who is
- * gone raises no signal, and tests can put a simulated peer below. The handshake is done by the
- * first reads. */
+ * OpenSSL gets a BIO over the stream below and never sees a descriptor: so a write to a closed
+ * connection raises no signal, and tests can put a simulated peer below. The first reads do the
+ * handshake. */
 #include "http/tls_stream.h"
 
 #include <limits.h>
@@ -34,7 +34,7 @@ struct tls_stream {
     const struct http_io *below;
     void *stream;
     SSL *ssl;
-    bool wants_write; /* to go on with reading: for the handshake, say */
+    bool wants_write; /* required to continue reading, for instance during the handshake */
     bool is_broken;
     bool has_subject;
     char subject[SUBJECT_MAX];
@@ -197,7 +197,7 @@ int http_tls_try(
     return r;
 }
 
-/* What an SSL_read() or SSL_write() that did nothing means. */
+/* Interprets an SSL_read() or SSL_write() that returned no data. */
 static int64_t judge_result(struct tls_stream *self, int result)
 {
     int error = SSL_get_error(self->ssl, result);
@@ -221,8 +221,8 @@ static int64_t tls_read(void *stream, void *target, size_t size)
     return result > 0 ? result : judge_result(self, result);
 }
 
-/* Record by record, until the stream below takes no more: how many bytes, or a negative error with
- * nothing written. */
+/* Writes record by record until the stream below accepts no more; returns how many bytes, or a
+ * negative error if none. */
 static int64_t write_part(struct tls_stream *self, const struct http_part *part)
 {
     const char *data = part->data;

@@ -10,24 +10,24 @@
 
 struct http_tls_context;
 
-/* From when to when the certificate of a file is good, by the wall. DET_ERR_INVALID: there is none
- * in it, or it cannot be read. */
+/* Returns the validity of the certificate in a file, by the wall clock. DET_ERR_INVALID if there is
+ * none, or it cannot be read. */
 int http_tls_dates(
     const char *path, det_time *ret_from, det_time *ret_until,
     struct det_error *reterr) DET_MUST_CHECK;
-/* Reads the certificate, the key and those who sign for clients. */
+/* Reads the certificate, the key and the CAs of clients. */
 int http_tls_open(
     const struct det_allocator *allocator, const struct http_tls *tls,
     struct http_tls_context **ret, struct det_error *reterr) DET_MUST_CHECK;
-/* Streams that were opened with it go on. Takes NULL. */
+/* Open streams continue. NULL is allowed. */
 void http_tls_close(struct http_tls_context *context);
-/* Whether http_tls_open() would succeed; without a certificate there is nothing to open. */
+/* Returns whether http_tls_open() would succeed; without a certificate there is nothing to open. */
 int http_tls_try(
     const struct det_allocator *allocator, const struct http_tls *tls,
     struct det_error *reterr) DET_MUST_CHECK;
 
-/* Our side of the handshake is done while it is read from and written to. The stream below is taken
- * over, but not when this fails. */
+/* The server side of TLS; reads and writes do the handshake. Takes over the stream below on
+ * success. */
 extern const struct http_io http_tls_io;
 int http_tls_stream_open(
     struct http_tls_context *context, const struct http_io *below, void *stream_take,

@@ -90,7 +90,7 @@ static int read_path(struct url *url, struct det_arena *arena, const char *path)
     while (r == 0 && *path == '/') {
         size_t size = strcspn(path + 1, "/");
 
-        /* Only the last one may be empty. */
+        /* Only the last segment may be empty. */
         if (size == 0 && path[1] != '\0')
             return DET_ERR_MALFORMED;
         r = add_segment(url, arena, path + 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* url.h - the parts of a request's target: segments of its path and members of its query, decoded
- * strictly. What could be read in two ways is refused: a slash or a NUL that is encoded, "." and
- * "..", an empty segment, a key that stands twice. */
+/* url.h - the parts of a request's target: path segments and query members, decoded strictly.
+ * Ambiguous targets are refused: an encoded slash or NUL, "." and "..", an empty segment, a
+ * duplicate key. */
 #ifndef DET_HTTP_URL_H
 #define DET_HTTP_URL_H
 
@@ -26,9 +26,9 @@ struct url {
 /* 0, DET_ERR_MALFORMED, DET_ERR_LIMIT or DET_ERR_NO_MEMORY. Texts are UTF-8, in the arena. */
 DET_MUST_CHECK int url_read(
     struct url *url, struct det_arena *arena, const char *path, const char *query);
-/* One segment of a path, which goes up to the next slash. The same errors. */
+/* Decodes one segment of a path, up to the next slash. The same errors. */
 DET_MUST_CHECK int url_read_segment(struct det_arena *arena, const char *segment, const char **ret);
-/* The value of a key; NULL: there is none. */
+/* Returns the value of a key; NULL if absent. */
 const char *url_value(const struct url *url, const char *key);
 
 #endif

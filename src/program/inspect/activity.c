@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* activity.c - what effects do now, as the program that serves them knows. */
+/* activity.c - the current activity of effects, as reported by the program that serves them. */
 #include "inspect/activity.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static struct instance_effect *find_effect(struct instance *instance, const char
     return NULL;
 }
 
-/* What has ended since the store was read is not found, or is as the store has it. */
+/* An effect that has ended since the store was read is absent, or as the store has it. */
 int activity_take(void *context, const struct det_pending_effect *row)
 {
     struct instance_effect *effect = find_effect(context, row->key);

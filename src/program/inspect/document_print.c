@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* document_print.c - prints the documents of a store: header, deltas, what there is, summary. */
+/* document_print.c - prints the documents of a store: header, deltas, current documents,
+ * summary. */
 #include "inspect/document_print.h"
 
 #include <stdlib.h>
@@ -345,7 +346,7 @@ static int print_all(
         return r;
     if (!dump->cli->is_json && position.oldest > position.latest)
         cli_print_in(
-            dump->cli, CLI_BOLD, "Deltas: none is kept; the latest sync id is %llu\n",
+            dump->cli, CLI_BOLD, "Deltas: none stored; the latest sync id is %llu\n",
             (unsigned long long)position.latest);
     else if (!dump->cli->is_json)
         cli_print_in(

@@ -271,7 +271,7 @@ static void an_empty_store_is_said_to_be_empty(void **state)
     catch_output(&caught);
     assert_int_equal(cli_dump_print(&caught.cli, desk.store, NULL, false), 0);
     expect_output(
-        &caught, "Deltas: none is kept; the latest sync id is 0\n"
+        &caught, "Deltas: none stored; the latest sync id is 0\n"
                  "\n"
                  "Documents\n"
                  "\n"

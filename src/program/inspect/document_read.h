@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* document_read.h - documents of workers and their deltas as JSON that may be shown: what somebody
- * put by hand may have secrets in its config and its variables, and no record says which of it. All
- * other documents are written by records, which know. */
+/* document_read.h - documents of workers and their deltas as JSON without secrets. A manually
+ * created document may have secrets in its config and variables, and no record marks them. Other
+ * documents are written by records, which do. */
 #ifndef DET_INSPECT_DOCUMENT_READ_H
 #define DET_INSPECT_DOCUMENT_READ_H
 
@@ -15,10 +15,10 @@
 #include "json/reader.h"
 #include "json/writer.h"
 
-/* What stands in place of what is not shown. */
+/* Replaces a hidden value. */
 #define DOCUMENT_REDACTED "{redacted}"
 
-/* Whether this member of a spec is not to be shown. */
+/* Returns true if this member of a spec must be hidden. */
 bool cli_document_is_secret(struct det_view name);
 /* Whether all of it may be shown. */
 bool cli_document_may_show(enum det_document_role role, bool is_revealed);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* event_print.c - prints one recorded event, as an object or as a line for people. */
+/* event_print.c - prints one recorded event, as an object or as a line. */
 #include "inspect/event_print.h"
 
 const char *event_print_name(const struct det_machine *machine, const struct det_store_event *row)
 {
-    return row->event == UINT16_MAX ? "(stopped by hand)" : machine->events[row->event].name;
+    return row->event == UINT16_MAX ? "(stopped manually)" : machine->events[row->event].name;
 }
 
-/* Where it led; what did not move is not told as a move. */
+/* Returns the target state, or the outcome if the state did not change. */
 const char *event_print_target(const struct det_machine *machine, const struct det_store_event *row)
 {
     switch (row->outcome) {

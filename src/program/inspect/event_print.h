@@ -7,11 +7,11 @@
 
 #include "inspect/stored_instance.h"
 
-/* The name of its event, and of the state it led to, or what it did instead. */
+/* Names of its event, and of the target state or the outcome. */
 const char *event_print_name(const struct det_machine *machine, const struct det_store_event *row);
 const char *event_print_target(
     const struct det_machine *machine, const struct det_store_event *row);
-/* One event as an object with the machine and the id, or as a line for people. */
+/* Prints one event as an object with the machine and the id, or as a line. */
 void event_print_object(
     struct cli *cli, const struct instance *instance, const struct det_store_event *row);
 void event_print_line(

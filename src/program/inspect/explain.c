@@ -20,7 +20,7 @@ static bool is_taken(const struct instance *instance, unsigned event)
                DET_OUTCOME_UNHANDLED;
 }
 
-/* Not taken now, and kept for a state that takes it. */
+/* Rejected in this state, but kept for a state that accepts it. */
 static bool is_deferrable(const struct instance *instance, unsigned event)
 {
     return !instance->loaded.head.is_stopped && !instance_is_final(instance) &&
@@ -71,7 +71,7 @@ static int tell_arrival(void *context, const struct det_store_event *row)
     const struct det_machine *machine = arrival->instance->machine;
     bool is_move = row->outcome == DET_OUTCOME_GOTO;
     const char *event =
-        row->event == UINT16_MAX ? "a stop by hand" : machine->events[row->event].name;
+        row->event == UINT16_MAX ? "a manual stop" : machine->events[row->event].name;
     const char *sender = instance_sender(row);
     char when[INSTANCE_WHEN_TEXT];
 
@@ -131,7 +131,7 @@ static bool has_work(const struct instance *instance)
     return instance_effect_count(instance, false) > 0;
 }
 
-/* What nobody would find out by waiting. */
+/* What waiting alone would not reveal. */
 static void print_verdict(struct cli *cli, const struct instance *instance)
 {
     bool is_over = instance->loaded.head.is_stopped || instance_is_final(instance);
@@ -139,20 +139,19 @@ static void print_verdict(struct cli *cli, const struct instance *instance)
         instance_timer_count(instance, false) || instance_effect_count(instance, false);
 
     if (has_work(instance) && cli_store_is_unserved(instance->store))
-        facts_print(cli, "so", "nobody serves this store: start 'detent up', or your program");
+        facts_print(cli, "so", "no process serves this store: start 'detent up', or your program");
     if (is_over || is_moving)
         return;
     if (instance_effect_count(instance, true))
         facts_print(
             cli, "so",
-            "nothing moves it by itself: an effect was given up; retry it, or send an "
+            "nothing is pending: an effect was given up; retry it, or send an "
             "event");
     else if (instance_timer_count(instance, true))
         facts_print(
-            cli, "so",
-            "nothing moves it by itself: a timer was given up; retry it, or send an event");
+            cli, "so", "nothing is pending: a timer was given up; retry it, or send an event");
     else
-        facts_print(cli, "so", "nothing moves it by itself: it waits for an event to be sent");
+        facts_print(cli, "so", "nothing is pending: it waits for an event to be sent");
 }
 
 int explain_print(struct cli *cli, const struct instance *instance)

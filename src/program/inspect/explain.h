@@ -7,11 +7,11 @@
 
 #include "inspect/instance_summary.h"
 
-/* The sentences; complains, and returns an exit code. */
+/* Prints the sentences; complains, and returns an exit code. */
 DET_MUST_CHECK int explain_print(struct cli *cli, const struct instance *instance);
-/* What it takes, and its lock if it has one, as members of an object that is open. */
+/* Adds the accepted events, and the lock if it has one, to an open object. */
 void explain_line(struct det_json_writer *json, const struct instance *instance);
-/* The lock of an instance: 0, also when there is none, or an error. */
+/* Returns the lock of an instance: 0, also without a lock, or an error. */
 DET_MUST_CHECK int explain_lock_of(
     struct cli_store *store, const struct det_machine *machine, const char *id,
     struct det_store_lease *ret);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* instance_print.c - how an instance and what belongs to it look. */
-#include <detent/tool/machine.h>
+/* instance_print.c - prints an instance, its events, timers and effects. */
 #include <string.h>
 
 #include "base/text.h"

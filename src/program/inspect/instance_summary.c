@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* instance_summary.c - an instance and what is pending for it, in words. */
+/* instance_summary.c - describes an instance and its pending work in words. */
 #include "inspect/instance_summary.h"
 
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static void collect_fact(struct cli *cli, const char *word, const char *text)
     det_json_close(cli->facts, '}');
 }
 
-/* In one line, however long: a part of it, pasted, would be another command. */
+/* Not wrapped: a part of it, pasted, would be another command. */
 static void print_retry(struct cli *cli, const char *id, const char *key)
 {
     char text[sizeof "detent retry  " + DET_ID_MAX + INSTANCE_KEY_TEXT];
@@ -64,7 +64,7 @@ static enum cli_style style_of(const struct instance *instance)
     return instance_is_final(instance) ? CLI_GREEN : CLI_BLUE;
 }
 
-/* Which one it is, and where it stands. */
+/* Prints the id and the state. */
 static void print_state(struct cli *cli, const struct instance *instance)
 {
     const struct det_store_head *head = &instance->loaded.head;
@@ -94,7 +94,7 @@ void facts_head(struct cli *cli, const struct instance *instance)
             cli, "reason", "%s",
             instance->loaded.reason[0] ? instance->loaded.reason : "none was given");
     else if (instance_is_final(instance))
-        facts_print(cli, "end", "this state is final: nothing comes after it");
+        facts_print(cli, "end", "this state is final");
 }
 
 static void print_dead_timer(
@@ -169,7 +169,7 @@ void facts_timers(struct cli *cli, const struct instance *instance)
     print_dead_timers(cli, instance);
 }
 
-/* How often the project lets it be tried; 0: somebody else runs it, and knows. */
+/* Limit of the attempts by the project; 0: another program runs it, and knows. */
 static uint32_t attempts_max(const struct instance *instance, const char *effect)
 {
     const struct config *config = &instance->store->project.config;
@@ -209,7 +209,7 @@ static void print_waiting(
     const char *name = instance->machine->effects[row->effect].name;
     char when[INSTANCE_WHEN_TEXT], why[INSTANCE_WHY_TEXT], count[32];
 
-    /* It may be running: the store learns of an attempt when that has ended. */
+    /* It may be running: the store records an attempt at its end. */
     if (row->attempts == 0)
         facts_print(
             cli, word, "%s was asked for %s, and no attempt has ended", name,
@@ -231,7 +231,7 @@ static void print_waiting(
             instance_why(row->last_error, row->reason, why));
 }
 
-/* As the program that serves it says. */
+/* As reported by the program that serves it. */
 static void print_active(
     struct cli *cli, const char *word, const struct instance *instance,
     const struct instance_effect *effect)

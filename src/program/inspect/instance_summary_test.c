@@ -292,7 +292,7 @@ static void events_are_lines_without_what_is_sensitive(void **state)
         "\"payload\":{\"card\":\"{redacted}\",\"cents\":7}}\n"
         "2026-01-01T00:00:00Z     3  junk: charging -> (dead letter)\n"
         "2026-01-01T00:00:00Z     4  ship: charging -> (deferred)\n"
-        "2026-01-01T00:00:00Z     5  (stopped by hand): charging -> (stops)\n");
+        "2026-01-01T00:00:00Z     5  (stopped manually): charging -> (stops)\n");
     shop_close(&shop);
 }
 

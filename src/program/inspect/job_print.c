@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* job_print.c - a job of a durable slot as an object. */
+/* job_print.c - writes a job of a durable slot as an object. */
 #include "inspect/job_print.h"
 
 #include "store/jobs.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* job_print.h - a job of a durable slot as an object, for the command and for the HTTP API. */
+/* job_print.h - writes a job of a durable slot as an object, for the command and for the HTTP
+ * API. */
 #ifndef DET_INSPECT_JOB_PRINT_H
 #define DET_INSPECT_JOB_PRINT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* pending.c - what will happen by itself in a store, the first due first. */
+/* pending.c - lists the pending work of a store, ordered by due time. */
 #include "inspect/pending.h"
 
 #include <stdio.h>
@@ -136,7 +136,7 @@ static int take_due(void *context, const struct det_store_due *row)
     return det_buffer_status(&list->ids);
 }
 
-/* Instances are loaded one after the other, and one that has gone meanwhile has nothing to show. */
+/* Instances are loaded one by one; one that has been removed meanwhile is skipped. */
 static int load_instances(struct pending_list *list, struct det_machine *machine)
 {
     struct listed *ids = (struct listed *)(void *)list->ids.data;
@@ -160,9 +160,9 @@ static int load_instances(struct pending_list *list, struct det_machine *machine
     return CLI_OK;
 }
 
-/* How many are listed that surely stand behind `after`, up to the first time of which some are not
- * listed; what is listed from then on is forgotten: of those who share a time the store may list
- * any. */
+/* Returns how many of the list are certainly after `after`, up to the first time that is
+ * incompletely listed; drops the rest: of entries with the same time the store may list any
+ * subset. */
 static size_t cut_after(struct pending_list *list, det_time next)
 {
     const struct listed *ids = (const struct listed *)(const void *)list->ids.data;
@@ -176,7 +176,7 @@ static size_t cut_after(struct pending_list *list, det_time next)
     return behind;
 }
 
-/* More is asked for until one more than the limit is there: then it is known that there is more. */
+/* Requests more until one more than the limit is found, which proves that there is more. */
 int pending_of_machine(void *context, struct det_machine *machine)
 {
     struct pending_list *list = context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* print_tasks.c - what the other side says about tasks, groups and slots, for people. */
+/* print_tasks.c - prints the state of tasks, groups and slots, as reported by a running detent. */
 #include "inspect/print_tasks.h"
 
 #include <string.h>
@@ -27,8 +27,8 @@ det_time show_time(const json_t *object, const char *key)
     return det_parse_time(det_view_text(show_text(object, key)), &at) == 0 ? at : 0;
 }
 
-/* Tenths below ten seconds, so that short delays can be told apart; then whole seconds, and one
- * more unit while the first one is small. */
+/* Tenths below ten seconds, so that short delays differ; then whole seconds, and a second unit
+ * while the first one is small. */
 const char *show_span(det_time span, char target[SHOW_SPAN_TEXT])
 {
     static const struct {
@@ -54,7 +54,7 @@ const char *show_span(det_time span, char target[SHOW_SPAN_TEXT])
     return target;
 }
 
-/* States of the machines, and their words. Those that are not here stand for themselves. */
+/* States of the machines and their words. A state that is not listed is its own word. */
 struct word {
     const char *state;
     struct show_state shown;
@@ -184,7 +184,7 @@ void show_why_cell(struct table *table, const json_t *task)
 {
     const char *waits_for = show_text(task, "waits_for"), *reason = show_text(task, "reason");
     bool runs = strcmp(show_text(task, "state"), "running") == 0;
-    /* The streak is over, or it ends because somebody told it to. */
+    /* The streak is over, or ends on request. */
     bool is_old =
         runs ? show_number(task, "failures") == 0 : show_task_state(task).style == CLI_YELLOW;
 

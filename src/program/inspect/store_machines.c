@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* store_machines.c - the machines of a store: their definitions, and who has an instance. */
-#include <detent/tool/machine.h>
+/* store_machines.c - the machines of a store: their definitions, and lookup of an instance's
+ * machine. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/text.h"
 #include "inspect/store_internal.h"
 
-/* Ids that are compared with one that was not found. */
+/* Limit of ids compared with an unknown one. */
 #define NEAR_MAX 2000
 /* Names in one message. */
 #define NAMES_TEXT 200
@@ -117,7 +117,7 @@ int store_list_machines(struct cli_store *store)
     return r < 0 ? cli_store_complain(store, r, NULL) : CLI_OK;
 }
 
-/* "order, parcel" as far as they fit. */
+/* Writes "order, parcel", as far as they fit. */
 static const char *list_names(
     const struct store_machine *first, bool (*is_listed)(const struct store_machine *),
     char *target)
@@ -159,11 +159,11 @@ static int complain_unknown(struct cli_store *store, const char *name)
             store->cli, "there is no machine '%s'; did you mean '%s'?", name, names[nearest]);
     else if (count == 0)
         cli_complain(
-            store->cli, "there is no machine '%s', and %s has none at all; give its spec: %s.fsm",
+            store->cli, "there is no machine '%s', and %s has none at all; pass its spec: %s.fsm",
             name, store->url, name);
     else
         cli_complain(
-            store->cli, "there is no machine '%s'; there is %s; or give its spec: %s.fsm", name,
+            store->cli, "there is no machine '%s'; there is %s; or pass its spec: %s.fsm", name,
             list_names(store->machines, is_any, all), name);
     return CLI_NOT_FOUND;
 }
@@ -181,7 +181,7 @@ static int read_text(struct cli_store *store, struct store_machine *machine)
         return CLI_OK;
     cli_complain(
         store->cli,
-        "the definition of %s in %s cannot be read by this program; give its file: --machine "
+        "the definition of %s in %s cannot be read by this program; pass its file: --machine "
         "%s.fsm",
         machine->name, store->url, machine->name);
     det_spec_close(machine->spec);
@@ -189,7 +189,7 @@ static int read_text(struct cli_store *store, struct store_machine *machine)
     return CLI_FAILURE;
 }
 
-/* A file of the project must be what its key says. */
+/* A file of the project must define the machine of its key. */
 static int read_path(struct cli_store *store, struct store_machine *machine)
 {
     const char *name;
@@ -217,7 +217,7 @@ static int read_definition(struct cli_store *store, struct store_machine *machin
     if (machine->text)
         return read_text(store, machine);
     cli_complain(
-        store->cli, "%s has no definition of '%s'; give its file: --machine %s.fsm", store->url,
+        store->cli, "%s has no definition of '%s'; pass its file: --machine %s.fsm", store->url,
         machine->name, machine->name);
     return CLI_NOT_FOUND;
 }
@@ -336,7 +336,7 @@ struct search {
     size_t near_count;
 };
 
-/* 1: it has one; 0: it has none; or an error. */
+/* Returns 1 if it has the instance, 0 if not, or an error. */
 static int has_instance(struct cli_store *store, struct det_machine *machine, const char *id)
 {
     static const struct det_store_rows none = { 0 };
@@ -351,7 +351,7 @@ static int has_instance(struct cli_store *store, struct det_machine *machine, co
     if (r == 0)
         store->ops->release(store->store, loaded.instance);
     det_free(allocator, loaded.data, size);
-    /* One that cannot be read is there: who asks for it is told why. */
+    /* An unreadable instance exists: reading it reports the reason. */
     if (r == 0 || r == DET_ERR_CORRUPT || r == DET_ERR_VERSION)
         return 1;
     return r == DET_ERR_NOT_FOUND ? 0 : r;
@@ -427,8 +427,8 @@ static int complain_missing(struct search *search)
             search->id, store->url, search->near[nearest]);
     else if (code == CLI_OK)
         cli_complain(
-            store->cli, "there is no %s%s'%s' in %s; 'detent list' shows what there is", of,
-            *of ? " " : "", search->id, store->url);
+            store->cli, "there is no %s%s'%s' in %s; 'detent list' shows all", of, *of ? " " : "",
+            search->id, store->url);
     det_arena_deinit(&search->arena);
     return code == CLI_OK ? CLI_NOT_FOUND : code;
 }
@@ -447,7 +447,7 @@ int cli_store_find(struct cli_store *store, const char *id, struct det_machine *
         code = complain_missing(search);
     if (code == CLI_OK && search->count > 1) {
         cli_complain(
-            store->cli, "'%s' could be of several machines: %s; say which one by --machine", id,
+            store->cli, "'%s' exists in several machines: %s; select one with --machine", id,
             search->names);
         code = CLI_USAGE;
     }

@@ -32,8 +32,8 @@ static void an_id_of_two_machines_needs_the_name_of_one(void **state)
     shop_start(&shop, shop.parcel, "x");
     assert_int_equal(cli_store_find(&shop.store, "x", &found), CLI_USAGE);
     assert_string_equal(
-        shop_said(&shop), "detent: 'x' could be of several machines: order, parcel; say which one "
-                          "by --machine\n");
+        shop_said(&shop), "detent: 'x' exists in several machines: order, parcel; select "
+                          "one with --machine\n");
     shop.store.wanted = "parcel";
     assert_int_equal(cli_store_find(&shop.store, "x", &found), CLI_OK);
     assert_ptr_equal(found, shop.parcel);
@@ -49,8 +49,7 @@ static void a_missing_id_is_told_with_the_nearest(void **state)
     shop_open(&shop);
     assert_int_equal(cli_store_find(&shop.store, "order-12", &found), CLI_NOT_FOUND);
     assert_string_equal(
-        shop_said(&shop),
-        "detent: there is no 'order-12' in test:; 'detent list' shows what there is\n");
+        shop_said(&shop), "detent: there is no 'order-12' in test:; 'detent list' shows all\n");
     shop_start(&shop, shop.order, "order-21");
     assert_int_equal(cli_store_find(&shop.store, "order-12", &found), CLI_NOT_FOUND);
     assert_string_equal(
@@ -73,7 +72,7 @@ static void a_machine_that_nobody_knows_is_told_with_what_there_is(void **state)
     assert_int_equal(cli_store_machine(&shop.store, "order", &found), CLI_NOT_FOUND);
     assert_string_equal(
         shop_said(&shop),
-        "detent: there is no machine 'order', and test: has none at all; give its "
+        "detent: there is no machine 'order', and test: has none at all; pass its "
         "spec: order.fsm\n");
     assert_int_equal(cli_store_only_machine(&shop.store, &found), CLI_NOT_FOUND);
     assert_string_equal(shop_said(&shop), "detent: test: has no machines\n");
@@ -89,7 +88,7 @@ static void a_machine_that_nobody_knows_is_told_with_what_there_is(void **state)
         shop_said(&shop), "detent: there is no machine 'ordre'; did you mean 'order'?\n");
     assert_int_equal(cli_store_machine(&shop.store, "invoice", &found), CLI_NOT_FOUND);
     assert_string_equal(
-        shop_said(&shop), "detent: there is no machine 'invoice'; there is order, parcel; or give "
+        shop_said(&shop), "detent: there is no machine 'invoice'; there is order, parcel; or pass "
                           "its spec: invoice.fsm\n");
     shop.store.wanted = "parcel";
     assert_int_equal(cli_store_only_machine(&shop.store, &found), CLI_OK);
@@ -131,7 +130,7 @@ static void a_definition_that_cannot_be_read_is_told(void **state)
     assert_string_equal(
         shop_said(&shop),
         "detent: the definition of order in test: cannot be read by this program; "
-        "give its file: --machine order.fsm\n");
+        "pass its file: --machine order.fsm\n");
     shop_close(&shop);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* store_pages.c - the instances of a machine, page by page. */
+/* store_pages.c - iterates over the instances of a machine, page by page. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -50,7 +50,7 @@ int cli_store_instances(
     if (!page)
         return cli_no_memory(store->cli);
     next.limit = PAGE_SIZE;
-    /* What is wrong with one is told when it is read. */
+    /* Problems are reported when an instance is read. */
     next.ids_only = true;
     do {
         page->count = 0;

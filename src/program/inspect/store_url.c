@@ -15,10 +15,11 @@
 #include "config/socket_place.h"
 #include "inspect/store_internal.h"
 
-/* How long one waits for another one who writes, and between two looks, up to twice that. */
+/* How long to wait for another writer, and the maximum pause between two attempts, doubled at
+ * most. */
 #define TURN_SPAN  (5 * DET_SECOND)
 #define TURN_PAUSE (10 * DET_MILLISECOND)
-/* After so long who waits is told for whom. */
+/* After this time the wait is reported. */
 #define TURN_QUIET DET_SECOND
 
 int cli_store_exit(int code)
@@ -76,7 +77,7 @@ int cli_store_complain(struct cli_store *store, int code, const struct det_error
         cli_complain(
             cli,
             "%s: something in it does not fit the definition of its machine, or is damaged; "
-            "'detent store verify' says what is damaged",
+            "'detent store verify' shows the damage",
             store->url);
     else
         cli_complain(cli, "%s: %s", store->url, det_error_text(code));
@@ -93,8 +94,8 @@ static const char *url_given(const struct cli_store *store)
     return environment && *environment ? environment : NULL;
 }
 
-/* The project of the current folder, if there is one and it is needed: who reads a store that was
- * named has all that is needed in there. What is wrong with it was said. */
+/* Reads the project of the current folder if it exists and is needed: a store given by URL contains
+ * everything needed for reading. Problems were reported. */
 static int read_project(struct cli_store *store)
 {
     struct det_error error = { 0 };
@@ -133,7 +134,7 @@ const char *store_url_in(struct det_arena *arena, const char *folder, const char
     return det_arena_format(arena, "%s%s/%s", scheme, folder, path);
 }
 
-/* Takes out what stands between two places of a text. */
+/* Removes the text between two positions. */
 static void take_out(char *from, const char *to)
 {
     memmove(from, to, strlen(to) + 1);
@@ -183,7 +184,7 @@ static int find_url(struct cli_store *store)
     return store->address && store->url ? CLI_OK : cli_no_memory(store->cli);
 }
 
-/* The folder of a SQLite file into `target`; false: it is none, or its name is too long. */
+/* Writes the folder of a SQLite file to `target`; false if it is none, or its name is too long. */
 static bool find_folder(const struct cli_store *store, char target[DET_PATH_MAX])
 {
     static const char scheme[] = "sqlite:";
@@ -202,7 +203,7 @@ static bool find_folder(const struct cli_store *store, char target[DET_PATH_MAX]
                path) < DET_PATH_MAX;
 }
 
-/* Somebody has it; a `detent up` can be asked, if one knows how. */
+/* Another process has the store; hints how to use its `detent up`. */
 static void hint_up(struct cli_store *store)
 {
     struct det_error error = { 0 };
@@ -216,7 +217,7 @@ static void hint_up(struct cli_store *store)
             store->cli, store->wish.is_alone
                             ? "This command needs the store for itself: stop the other process "
                               "first, and start it again afterwards.\n"
-                            : "To go through the detent up that holds it, run this in its "
+                            : "To use the detent up that holds it, run this in its "
                               "folder, or with -C.\n");
     else if (store->wish.is_alone)
         cli_say(
@@ -225,7 +226,7 @@ static void hint_up(struct cli_store *store)
             "'detent up' afterwards.\n",
             project);
     else
-        cli_say(store->cli, "A detent up runs in that project: -C %s goes through it.\n", project);
+        cli_say(store->cli, "A detent up runs in that project: -C %s uses it.\n", project);
     if (peer >= 0)
         close(peer);
 }
@@ -259,8 +260,8 @@ static int complain_of_url(struct cli_store *store, int r, const struct det_erro
     return CLI_USAGE;
 }
 
-/* Whether it is the one that is served; then it is open for reading. What else there is to say
- * about it is said by who opens it for writing. */
+/* Returns true if it is the served store, then opened for reading. Other problems are reported by
+ * the process that opens it for writing. */
 static bool open_served(struct cli_store *store)
 {
     const struct det_store_options options = {
@@ -291,7 +292,7 @@ static bool is_signalled(void)
             (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1));
 }
 
-/* Another command has it for a moment, another program perhaps for ever. */
+/* Another command holds it briefly, another program perhaps for ever. */
 int cli_store_open_in_turn(
     struct cli *cli, const char *address, const struct det_store_options *options,
     struct det_store **ret, struct det_error *reterr)
@@ -329,7 +330,7 @@ static int open_in_turn(struct cli_store *store, bool must_exist, struct det_err
     return cli_store_open_in_turn(store->cli, store->address, &options, &store->store, reterr);
 }
 
-/* What is shown is older than what was acknowledged; `store verify` has it among its findings. */
+/* The data shown is older than what was acknowledged; `store verify` reports it as a finding. */
 static void warn_of_loss(struct cli_store *store)
 {
     struct det_error error = { 0 };
@@ -399,7 +400,7 @@ int cli_store_open_at(struct cli *cli, const char *address, struct cli_store *st
     return code;
 }
 
-/* Whether nobody has the file open for writing. False also where that cannot be told. */
+/* Returns true if no process has the file open for writing. False also if unknown. */
 static bool is_unlocked(const struct cli_store *store)
 {
     static const char scheme[] = "sqlite:";
@@ -414,7 +415,7 @@ static bool is_unlocked(const struct cli_store *store)
     descriptor = open(lock, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return errno == ENOENT;
-    /* Shared, and given back at once: others who look are not kept from it. */
+    /* Shared, and released at once, so that other readers are not blocked. */
     is_free = flock(descriptor, LOCK_SH | LOCK_NB) == 0;
     (void)flock(descriptor, LOCK_UN);
     close(descriptor);

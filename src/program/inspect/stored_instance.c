@@ -93,7 +93,7 @@ static int take_deferred(void *context, const struct det_store_deferred *row)
     return 0;
 }
 
-/* After an error nothing is held. */
+/* After an error nothing is allocated. */
 static int load_instance(struct instance *instance)
 {
     struct cli_store *store = instance->store;
@@ -121,7 +121,7 @@ int instance_complain_damaged(struct cli_store *store, const char *machine, cons
     store->error = DET_ERR_CORRUPT;
     cli_complain(
         store->cli,
-        "%s '%s' is damaged; 'detent store verify' says more%s%s%s; others are not affected",
+        "%s '%s' is damaged; 'detent store verify' shows details%s%s%s; others are not affected",
         machine, id, store->ops->repair ? ", and 'detent store repair " : "",
         store->ops->repair ? id : "", store->ops->repair ? "' may restore it" : "");
     return CLI_FAILURE;

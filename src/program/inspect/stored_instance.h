@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* stored_instance.h - an instance as it stands in a store, with all that is pending; and how it,
- * its events, timers and effects look, to people and to programs. */
+/* stored_instance.h - an instance in a store with its pending work, and how it, its events, timers
+ * and effects are printed. */
 #ifndef DET_INSPECT_STORED_INSTANCE_H
 #define DET_INSPECT_STORED_INSTANCE_H
 
@@ -14,7 +14,7 @@ struct instance_timer {
     struct instance_timer *next;
     struct det_store_timer row;
 };
-/* What an effect does now; only the program that serves it knows: see activity.h. */
+/* Activity of an effect; only the program that serves it knows: see activity.h. */
 enum instance_activity { INSTANCE_UNKNOWN, INSTANCE_RUNNING, INSTANCE_QUEUED };
 struct instance_effect {
     struct instance_effect *next;
@@ -28,7 +28,7 @@ struct instance_deferred {
     struct det_store_deferred row;
 };
 
-/* What is pending is in the order of the store: timers by their names, the others oldest first. */
+/* Pending work is in the order of the store: timers by name, the others oldest first. */
 struct instance {
     struct cli_store *store;
     const struct det_machine *machine;
@@ -36,59 +36,59 @@ struct instance {
     struct det_arena arena;
     struct det_store_loaded loaded;
     struct instance_timer *timers;
-    struct instance_effect *effects; /* also the dead ones */
+    struct instance_effect *effects; /* including dead letters */
     struct instance_deferred *deferred;
     det_time now;                       /* by the store's clock, when it was read */
-    uint32_t threads_used, threads_max; /* of effects, where the activity is known */
+    uint32_t threads_used, threads_max; /* of effects, if the activity is known */
 };
 
-/* Reads it. Complains, and returns an exit code; after CLI_OK it needs instance_close(). */
+/* Reads it. Complains, and returns an exit code; after CLI_OK call instance_close(). */
 DET_MUST_CHECK int instance_open(
     struct cli_store *store, const struct det_machine *machine, const char *id,
     struct instance *ret);
-/* The same without complaining: 0 or an error; and what is complained about that. */
+/* Like instance_open() without reports: 0 or an error; and the report of that error. */
 DET_MUST_CHECK int instance_load(
     struct cli_store *store, const struct det_machine *machine, const char *id,
     struct instance *ret);
 int instance_complain(struct cli_store *store, const char *machine, const char *id, int r);
-/* Of whichever machine it is. */
+/* Finds its machine. */
 DET_MUST_CHECK int instance_find(struct cli_store *store, const char *id, struct instance *ret);
-/* Reads it again in place of what was read: 0 or an error, and then it is as it was. */
+/* Reads it again: 0, or an error, which leaves it unchanged. */
 DET_MUST_CHECK int instance_refresh(struct instance *instance);
 void instance_close(struct instance *instance);
-/* Complains that it is, with what to do about it; returns the exit code. */
+/* Reports that it is damaged, with the remedy; returns the exit code. */
 int instance_complain_damaged(struct cli_store *store, const char *machine, const char *id);
 
-/* The name of its state, and whether it goes on from there. */
+/* Returns the name of its state, and whether it is running. */
 const char *instance_state(const struct instance *instance);
 bool instance_is_final(const struct instance *instance);
-/* Effects that are dead, or that are not. */
+/* Counts dead or live ones. */
 size_t instance_timer_count(const struct instance *instance, bool is_dead);
 size_t instance_effect_count(const struct instance *instance, bool is_dead);
 
-/* Names; `timer` is "" for the state's own. */
+/* Names; `timer` is "" for the state's own timer. */
 const char *instance_timer_name(const struct det_machine *machine, uint16_t timer);
-/* The key of an effect, as the runtime makes it: "3f9a0c27b81e44d0/order/order-42/3/0". */
+/* Idempotency key of an effect: "3f9a0c27b81e44d0/order/order-42/3/0". */
 #define INSTANCE_KEY_TEXT (DET_ID_MAX + 256)
 const char *instance_key(
     const struct det_store *store, const struct det_machine *machine, const char *id,
     const struct det_store_effect *row, char target[INSTANCE_KEY_TEXT]);
-/* That of a dead timer: "order/order-42/timer/reminder". */
+/* Key of a dead timer: "order/order-42/timer/reminder". */
 const char *instance_timer_key(
     const struct det_machine *machine, const char *id, const struct det_store_timer *row,
     char target[INSTANCE_KEY_TEXT]);
-/* "IO" where it is one of ours, else the number. */
+/* "IO" for an error of the library, else the number. */
 const char *instance_error_text(int code, char target[24]);
 /* Why the last attempt of an effect failed: "ACTION_FAILED: exit code 1", or the error alone. */
 #define INSTANCE_WHY_TEXT (DET_REASON_MAX + 32)
 const char *instance_why(int last_error, const char *reason, char target[INSTANCE_WHY_TEXT]);
 
-/* As members of an object that is open. */
+/* Writes it as members of an open object. */
 void instance_line(struct det_json_writer *json, const struct instance *instance);
 void instance_timer_line(
     struct det_json_writer *json, const struct det_machine *machine,
     const struct det_store_timer *row);
-/* What became of its attempts, where there were any. */
+/* Writes the results of its attempts, if any. */
 void instance_attempts_line(struct det_json_writer *json, const struct det_store_timer *row);
 /* A dead timer, with the members of an effect. */
 void instance_dead_timer_line(
@@ -104,30 +104,29 @@ void instance_event_line(
     struct det_json_writer *json, const struct det_machine *machine,
     const struct det_store_event *row);
 
-/* One of a list, as a whole object. */
+/* Writes an entry of a list as a whole object. */
 void instance_row_line(
     struct det_json_writer *json, const struct det_machine *machine,
     const struct det_store_listed *row);
 
-/* For people. "in 29m", "now". */
+/* "in 29m", "now". */
 #define INSTANCE_WHEN_TEXT 48
 const char *instance_when(det_time at, det_time now, char target[INSTANCE_WHEN_TEXT]);
-/* Seconds are enough for most eyes: "2026-11-15 11:30:00". */
+/* "2026-11-15 11:30:00", without fractions. */
 #define INSTANCE_TIME_TEXT 40
 const char *instance_time(det_time at, char target[INSTANCE_TIME_TEXT]);
-/* A record for eyes, cut where it is too long; sensitive fields are not shown. "" for an empty
- * one. */
+/* Prints a record, truncated if too long; sensitive fields are hidden. "" for an empty one. */
 #define INSTANCE_RECORD_TEXT 1024
 const char *instance_record(
     const struct det_record *record, const void *value, char target[INSTANCE_RECORD_TEXT]);
-/* Where the payload of an event struct stands. One that carries none has no place for it: there it
- * is an empty one of our own, which may be written to as well. */
+/* Returns the payload inside an event struct. For an event without payload returns an empty one of
+ * our own, which may be written to as well. */
 void *instance_payload_in(const struct det_machine *machine, void *event);
 const void *instance_payload_of(const struct det_machine *machine, const void *event);
-/* The payload of an event struct; "" when it carries none. */
+/* Prints the payload of an event struct; "" without one. */
 const char *instance_payload(
     const struct det_machine *machine, const void *event, char target[INSTANCE_RECORD_TEXT]);
-/* Who sent an event: "timer", the key of an effect, an event id; "" otherwise. */
+/* Sender of an event: "timer", the key of an effect, an event id; "" otherwise. */
 const char *instance_sender(const struct det_store_event *row);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker_event.c - events of workers as key=value, and as members of objects. */
+/* worker_event.c - formats events of workers as key=value, and as members of objects. */
 #include "inspect/worker_event.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ enum det_log_level worker_event_level(enum det_worker_event_kind kind)
     return levels[kind];
 }
 
-/* A word as it is, anything else between quotes. */
+/* Words are printed unquoted. */
 static bool is_word(const char *text)
 {
     return *text && !text[strcspn(text, " \t\r\n\"\\=")];

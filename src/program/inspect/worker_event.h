@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker_event.h - what a supervisor of workers tells, as words: for the log of `up` and for that
- * of a scenario.
+/* worker_event.h - formats events of a worker supervisor, for the log of `up` and of a scenario.
  *
  *     state_transition worker=plant(application)/press(link) from=stopped to=starting reason=... */
 #ifndef DET_INSPECT_WORKER_EVENT_H
@@ -15,15 +14,15 @@
 #include "terminal/terminal.h"
 #include "json/writer.h"
 
-/* What is told at the level TRACE is of the level debug for a log. */
+/* The level TRACE becomes debug in a log. */
 enum det_log_level worker_event_level(enum det_worker_event_kind kind);
-/* Appends " worker=... from=...": what the event has, each with a space before it. */
+/* Appends " worker=... from=...": the present members, each after a space. */
 void worker_event_text(struct det_buffer *buffer, const struct det_worker_event *event);
-/* Appends " key=value", between quotes where it is not a word; nothing of what is empty. */
+/* Appends " key=value", quoted if necessary; nothing for an empty value. */
 void worker_event_pair(struct det_buffer *buffer, const char *key, const char *value);
-/* The event as members of the object that is open. */
+/* Adds the event to the open object. */
 void worker_event_members(struct det_json_writer *json, const struct det_worker_event *event);
-/* And of a line of a log. */
+/* Adds the event to a log line. */
 void worker_event_line(struct det_log_line *line, const struct det_worker_event *event);
 
 #endif

@@ -3,7 +3,7 @@
 
 /* channel.c - messages between a program and a relay: three queues under one lock.
  *
- * A message is in one queue at most, which owns one reference to it. */
+ * A message is in at most one queue, which owns one reference to it. */
 #include "kinds/channel.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #define INBOUND_MAX  100
 #define OUTBOUND_MAX 100
 #define PENDING_MAX  1000
-/* Bytes of what is pushed together. */
+/* Size limit of one push. */
 #define BATCH_BYTES 1048576
 #define TEXTS       4
 
@@ -35,7 +35,7 @@ struct channel {
     struct queue inbound, outbound, pending;
     bool is_inbound_full;
     bool has_receiver;
-    uint32_t batch; /* how many the next push may have */
+    uint32_t batch; /* size limit of the next push in messages */
     uint64_t delivered, acknowledged, dropped;
     char dropped_because[CHANNEL_REASON_MAX + 1];
 };
@@ -344,7 +344,7 @@ void channel_unpeek(struct channel_message *const *list, uint32_t count)
         channel_message_close(list[i]);
 }
 
-/* Under the lock. Somebody else may have been faster: a worker that was given up, say. */
+/* Under the lock. Another thread may have been faster, for instance a worker that was abandoned. */
 static bool is_removed(struct channel *channel, struct channel_message *message)
 {
     if (!message->is_pending)

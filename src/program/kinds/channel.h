@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* channel.h - messages between a program and a relay: what the program has in common with the
- * communicator, which carries them. It outlives the worker, so that nothing is lost when that
- * begins anew.
+/* channel.h - messages between a program and a relay: shared by the program and the communicator,
+ * which transports them. It outlives the worker, so that nothing is lost when the worker restarts.
  *
  *     program --send--> outbound --drain--> pending --push--> relay
- *                                              |  gone when the relay has acknowledged it, or
- *                                              |  when it can never be taken: counted, with why
+ *                                              |  removed when the relay has acknowledged it, or
+ *                                              |  can never accept it: counted, with the reason
  *     program <--receive-- inbound <--deliver-- pull <-- relay
- *                             |  full: not pulled until half of it is received
+ *                             |  full: no pull until half of it is received
  *
- * All of it is for any thread. A message is delivered at least once: if the acknowledgement is
- * lost, it is pushed again; `trace_id` tells. */
+ * Any thread may call. A message is delivered at least once: if the acknowledgement is lost, it is
+ * pushed again; `trace_id` identifies it. */
 #ifndef DET_KINDS_CHANNEL_H
 #define DET_KINDS_CHANNEL_H
 
@@ -26,11 +25,11 @@
 /* Its first member is the struct det_channel that workers of modules inherit. */
 struct channel;
 
-/* A message; shared, and constant but for what belongs to the channel. */
+/* A message; shared, and constant except for the members of the channel. */
 struct channel_message {
-    struct det_message text; /* no NULL in it */
-    size_t size;             /* bytes of all its texts */
-    /* Of the channel. */
+    struct det_message text; /* no member is NULL */
+    size_t size;             /* total bytes of its texts */
+    /* Owned by the channel. */
     struct det_list node;
     const struct det_allocator *allocator;
     size_t block;
@@ -42,53 +41,55 @@ struct channel_message {
 DET_MUST_CHECK int channel_message_open(
     const struct det_allocator *allocator, const struct det_message *text,
     struct channel_message **ret);
-/* One reference less. Takes NULL. */
+/* Releases a reference. NULL is allowed. */
 void channel_message_close(struct channel_message *message);
-/* Each of a list, which is empty then. */
+/* Closes every message of a list, and empties it. */
 void channel_messages_close(struct det_list *messages);
 
 struct channel_options {
     struct det_world *world; /* NULL: the real one */
     const struct det_allocator *allocator;
-    uint32_t inbound_max;  /* 0: 100; then nothing is pulled until half of them are received */
+    uint32_t inbound_max;  /* 0: 100; when full, nothing is pulled until half of them are
+                            * received */
     uint32_t outbound_max; /* 0: 100; what does not fit becomes pending at once */
     uint32_t pending_max;  /* 0: 1000 */
 };
 DET_MUST_CHECK int channel_open(const struct channel_options *options, struct channel **ret);
-/* When nobody uses it any more. */
+/* Call it when it is no longer in use. */
 void channel_close(struct channel *channel);
 
-/* For the program. Both wait until the deadline, monotonic, if they have to; 0: not at all. */
+/* For the program. Both wait until the deadline (monotonic) if necessary; 0: no wait. */
 
-/* DET_ERR_TIMEOUT: both queues are full, and stayed so; and as channel_message_open(). */
+/* DET_ERR_TIMEOUT: both queues stayed full; and as channel_message_open(). */
 DET_MUST_CHECK int channel_send(
     struct channel *channel, const struct det_message *text, det_time deadline);
-/* The oldest one, yours to close. DET_ERR_TIMEOUT: none has come. */
+/* Returns the oldest message, which the caller closes. DET_ERR_TIMEOUT: none has arrived. */
 DET_MUST_CHECK int channel_receive(
     struct channel *channel, det_time deadline, struct channel_message **ret_take);
 
-/* Whether a worker has received by det_channel_receive(): messages are left to it. */
+/* Returns true if a worker has called det_channel_receive(): messages are left to it. */
 bool channel_has_receiver(struct channel *channel);
 
-/* How it stands. */
+/* Counters. */
 struct channel_counts {
     uint32_t inbound, outbound, pending;
     uint64_t delivered, acknowledged, dropped;
-    char dropped_because[CHANNEL_REASON_MAX + 1]; /* the last one; "": none was */
+    char dropped_because[CHANNEL_REASON_MAX + 1]; /* reason of the last one; "": none */
     bool is_inbound_full;
 };
 void channel_look(struct channel *channel, struct channel_counts *ret);
 
 /* For the communicator. */
 
-/* False: the program must receive first. */
+/* Returns false if the program must receive first. */
 bool channel_wants_more(struct channel *channel);
-/* Takes all of the list. May be more than there is room for: what the relay has handed out is not
- * thrown away. */
+/* Takes over the whole list, even beyond the limit: messages that the relay has handed out are not
+ * dropped. */
 void channel_deliver(struct channel *channel, struct det_list *messages_take);
-/* So many messages came that are none: they count as dropped. */
+/* Counts invalid messages as dropped. */
 void channel_refuse(struct channel *channel, uint32_t count, const char *because);
-/* Moves what was sent to what is pending, as far as there is room; how many are pending. */
+/* Moves sent messages to the pending ones, as far as there is room; returns how many are
+ * pending. */
 uint32_t channel_drain(struct channel *channel);
 /* The oldest of the pending, to be pushed together, at most CHANNEL_BATCH_MAX: one after a failure,
  * twice as many after each success; at least one, else at most 1 MiB. Returns how many; they are
@@ -98,9 +99,9 @@ void channel_unpeek(struct channel_message *const *list, uint32_t count);
 /* They have arrived. */
 void channel_acknowledge(
     struct channel *channel, struct channel_message *const *list, uint32_t count);
-/* A push has failed: the next one is of one message. */
+/* A push has failed: the next one has one message. */
 void channel_push_failed(struct channel *channel);
-/* It can never be taken. */
+/* It can never be accepted. */
 void channel_drop(struct channel *channel, struct channel_message *message, const char *because);
 
 #endif

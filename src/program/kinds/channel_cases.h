@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* channel_cases.h - what the suites of the channel share: a relay that gives back what it gets. */
+/* channel_cases.h - shared by the tests of the channel: a relay that echoes messages. */
 #ifndef DET_KINDS_CHANNEL_CASES_H
 #define DET_KINDS_CHANNEL_CASES_H
 
@@ -54,7 +54,7 @@ static void fill(void *argument)
         assert_int_equal(send_number(argument, i, DET_NEVER), 0);
 }
 
-/* A relay that gives back what it gets: all comes, once, in order. */
+/* A relay that echoes messages: all arrive, once, in order. */
 static void go_round(struct det_world *world)
 {
     struct det_thread *carrier, *sender;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* communicator.c - what the communicator decides.
+/* communicator.c - the decisions of the communicator.
  *
- * It never gives up: it waits longer and longer after the last attempt, or as long as the relay
- * asks, and makes its transport anew now and then. */
+ * It never gives up: delays grow after each failed attempt, or follow the relay's request, and the
+ * transport is reset now and then. */
 #include "kinds/communicator.h"
 
 #include <string.h>
@@ -16,8 +16,8 @@
 #define WORKER_SPEC "kinds/communicator.worker"
 #include <detent/worker/define.h>
 
-/* Of what is left to wait after an attempt; 0: it is time. A clock that was set back does not let
- * us wait longer than we would have. */
+/* Remaining delay after an attempt; 0: due. A clock that was set back does not lengthen the
+ * delay. */
 static det_time left_to_wait(const struct communicator_view *view, det_time attempt)
 {
     const struct communicator_observed *observed = view->observed;
@@ -98,7 +98,7 @@ static struct communicator_next communicator_in_degraded(const struct communicat
     det_time left = left_to_wait(view, observed->last_attempt);
 
     if (observed->last_error == RELAY_INVALID_TOKEN || !observed->has_token)
-        return communicator_goto(COMMUNICATOR_AUTHENTICATING, "the token is not good any more");
+        return communicator_goto(COMMUNICATOR_AUTHENTICATING, "the token has expired");
     if (observed->consecutive_errors == 0)
         return communicator_goto(COMMUNICATOR_SYNCING, "a sync has succeeded");
     if (left)

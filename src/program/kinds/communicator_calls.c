@@ -286,7 +286,7 @@ static int pull_and_push(struct attempt *attempt)
     int r = 0;
 
     if (!deps->relay || !relay_has_token(deps->relay))
-        return det_worker_fail(attempt->context, DET_ERR_INVALID, "sync: nobody has logged in");
+        return det_worker_fail(attempt->context, DET_ERR_INVALID, "sync: not logged in");
     if (channel_wants_more(deps->channel))
         r = pull_messages(attempt);
     if (r == 0)

@@ -48,7 +48,7 @@ static struct examplechild_next examplechild_in_trying_to_stop(const struct exam
 {
     if (view->observed->is_connected)
         return examplechild_do(EXAMPLECHILD_DISCONNECT, "is connected yet");
-    return examplechild_goto(EXAMPLECHILD_STOPPED, "is not connected any more");
+    return examplechild_goto(EXAMPLECHILD_STOPPED, "is no longer connected");
 }
 
 static int set_connected(

@@ -71,7 +71,7 @@ static struct examplefailing_next examplefailing_in_trying_to_stop(
 {
     if (view->observed->is_connected)
         return examplefailing_do(EXAMPLEFAILING_DISCONNECT, "is connected yet");
-    return examplefailing_goto(EXAMPLEFAILING_STOPPED, "is not connected any more");
+    return examplefailing_goto(EXAMPLEFAILING_STOPPED, "is no longer connected");
 }
 
 /* Whether this attempt succeeds. */
@@ -104,7 +104,7 @@ static int examplefailing_do_connect(
     if (is_connected)
         return 0;
     return det_worker_fail(
-        context, DET_ERR_IO, "failure %u of %u, as it was told to", (unsigned)failure,
+        context, DET_ERR_IO, "failure %u of %u, as configured", (unsigned)failure,
         (unsigned)desired->max_failures);
 }
 

@@ -40,7 +40,7 @@ static int examplepanic_do_connect(
     const struct examplepanic_desired *desired)
 {
     if (desired->should_panic)
-        det_worker_panic(context, "this cannot be, as it was told to");
+        det_worker_panic(context, "this cannot be, as configured");
     det_worker_lock(context);
     deps->is_connected = true;
     det_worker_unlock(context);

@@ -43,7 +43,7 @@ static struct exampleslow_next exampleslow_in_trying_to_stop(const struct exampl
 {
     if (view->observed->is_connected)
         return exampleslow_do(EXAMPLESLOW_DISCONNECT, "is connected yet");
-    return exampleslow_goto(EXAMPLESLOW_STOPPED, "is not connected any more");
+    return exampleslow_goto(EXAMPLESLOW_STOPPED, "is no longer connected");
 }
 
 static int set_connected(

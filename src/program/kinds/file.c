@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* file.c - one file that is as it shall be.
+/* file.c - keeps one file in its desired state.
  *
- * What is at the path is never followed: a link there is replaced by a file, and anything else that
- * is no file is left alone. A new content is there at once or not at all. */
+ * It never follows the path: a link there is replaced by a file, and anything else that is not a
+ * file is left alone. New content replaces the old atomically. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@
 #include "os/os.h"
 
 struct file_deps {
-    uint64_t settled; /* what it was like when it last was as it shall be; 0: never */
+    uint64_t settled; /* fingerprint when it last was in its desired state; 0: never */
     uint64_t drifts;
     bool is_drifted;
 };
@@ -26,11 +26,11 @@ struct file_deps {
 
 #define MODE "0644"
 
-/* What is to be mended, from the worst to the least. */
+/* Faults to repair, the worst first. */
 enum fault {
     FAULT_NONE,
     FAULT_NOT_A_FILE, /* ours is not to touch it */
-    FAULT_SOURCE,     /* nobody knows what is wanted */
+    FAULT_SOURCE,     /* the desired content is unknown */
     FAULT_THERE,
     FAULT_MISSING,
     FAULT_LINK,
@@ -75,7 +75,7 @@ static uint64_t mix_text(uint64_t hash, const char *text)
     return det_hash64(text, strlen(text) + 1, hash);
 }
 
-/* What is wanted, as a number that is not 0, and that JSON readers with 63 bits take. */
+/* A fingerprint of the desired state, not 0, that fits JSON readers with 63 bits. */
 static uint64_t wish_of(const struct file_desired *desired, const struct file_observed *observed)
 {
     uint64_t hash = mix_text(desired->absent, desired->path);
@@ -91,12 +91,12 @@ static const char *say_fault(const struct file_view *view, enum fault fault)
     switch (fault) {
     case FAULT_NOT_A_FILE:
         return det_reason(
-            view->all, "there is a %s at its path: move it away, or say another path",
+            view->all, "there is a %s at its path: move it away, or use another path",
             seen->type == FILE_TYPE_FOLDER ? "folder" : "device, pipe or socket");
     case FAULT_SOURCE:
         return det_reason(view->all, "its source cannot be read: %s", seen->source_error);
     case FAULT_THERE:
-        return "it is there, and shall not be";
+        return "it exists, but must not";
     case FAULT_MISSING:
         return "it is not there";
     case FAULT_LINK:
@@ -113,7 +113,7 @@ static const char *say_fault(const struct file_view *view, enum fault fault)
     case FAULT_NONE:
         break;
     }
-    return view->desired->absent ? "it is not there, as it shall be" : "it is as it shall be";
+    return view->desired->absent ? "it is absent, as configured" : "it is as configured";
 }
 
 static bool is_blocked(enum fault fault)
@@ -355,12 +355,12 @@ static int check_content(struct det_derive *derive, const struct file_desired *c
         return derive->refuse(derive, "sha256 is worked out from the content: leave it out");
     if (config->absent && (config->has_content || has_source))
         return derive->refuse(
-            derive, "absent is true, but there is a %s: leave one of the two out",
+            derive, "absent is true, but there is a %s: remove one of the two",
             has_source ? "source" : "content");
     if (!config->absent && config->has_content == has_source)
         return derive->refuse(
-            derive, has_source ? "there is a content and a source: leave one of the two out"
-                               : "there is no content: say content: or source:, or absent: true");
+            derive, has_source ? "there is a content and a source: remove one of the two"
+                               : "there is no content: add content: or source:, or absent: true");
     return has_source ? check_path(derive, "source", config->source) : 0;
 }
 
@@ -389,7 +389,8 @@ static int file_derive(
 
     *desired = *config;
     if (!*config->path)
-        return derive->refuse(derive, "path is missing: say which file, such as path: /etc/motd");
+        return derive->refuse(
+            derive, "path is missing: add the path of the file, such as path: /etc/motd");
     r = check_path(derive, "path", config->path);
     if (r == 0)
         r = check_content(derive, config);

@@ -62,12 +62,12 @@ static void what_is_wrong_is_told_with_its_field_and_a_remedy(void **state)
     static struct file_desired config;
 
     (void)state;
-    assert_refused(&file_kind, &config, "path is missing: say which file");
+    assert_refused(&file_kind, &config, "path is missing: add the path of the file");
     say(&config, "/etc/motd", NULL);
-    assert_refused(&file_kind, &config, "there is no content: say content: or source:");
+    assert_refused(&file_kind, &config, "there is no content: add content: or source:");
     say(&config, "/etc/motd", "hello");
     PUT(config.source, "/etc/issue");
-    assert_refused(&file_kind, &config, "a content and a source: leave one");
+    assert_refused(&file_kind, &config, "a content and a source: remove one");
     say(&config, "/etc/motd", "hello");
     config.absent = true;
     assert_refused(&file_kind, &config, "absent is true, but there is a content");
@@ -186,7 +186,7 @@ static void another_wish_is_no_drift(void **state)
     assert_derived(&file_kind, &desired);
     bench_run(&bench, DET_SECOND);
     assert_state(&bench, "in_place");
-    assert_reason(&bench, "it is not there, as it shall be");
+    assert_reason(&bench, "it is absent, as configured");
     assert_false(seen_of(&bench)->exists);
     assert_int_equal(bench.actions[FILE_REMOVE], 1);
     assert_int_equal(seen_of(&bench)->drifts, 0);

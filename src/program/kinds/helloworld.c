@@ -32,7 +32,7 @@ static struct helloworld_next helloworld_in_trying_to_start(const struct hellowo
 {
     if (view->observed->hello_said)
         return helloworld_goto(HELLOWORLD_RUNNING, "hello was said");
-    return helloworld_do(HELLOWORLD_SAY_HELLO, "hello was not said yet");
+    return helloworld_do(HELLOWORLD_SAY_HELLO, "hello not said yet");
 }
 
 static struct helloworld_next helloworld_in_running(const struct helloworld_view *view)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* http_check.c - one URL that is looked at. A failed look is an observation too: the worker is
- * degraded then, and says why. */
+/* http_check.c - checks one URL. A failed check is an observation too: the worker is then degraded,
+ * with the reason. */
 #include <string.h>
 
 #include "base/hash.h"
@@ -16,7 +16,7 @@
 
 struct http_check_deps {
     det_time checked_at; /* monotonic */
-    uint64_t wish;       /* what was wanted then */
+    uint64_t wish;       /* desired state at that time */
     struct http_check_observed seen;
 };
 
@@ -26,7 +26,7 @@ struct http_check_deps {
 #define EVERY_MS   10000
 #define TIMEOUT_MS 2000
 #define HOUR_MS    3600000
-/* Of the time that a look may take, so that it ends before it counts as hung. */
+/* Margin of the time limit, so that a check ends before it counts as hung. */
 #define MARGIN (200 * DET_MILLISECOND)
 
 /* What is wrong with the last answer. */
@@ -117,7 +117,7 @@ static struct http_check_next http_check_in_degraded(const struct http_check_vie
     return http_check_hold(describe_view(view));
 }
 
-/* Of what changes what is asked, or what is to be answered. */
+/* Hash of the members that change the request or the expected answer. */
 static uint64_t wish_of(const struct http_check_desired *desired)
 {
     uint64_t hash = det_hash64(desired->url, strlen(desired->url) + 1, desired->tls_insecure);
@@ -193,7 +193,7 @@ static bool is_due(
            now - deps->checked_at >= (det_time)desired->every_ms * DET_MILLISECOND;
 }
 
-/* Looks more often than it asks: between two questions the last answer counts. */
+/* Collects more often than it sends requests: between two requests the last answer counts. */
 static int http_check_collect(
     struct det_worker_context *context, struct http_check_deps *deps,
     const struct http_check_desired *desired, struct http_check_observed *observed)
@@ -252,7 +252,7 @@ static int check_lists(struct det_derive *derive, const struct http_check_desire
     for (uint32_t i = 0; i < config->headers_count; i++) {
         const char *colon = strchr(config->headers[i], ':');
 
-        /* The value is not shown: it may be a secret. */
+        /* The value is not printed: it may be a secret. */
         if (!colon || colon == config->headers[i] || strpbrk(config->headers[i], "\r\n"))
             return derive->refuse(
                 derive, "headers[%u] is no header: one line, such as \"Accept: text/plain\"", i);
@@ -264,12 +264,13 @@ static int check_url(struct det_derive *derive, const struct http_check_desired 
 {
     if (!*config->url)
         return derive->refuse(
-            derive, "url is missing: say what is asked, such as url: http://localhost:8080/ready");
+            derive,
+            "url is missing: add the URL to check, such as url: http://localhost:8080/ready");
     if (!http_client_takes(config->url))
         return derive->refuse(
             derive,
-            "url is none of http or https without a password: http://HOST[:PORT]/PATH; a secret "
-            "goes into headers");
+            "url must be http or https without a password: http://HOST[:PORT]/PATH; put secrets "
+            "into headers");
     if (*config->tls_ca_file && *config->tls_ca_file != '/')
         return derive->refuse(
             derive, "tls_ca_file '%s' is relative: write the whole path, from / on",
@@ -295,10 +296,10 @@ static int http_check_derive(
         return r;
     if (desired->every_ms > HOUR_MS)
         return derive->refuse(
-            derive, "every_ms %u is more than an hour: say at most %u", desired->every_ms, HOUR_MS);
+            derive, "every_ms %u is more than an hour: use at most %u", desired->every_ms, HOUR_MS);
     if (desired->timeout_ms > desired->every_ms)
         return derive->refuse(
-            derive, "timeout_ms %u is more than every_ms %u: say less", desired->timeout_ms,
+            derive, "timeout_ms %u is more than every_ms %u: use less", desired->timeout_ms,
             desired->every_ms);
     return 0;
 }

@@ -160,9 +160,9 @@ static void what_is_wrong_is_told_with_its_field_and_a_remedy(void **state)
     static struct http_check_desired config, good;
 
     (void)state;
-    assert_refused(&http_check_kind, &config, "url is missing: say what is asked, such as");
+    assert_refused(&http_check_kind, &config, "url is missing: add the URL to check, such as");
     PUT(config.url, "ftp://host/x");
-    assert_refused(&http_check_kind, &config, "url is none of http or https");
+    assert_refused(&http_check_kind, &config, "url must be http or https");
     PUT(config.url, "http://me:hunter2@host/x");
     assert_refused(&http_check_kind, &config, "a secret goes into headers");
     PUT(good.url, "https://host/x");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* kinds.h - the kinds of workers that come with the program: those that a detent.yaml may name, and
- * those that only scenarios use. Each is one .worker and one .c, and one line in kinds.def. */
+/* kinds.h - the worker kinds of the program: those for detent.yaml, and those of the scenarios.
+ * Each is one .worker and one .c file, and one line in kinds.def. */
 #ifndef DET_KINDS_KINDS_H
 #define DET_KINDS_KINDS_H
 
@@ -13,20 +13,20 @@
 #undef DET_KIND
 
 enum det_kind_use {
-    DET_KIND_BUILT_IN, /* for everybody */
+    DET_KIND_BUILT_IN, /* for detent.yaml */
     DET_KIND_EXAMPLE,  /* for scenarios */
 };
 
-/* One of the list. */
+/* An entry of the list. */
 struct det_kind_entry {
     const struct det_worker_kind *kind;
     enum det_kind_use use;
     const char *summary;
 };
 
-/* All of them, `kind` NULL at the end. */
+/* Returns all of them, `kind` NULL at the end. */
 const struct det_kind_entry *det_kinds_list(void);
-/* For det_workers_open(): all, NULL at the end. */
+/* Returns all for det_workers_open(), NULL at the end. */
 const struct det_worker_kind *const *det_kinds_all(void);
 
 #endif

@@ -15,15 +15,16 @@ static int check_topics(struct det_derive *derive, const struct mqtt_link_desire
         if (mosquitto_sub_topic_check(config->subscribe[i]) || !*config->subscribe[i])
             return derive->refuse(
                 derive,
-                "subscribe[%u] '%s' is no topic: '+' and '#' stand alone between slashes, '#' at "
+                "subscribe[%u] '%s' is not a topic: '+' and '#' must be alone between slashes, '#' "
+                "at "
                 "the end",
                 i, config->subscribe[i]);
     if (*topic && mosquitto_pub_topic_check(topic))
         return derive->refuse(
-            derive, "status_topic '%s' has a '+' or '#': say one topic, such as plant/press/status",
+            derive, "status_topic '%s' has a '+' or '#': use one topic, such as plant/press/status",
             topic);
     if (config->qos > 2)
-        return derive->refuse(derive, "qos %u is none: say 0, 1 or 2", (unsigned)config->qos);
+        return derive->refuse(derive, "qos %u is invalid: use 0, 1 or 2", (unsigned)config->qos);
     return 0;
 }
 
@@ -42,10 +43,10 @@ static int check_tls(struct det_derive *derive, const struct mqtt_link_desired *
     int r;
 
     if (has_any && !config->tls)
-        return derive->refuse(derive, "there are settings of TLS without it: say tls: true");
+        return derive->refuse(derive, "there are settings of TLS without it: add tls: true");
     if (!*config->tls_certificate_file != !*config->tls_key_file)
         return derive->refuse(
-            derive, "tls_certificate_file and tls_key_file go together: say both or none");
+            derive, "tls_certificate_file and tls_key_file go together: set both or neither");
     r = check_path(derive, "tls_ca_file", config->tls_ca_file);
     if (r == 0)
         r = check_path(derive, "tls_certificate_file", config->tls_certificate_file);
@@ -65,13 +66,15 @@ int mqtt_client_check(struct det_derive *derive, const struct mqtt_link_desired 
     int r;
 
     if (!*config->host)
-        return derive->refuse(derive, "host is missing: say where the broker is, host: localhost");
+        return derive->refuse(
+            derive, "host is missing: add the address of the broker, host: localhost");
     if (strpbrk(config->host, "/ \t") || has_port(config->host))
         return derive->refuse(
-            derive, "host '%s' is none: a name or an address alone; the port has its own field",
+            derive,
+            "host '%s' is not a host: use a name or an address alone; the port has its own field",
             config->host);
     if (*config->password && !*config->user)
-        return derive->refuse(derive, "there is a password without a user: say user:");
+        return derive->refuse(derive, "there is a password without a user: add user:");
     r = check_topics(derive, config);
     return r < 0 ? r : check_tls(derive, config);
 }

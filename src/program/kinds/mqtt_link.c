@@ -3,10 +3,10 @@
 
 /* mqtt_link.c - one connection to an MQTT broker.
  *
- * It has no thread: collect turns the connection, once a second, and so does an action while it
- * waits for the broker's answer. Both do it under the lock of the worker; what may block, to look
- * up the host, is done before the connection is anybody's. So a message may wait for a second, and
- * a thousand links are not a thousand threads. */
+ * It has no thread: collect turns the connection once a second, and so does an action while it
+ * waits for the broker's answer. Both hold the lock of the worker; the blocking lookup of the host
+ * happens before the connection is shared. So a message may wait for a second, and a thousand links
+ * are not a thousand threads. */
 #include <string.h>
 
 #include "base/text.h"
@@ -28,7 +28,7 @@ struct mqtt_link_deps {
 #define KEEPALIVE_MIN 10
 #define ANSWER_MAX    (10 * DET_SECOND) /* for the broker */
 #define GOODBYE_MAX   DET_SECOND
-#define SLICE_MS      50 /* between two looks whether to go on */
+#define SLICE_MS      50 /* interval of checks for cancellation */
 
 static bool has_done(const struct mqtt_link_view *view, const char *action)
 {
@@ -96,8 +96,7 @@ static struct mqtt_link_next mqtt_link_in_lost(const struct mqtt_link_view *view
     return bring_up(view);
 }
 
-/* The disconnect is done even when nothing seems to be connected: a connect may just have been
- * under way. */
+/* Disconnects even if nothing seems to be connected: a connect may have been in progress. */
 static struct mqtt_link_next mqtt_link_in_disconnecting(const struct mqtt_link_view *view)
 {
     if (!has_done(view, "disconnect") || view->observed->is_connected)
@@ -105,7 +104,7 @@ static struct mqtt_link_next mqtt_link_in_disconnecting(const struct mqtt_link_v
     return mqtt_link_goto(MQTT_LINK_STOPPED, "it is disconnected");
 }
 
-/* Under the lock: what remains of it is what it has counted. */
+/* Under the lock: only its counters remain. */
 static void drop_client(struct mqtt_link_deps *deps)
 {
     if (!deps->client)
@@ -160,7 +159,8 @@ static bool is_answered(const struct mqtt_client *client)
     return client->asked == 0;
 }
 
-/* 0: it has come. The connection may go meanwhile, or be another action's. */
+/* Returns 0 when it has arrived. The connection may be closed meanwhile, or belong to another
+ * action. */
 static int wait_for(
     struct det_worker_context *context, struct mqtt_link_deps *deps,
     bool (*has_come)(const struct mqtt_client *client), det_time span)
@@ -209,7 +209,7 @@ static int say_failure(
         context, r, "%.80s:%u: %s", desired->host, (unsigned)desired->port, text);
 }
 
-/* The connection is made here, and then given to the worker unless that is to stop. */
+/* Creates the connection, then passes it to the worker unless that must stop. */
 static int begin_connect(
     struct det_worker_context *context, struct mqtt_link_deps *deps,
     const struct mqtt_link_desired *desired)
@@ -289,7 +289,7 @@ static int mqtt_link_do_disconnect(
     if (deps->client && deps->client->is_connected)
         mqtt_client_tell(deps->client, deps->client->desired.status_offline);
     det_worker_unlock(context);
-    /* When it does not come the broker says it for us. */
+    /* If it does not arrive, the broker publishes the last will. */
     (void)wait_for(context, deps, is_answered, GOODBYE_MAX);
     det_worker_lock(context);
     if (deps->client && is_answered(deps->client))
@@ -327,7 +327,7 @@ static int mqtt_link_derive(
     if (desired->keepalive_s < KEEPALIVE_MIN)
         return derive->refuse(
             derive,
-            "keepalive_s %u is too short: say at least %u, as a link is served once a second",
+            "keepalive_s %u is too short: use at least %u, as a link is served once a second",
             (unsigned)desired->keepalive_s, KEEPALIVE_MIN);
     return mqtt_client_check(derive, desired);
 }

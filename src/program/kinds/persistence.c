@@ -121,7 +121,8 @@ static int persistence_open(struct det_worker_context *context, struct persisten
     if (!deps->store)
         return det_worker_fail(
             context, DET_ERR_NOT_FOUND,
-            "there is no store to compact: who runs the workers provides it as \"documents\"");
+            "no store to compact: the program that runs the workers must provide it as "
+            "\"documents\"");
     return 0;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* process.c - one program that is kept running.
+/* process.c - keeps one program running.
  *
- * Whoever touches `process` holds the lock of the worker, so that a start and a stop that run at
- * the same time come one after the other, and a start that was cancelled starts nothing. What has
- * ended is reaped by the next look, and by close(): there is no zombie and no orphan. */
+ * All access to `process` holds the lock of the worker, so that a concurrent start and stop are
+ * serialized, and a cancelled start starts nothing. An exited process is reaped by the next look,
+ * and by close(): there is no zombie and no orphan. */
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ struct process_deps {
     struct det_world *world;
     struct det_process *process; /* NULL: none */
     det_time started_at;         /* monotonic */
-    uint64_t launch, loaded;     /* what it was to be started with, and told to load, last */
+    uint64_t launch, loaded;     /* what it was last started with, and told to load */
     uint64_t files;              /* of those to load, when they could be read last */
     struct process_observed seen;
 };
@@ -37,7 +37,7 @@ static uint64_t mix_text(uint64_t hash, const char *text)
     return det_hash64(text, strlen(text) + 1, hash);
 }
 
-/* What a running program cannot change any more. It stays here: it could give secrets away. */
+/* Members that need a restart. The hash is not published: it could reveal secrets. */
 static uint64_t launch_of(const struct process_desired *desired)
 {
     uint64_t hash = det_hash_mix(desired->argv_count, (uint64_t)desired->output);
@@ -49,13 +49,13 @@ static uint64_t launch_of(const struct process_desired *desired)
     return mix_text(mix_text(hash, desired->folder), desired->user);
 }
 
-/* What it can: of the files, as they are. */
+/* Members that need a reload, including the content of the files. */
 static uint64_t load_of(const struct process_desired *desired, uint64_t files)
 {
     return mix_text(files, desired->revision);
 }
 
-/* Whether one of these has ended since the worker came into its state. */
+/* Returns true if one of these has completed since the worker entered its state. */
 static bool has_done(const struct process_view *view, const char *action, const char *other)
 {
     const struct det_action_end *last = view->all->last_action;
@@ -138,7 +138,7 @@ static struct process_next process_in_running(const struct process_view *view)
     return process_do(PROCESS_RELOAD, "what it has loaded has changed");
 }
 
-/* After a stop that was done since it came into its state: a start may just have been under way, so
+/* After a stop that completed since it entered its state: a start may have been in progress, so
  * that nothing seemed to run. */
 static bool has_ended(const struct process_view *view)
 {
@@ -225,8 +225,8 @@ static void look_at_process(struct process_deps *deps, const struct process_desi
     deps->process = NULL;
 }
 
-/* A hash of those to load. One that cannot be read counts as one that is not there, until it can;
- * but for DET_ERR_NO_MEMORY, DET_ERR_LIMIT: we have no memory or descriptor to read it. */
+/* Hashes the files to load. An unreadable file counts as missing until it can be read; except for
+ * DET_ERR_NO_MEMORY, DET_ERR_LIMIT: we have no memory or descriptor to read it. */
 static int read_files(
     struct det_worker_context *context, const struct process_desired *desired, uint64_t *ret)
 {
@@ -262,7 +262,7 @@ static int process_collect(
 
     det_worker_lock(context);
     look_at_process(deps, desired);
-    /* Files that we are too short to read have not changed: nothing is reloaded for it. */
+    /* Files that could not be read for lack of resources have not changed: no reload. */
     if (is_read)
         deps->files = files;
     *observed = deps->seen;
@@ -287,7 +287,7 @@ static bool has_variable(const struct process_desired *desired, const char *vari
     return false;
 }
 
-/* Ours, with that of the config in its place or behind it. */
+/* Our environment, overridden and extended by that of the config. */
 static const char **environment_of(
     const struct det_allocator *allocator, const struct process_desired *desired, size_t *ret)
 {
@@ -366,8 +366,8 @@ static void note_start(
     deps->loaded = load_of(desired, files);
 }
 
-/* Under the lock. One that cannot be started counts as one that ended too soon, unless we have no
- * descriptor, process or memory left. */
+/* Under the lock. A failed start counts as an early exit, unless we are out of descriptors,
+ * processes or memory. */
 static int start_now(
     struct det_worker_context *context, struct process_deps *deps,
     const struct process_desired *desired, uint64_t files)
@@ -408,7 +408,7 @@ static int process_do_start(
     return r;
 }
 
-/* Under the lock. One that is gone already need not be told. */
+/* Under the lock. A process that has exited needs no signal. */
 static int send_signal(struct det_worker_context *context, struct process_deps *deps, int number)
 {
     int r = deps->process ? deps->world->ops->process_kill(deps->world, deps->process, number) : 0;

@@ -52,7 +52,7 @@ static int check_paths(struct det_derive *derive, const struct process_desired *
     if (!config->argv_count || !*config->argv[0])
         return derive->refuse(
             derive,
-            "argv is missing: say the program and its arguments, such as argv: [/bin/sleep, "
+            "argv is missing: add the program and its arguments, such as argv: [/bin/sleep, "
             "\"60\"]");
     if (*config->folder && *config->folder != '/')
         return derive->refuse(

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* relay.h - the calls of a relay over HTTP: login, pull, push. docs/communicator.md says what goes
- * over the wire.
+/* relay.h - the calls of a relay over HTTP: login, pull, push. docs/communicator.md specifies the
+ * protocol.
  *
- * HTTP/1.1 with one connection that is kept alive; certificates are checked; redirects are not
- * followed; a proxy comes from the environment (http_proxy, https_proxy, no_proxy), but not for
- * this machine itself. One caller at a time, on any thread; a call blocks. */
+ * HTTP/1.1 on one keep-alive connection; certificates are checked; redirects are not followed; a
+ * proxy comes from the environment (http_proxy, https_proxy, no_proxy), except for this machine
+ * itself. One caller at a time, on any thread; a call blocks. */
 #ifndef DET_KINDS_RELAY_H
 #define DET_KINDS_RELAY_H
 
@@ -15,7 +15,7 @@
 #include "kinds/channel.h"
 #include "kinds/relay_error.h"
 
-#define RELAY_BODY_MAX 1048576 /* bytes of an answer */
+#define RELAY_BODY_MAX 1048576 /* maximum bytes of an answer */
 #define RELAY_TEXT_MAX 160
 #define RELAY_UUID_MAX 64
 #define RELAY_NAME_MAX 128
@@ -33,15 +33,15 @@ void relay_close(struct relay *relay);
 
 /* The limits of one call. */
 struct relay_call {
-    det_time timeout;                 /* of all of it */
-    bool (*is_cancelled)(void *user); /* asked at least 20 times a second; NULL: never */
+    det_time timeout;                 /* of the whole call */
+    bool (*is_cancelled)(void *user); /* called at least 20 times a second; NULL: never */
     void *user;
 };
 
-/* What went wrong. */
+/* The reason of a failure. */
 struct relay_failure {
     enum relay_class class;
-    long status; /* 0: there was no answer */
+    long status; /* 0: no answer */
     det_time retry_after;
     char text[RELAY_TEXT_MAX + 1]; /* "push: server_error, status 503: busy" */
 };
@@ -54,27 +54,27 @@ struct relay_instance {
     char uuid[RELAY_UUID_MAX + 1];
     char name[RELAY_NAME_MAX + 1];
 };
-/* Fetches a new token, and keeps it for the calls below; a failure leaves the old one. */
+/* Fetches a new token, and keeps it for the calls below; a failure keeps the old one. */
 DET_MUST_CHECK int relay_login(
     struct relay *relay, const struct relay_call *call, const char *auth_token,
     struct relay_instance *ret, struct relay_failure *failure);
 struct relay_pulled {
     size_t bytes;     /* of the body */
     uint32_t count;   /* of the messages */
-    uint32_t useless; /* of those among them that are no messages, or too large, or for which there
-                         is no memory: the relay has handed them out, and they are gone */
+    uint32_t useless; /* those that are invalid or too large, or for which there is no memory: the
+                       * relay has handed them out, and they are lost */
 };
-/* Appends what there is to a list of struct channel_message. One that is useless does not spoil the
+/* Appends the messages to a list of struct channel_message. An invalid one does not affect the
  * others. */
 DET_MUST_CHECK int relay_pull(
     struct relay *relay, const struct relay_call *call, struct det_list *messages,
     struct relay_pulled *ret, struct relay_failure *failure);
-/* A message without an instance is of the one that has logged in. */
+/* A message without an instance belongs to the instance that has logged in. */
 DET_MUST_CHECK int relay_push(
     struct relay *relay, const struct relay_call *call, struct channel_message *const *list,
     uint32_t count, size_t *ret_bytes, struct relay_failure *failure);
 
-/* A new connection for the next call, and nothing of what libcurl remembers; the token is kept. */
+/* Discards the connection and the state of libcurl; keeps the token. */
 DET_MUST_CHECK int relay_reset(struct relay *relay);
 bool relay_has_token(const struct relay *relay);
 void relay_forget_token(struct relay *relay);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* relay_calls.c - login, pull and push: what is sent, and what the answers mean. Answers are strict
- * JSON: what is there has its type, nothing is there twice; members that we do not know are left to
- * those who do. */
+/* relay_calls.c - login, pull and push: requests, and the meaning of answers. Answers are strict
+ * JSON: members have their type, no key is duplicated; unknown members are ignored. */
 #include <stdio.h>
 #include <string.h>
 

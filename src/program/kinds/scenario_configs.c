@@ -38,7 +38,7 @@ SCENARIO(
     "    config: { should_fail: true, max_failures: 999999, restart_after_failures: 5 }\n")
 
 SCENARIO(
-    panic, "an action that panics: it is told, tried again, and takes nothing with it", 30,
+    panic, "an action that panics: it is reported, retried, and affects nothing else", 30,
     "children:\n"
     "  - name: panics\n"
     "    kind: examplepanic\n"

@@ -83,14 +83,15 @@ static int run_dynamic(struct det_scenario_run *run, struct det_error *reterr)
     } while (r == 0);
     if (r == DET_ERR_TIMEOUT)
         return det_error_set(
-            reterr, r, "%s is not as it shall be within 10 s; --log-level debug shows why", ID);
+            reterr, r,
+            "%s has not reached its desired state within 10 s; --log-level debug shows why", ID);
     return r;
 }
 
 extern const struct det_scenario det_scenario_dynamic;
 const struct det_scenario det_scenario_dynamic = {
     .name = "dynamic",
-    .summary = "a child that is put in, changed and taken out by hand, again and again",
+    .summary = "a child that is created, changed and removed, again and again",
     .run = run_dynamic,
     .duration = 20 * DET_SECOND,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* args.c - reads the words behind a command; see args.h for the grammar. */
+/* args.c - parses the words after a command; see args.h for the grammar. */
 #include "terminal/args.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-/* Where the reading stands. */
+/* State of the parser. */
 struct reader {
     const struct cli_command *command;
     const char *const *words; /* the next one */
@@ -34,7 +34,7 @@ bool cli_choice_has(const char *choices, const char *word)
     return false;
 }
 
-/* Words of one list of choices, and letters of each, that are looked at for a hint. */
+/* Limits of the words and letters examined for a hint. */
 #define CHOICES_MAX 16
 #define CHOICE_MAX  32
 
@@ -157,12 +157,12 @@ static int set_option(struct reader *reader, const struct cli_option *option, co
     }
     slot = &reader->args->values[option - reader->command->options];
     if (*slot && option->argument)
-        return det_error_set(reader->error, DET_ERR_INVALID, "--%s is given twice", option->name);
+        return det_error_set(reader->error, DET_ERR_INVALID, "duplicate option --%s", option->name);
     *slot = value ? value : "";
     return 0;
 }
 
-/* The value of an option that takes one: what stands behind it, or the next word. */
+/* Returns the value of an option: the text after `=`, or the next word. */
 static int take_value(struct reader *reader, const struct cli_option *option, const char *behind)
 {
     if (!behind)
@@ -302,6 +302,6 @@ bool cli_args_span(
     }
     cli_complain(
         cli, "--%s is a time such as 250ms, 1.5s or 1h30m, %sat most ten years; not '%s'", name,
-        least ? "more than none and " : "", text);
+        least ? "above 0 and " : "", text);
     return false;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* file_search.c - finds files in folders. Folders that are still to be looked at stand in a list of
- * their own: nothing calls itself, and no link is followed, so that every tree comes to an end. */
+/* file_search.c - finds files in folders. Pending folders are in a list: there is no recursion, and
+ * links are not followed, so every search ends. */
 #include "terminal/file_search.h"
 
 #include <dirent.h>
@@ -23,7 +23,7 @@ struct scan {
     const char *const *suffixes;
     const char *folder;
     struct cli_names *files;
-    struct cli_names *folders; /* NULL: what lies below does not count */
+    struct cli_names *folders; /* NULL: subfolders are ignored */
 };
 
 static int add_path(struct cli *cli, struct cli_names *names, const char *path)
@@ -194,7 +194,7 @@ void cli_names_free(struct cli *cli, struct cli_names *names)
     *names = (struct cli_names){ 0 };
 }
 
-/* What stands behind the last slash. */
+/* Returns the part after the last slash. */
 static const char *last_part(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* file_search.h - which files a command is about: those that are named, and those in folders. */
+/* file_search.h - the files that a command works on: named files, and those in named folders. */
 #ifndef DET_TERMINAL_FILE_SEARCH_H
 #define DET_TERMINAL_FILE_SEARCH_H
 
 #include "terminal/terminal.h"
 
-/* Paths in memory of the run's allocator. */
+/* Paths, allocated by the run's allocator. */
 struct cli_names {
     char **items;
     size_t count, capacity;
@@ -24,8 +24,8 @@ DET_MUST_CHECK int cli_files_list(
     struct cli_names *ret);
 void cli_names_free(struct cli *cli, struct cli_names *names);
 
-/* The name, without the folder, of the file beside `path` that has the suffix and is named most
- * like it. `target` has DET_PATH_MAX bytes. False when none is near. */
+/* Returns the name, without the folder, of the file next to `path` with the suffix and the most
+ * similar name. `target` has DET_PATH_MAX bytes. False if none is near. */
 bool cli_nearest_file(struct cli *cli, const char *path, const char *suffix, char *target);
 
 #endif

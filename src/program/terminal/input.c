@@ -49,7 +49,7 @@ int cli_exit_of_request(int error)
     }
 }
 
-/* What the path lacks at its end to be a file that is there; NULL: it is not that. */
+/* Returns the suffix with which the path names an existing file; NULL if there is none. */
 static const char *missing_suffix(const struct cli *cli, const char *path)
 {
     bool is_test = cli->command && strcmp(cli->command, "test") == 0;
@@ -89,7 +89,7 @@ static int say_missing(const struct cli *cli, struct det_error *error, const cha
         suffix);
 }
 
-/* Takes over what the buffer holds; cli_text_free() counts on its size and nothing behind it. */
+/* Takes over the content of the buffer; cli_text_free() requires an exact allocation. */
 static int finish_stream(struct cli *cli, struct det_buffer *buffer, struct cli_text *ret)
 {
     char *data = det_alloc(cli->allocator, buffer->size + 1);
@@ -102,7 +102,7 @@ static int finish_stream(struct cli *cli, struct det_buffer *buffer, struct cli_
     return 0;
 }
 
-/* Pipes and terminals have no size to ask for. */
+/* Pipes and terminals have no size. */
 static int load_stream(struct cli *cli, FILE *stream, size_t limit, struct cli_text *ret)
 {
     struct det_buffer buffer;
@@ -139,7 +139,7 @@ int cli_text_load(
         return det_error_set(reterr, DET_ERR_IO, "%s: is a folder, not a file", path);
     if (!S_ISREG(status.st_mode))
         return det_error_set(
-            reterr, DET_ERR_IO, "%s: is no regular file; '-' reads the standard input", path);
+            reterr, DET_ERR_IO, "%s: is not a regular file; '-' reads the standard input", path);
     r = det_file_load(cli->world, cli->allocator, path, limit, &ret->data, &ret->size);
     return r < 0 ? say_error(reterr, r, path, limit) : 0;
 }
@@ -151,7 +151,7 @@ void cli_text_free(struct cli *cli, struct cli_text *text)
     *text = (struct cli_text){ 0 };
 }
 
-/* The mode a file should have: its own, or what the user's mask leaves of a new one. */
+/* Returns the mode for a file: its own, or the default of a new one. */
 static mode_t mode_of(const char *path)
 {
     struct stat status;
@@ -164,8 +164,7 @@ static mode_t mode_of(const char *path)
     return 0666 & ~mask;
 }
 
-/* What is not there when a file is written is its folder; or that is one, such as /proc, in which
- * nobody can make files. */
+/* A missing folder, or one such as /proc in which no files can be created. */
 static int say_write_error(struct det_error *error, int code, const char *path)
 {
     char folder[DET_PATH_MAX];

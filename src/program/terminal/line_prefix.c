@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* line_prefix.c - lines of tasks with their names, each written in one piece. */
+/* line_prefix.c - output lines of tasks with their names, each written in one piece. */
 #include "terminal/line_prefix.h"
 
 #include <stdarg.h>
@@ -17,10 +17,10 @@
 #define RESET "\033[0m"
 #define FAINT "\033[2m"
 #define RED   "\033[31m"
-/* Of a sequence that sets colors: longer ones are none. */
+/* Maximum length of an escape sequence that sets colors. */
 #define SEQUENCE_MAX 40
 
-/* Red is for errors; black and white are somebody's background. */
+/* Red is for errors; black and white may be the background. */
 static const char *const colors[] = {
     "\033[32m", "\033[33m", "\033[34m", "\033[35m", "\033[36m",
     "\033[92m", "\033[93m", "\033[94m", "\033[95m", "\033[96m",
@@ -70,7 +70,7 @@ static const char *color_of(const char *name)
     return colors[hash % (sizeof colors / sizeof *colors)];
 }
 
-/* The time, the name, what fills up its column, and the mark. */
+/* Appends the time, the name, its padding, and the mark. */
 static void append_head(
     struct prefix *prefix, struct det_buffer *buffer, const char *name, det_time at, char mark)
 {
@@ -92,7 +92,7 @@ static void append_head(
     det_buffer_append_char(buffer, ' ');
 }
 
-/* The bytes of a sequence that sets colors at the start of the text; 0: it is none. */
+/* Returns the length of a color sequence at the start of the text; 0 if there is none. */
 static size_t sequence_size(const char *text, size_t size)
 {
     size_t at = 2;
@@ -106,7 +106,7 @@ static size_t sequence_size(const char *text, size_t size)
     return at < size && text[at] == 'm' ? at + 1 : 0;
 }
 
-/* The text of a task, whose colors end with the line. */
+/* Appends the text of a task, whose colors end with the line. */
 static void append_text(
     const struct prefix *prefix, struct det_buffer *buffer, const char *text, size_t size)
 {
@@ -199,7 +199,7 @@ void prefix_line(struct prefix *prefix, const struct det_line *line, det_time at
             prefix, line->name, at, "%llu byte%s of output %s dropped: it wrote too fast",
             (unsigned long long)line->dropped, det_plural(line->dropped),
             det_was_or_were(line->dropped));
-    /* It was there only to tell that. */
+    /* An empty rest of a cut line carries no information. */
     if (line->is_cut && line->size == 0 && line->dropped)
         return;
     det_buffer_init(&buffer, prefix->cli->allocator);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* output.c - how the program speaks: escaping, color, JSON lines, progress. */
+/* output.c - output of the program: escaping, color, JSON lines, progress. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static struct winsize size_of(FILE *stream)
     return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size : (struct winsize){ 0 };
 }
 
-/* As the first of the three that is set says; one that says nothing is old. */
+/* Returns what the first set variable of the three says. */
 static bool shows_utf8(void)
 {
     static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
@@ -183,7 +183,7 @@ void cli_flush(struct cli *cli)
         cli->out_error = errno;
 }
 
-/* Talk comes after the data that was printed before it, also where both go to one file. */
+/* Messages come after the data printed before them, even if both go to one file. */
 static void begin_talk(struct cli *cli)
 {
     cli_progress_end(cli);

@@ -16,7 +16,7 @@
  * narrower. */
 #define BEFORE_MAX 60
 #define LINE_MAX   160
-/* What stands before the source: its number; and what stands for what is left out. */
+/* Width of the line number before the source. */
 #define MARGIN 8
 #define DOTS   3
 /* No terminal is too narrow for this. */
@@ -53,7 +53,7 @@ static size_t at_character(const char *text, size_t offset)
     return offset;
 }
 
-/* Spaces as wide as the text, so that the underline stands below; tabs stay tabs. */
+/* Prints spaces as wide as the text, so that the underline matches; tabs stay tabs. */
 static void print_gap(struct cli *cli, const char *text, size_t size)
 {
     for (size_t from = 0, to; from < size; from = to + 1) {
@@ -91,7 +91,7 @@ static struct excerpt excerpt_of(const struct cli *cli, const char *source, size
     return part;
 }
 
-/* The columns below which the underline stands; of what is cut off only the part that is shown. */
+/* Returns the width of the underline; of truncated text only the visible part. */
 static size_t underline_width(const struct det_place *place, size_t column, size_t to)
 {
     size_t width = place->width ? place->width : 1;
@@ -131,7 +131,7 @@ static void print_place(struct cli *cli, const struct det_place *place)
         cli_print_in(cli, CLI_BOLD, "%s: ", place->file);
 }
 
-/* What there is to say about the other place of a finding. */
+/* Returns the note for the other place of a finding. */
 static const char *note_of(const struct det_diagnostic *finding)
 {
     enum det_rule rule = finding->rule;
@@ -143,7 +143,7 @@ static const char *note_of(const struct det_diagnostic *finding)
     if (rule != DET_RULE_UNKNOWN_STATE && rule != DET_RULE_UNKNOWN_EVENT &&
         rule != DET_RULE_UNKNOWN_EFFECT && rule != DET_RULE_UNKNOWN_TIMER)
         return "first said here";
-    /* Words that are swapped stand in one row, a list and its use do not. */
+    /* Swapped words are in one row, a list and its use are not. */
     return finding->other.line == finding->place.line ? "and this" : "the list is used here";
 }
 
@@ -168,7 +168,7 @@ static void print_finding(struct cli *cli, const struct det_diagnostic *finding)
         cli_print(cli, "      = hint: %s\n", finding->hint);
 }
 
-/* Each line of a text behind a margin. */
+/* Prints each line of a text after a margin. */
 static void print_lines(struct cli *cli, const char *label, const char *text)
 {
     while (*text) {

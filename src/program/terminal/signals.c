@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* signals.c - the first Ctrl-C asks the command to end, the second one ends it. */
+/* signals.c - the first Ctrl-C interrupts the command, the second one kills it. */
 #include <signal.h>
 #include <stdatomic.h>
 
@@ -23,8 +23,7 @@ void cli_catch_signals(void)
     struct sigaction ignored = { .sa_handler = SIG_IGN };
 
     sigaction(SIGINT, &on_interrupt, NULL);
-    /* A reader that goes away, or a file that may not grow, is an error of the write, which has a
-     * place to be handled. */
+    /* A closed reader, or the file size limit, is an error of the write, which is handled there. */
     sigaction(SIGPIPE, &ignored, NULL);
     sigaction(SIGXFSZ, &ignored, NULL);
 }

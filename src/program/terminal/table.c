@@ -10,20 +10,20 @@
 #include <string.h>
 
 #define GAP 2
-/* Of the last column, before others go for it. */
+/* Minimum width of the last column before other columns are dropped. */
 #define CUT_LEAST 24
-/* Of the first column, before even those go that are to stay. */
+/* Minimum width of the first column before fixed columns are dropped. */
 #define NAME_LEAST 12
-/* Of any: the mark of what was cut. */
+/* Minimum width of any column: the truncation mark. */
 #define MARK_WIDTH 2
 
 struct cell {
     size_t from, size; /* in the texts */
-    size_t lead;       /* how much of it is faint */
+    size_t lead;       /* length of the faint part */
     enum cli_style style;
 };
 
-/* What is printed: the columns that are left, and their widths. */
+/* The printed layout: the remaining columns and their widths. */
 struct layout {
     size_t columns[TABLE_COLUMNS_MAX];
     size_t widths[TABLE_COLUMNS_MAX];
@@ -115,7 +115,7 @@ size_t table_rows(const struct table *table)
     return table->cells.size / sizeof(struct cell) / table->column_count;
 }
 
-/* The width of what stands in the column; 0: nothing does. */
+/* Returns the width of the column's content; 0 if it is empty. */
 static size_t content_width(const struct table *table, size_t column)
 {
     size_t wide = 0;
@@ -147,7 +147,7 @@ static void leave_out(struct layout *layout, size_t index)
     layout->count--;
 }
 
-/* The one that goes first; `count`: all of them stay. */
+/* Returns the column to drop first; `count` if all stay. */
 static size_t least_wanted(const struct table *table, const struct layout *layout)
 {
     size_t found = layout->count;
@@ -164,7 +164,7 @@ static size_t least_wanted(const struct table *table, const struct layout *layou
     return found;
 }
 
-/* How wide the last column may be; at least `least`. */
+/* Returns the maximum width of the last column; at least `least`. */
 static size_t room_for_last(const struct table *table, const struct layout *layout, size_t least)
 {
     size_t last = layout->widths[layout->count - 1];
@@ -176,7 +176,7 @@ static size_t room_for_last(const struct table *table, const struct layout *layo
     return columns > others + least ? columns - others : least < last ? least : last;
 }
 
-/* The first column gives what `width` has too much, but not all of it. */
+/* Shrinks the first column by the excess of `width`, down to its minimum. */
 static void shrink_first(struct layout *layout, size_t width, size_t columns, size_t least)
 {
     size_t excess = width > columns ? width - columns : 0, first = layout->widths[0];
@@ -185,7 +185,7 @@ static void shrink_first(struct layout *layout, size_t width, size_t columns, si
         layout->widths[0] = first > excess + least ? first - excess : least;
 }
 
-/* Names are long, and nothing else can go: they are cut, so that no line is broken. */
+/* Truncates long names as the last resort, so that no line wraps. */
 static void squeeze_columns(struct layout *layout, size_t columns)
 {
     size_t last = layout->widths[layout->count - 1];
@@ -247,7 +247,7 @@ static size_t fitting_bytes(const char *text, size_t size, size_t width, size_t 
     return length;
 }
 
-/* The text in its styles, or what fits of it and a mark; returns its width. */
+/* Prints the styled text, truncated with a mark if necessary; returns its width. */
 static size_t print_text(
     const struct table *table, const struct cell *cell, const char *text, size_t width)
 {
@@ -263,8 +263,8 @@ static size_t print_text(
     return cli_width(text, size) + (size < cell->size ? mark_width : 0);
 }
 
-/* One cell, with what fills up its column: at the left of it, or before the next one, so that no
- * line ends with blanks. `room` is what the cells before have left. */
+/* Prints one cell with its padding, before it or before the next cell, so that no line ends with
+ * blanks. `room` is the padding left by previous cells. */
 static void print_cell(
     const struct table *table, const struct layout *layout, size_t at, const struct cell *cell,
     const char *text, size_t *room)
@@ -318,7 +318,7 @@ size_t table_print(struct table *table, size_t lines_max)
         table->cli->has_failed = true;
         return 0;
     }
-    /* The head, and the line that tells of the others. */
+    /* The head, and the line that counts the omitted rows. */
     if (lines_max > 0 && rows + 1 > lines_max)
         shown = lines_max > 2 ? lines_max - 2 : 0;
     measure_columns(table, &layout);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* terminal.h - one run of the program: what every command is given, and how it speaks.
+/* terminal.h - one run of the program: the context of every command, and its output.
  *
- * Data goes to `out`, talk to `err`. All text from outside (names, paths, lines of a spec) passes
- * through cli_print() or cli_say(), which escape what could steer a terminal. Output is not tested
- * call by call: a failed write sticks to the stream, and main() turns it into the exit code. */
+ * Data goes to `out`, messages to `err`. All text from outside (names, paths, lines of a spec)
+ * passes through cli_print() or cli_say(), which escape terminal control sequences. Output is not
+ * checked call by call: a failed write sticks to the stream, and main() turns it into the exit
+ * code. */
 #ifndef DET_TERMINAL_TERMINAL_H
 #define DET_TERMINAL_TERMINAL_H
 
@@ -18,7 +19,7 @@
 enum cli_exit {
     CLI_OK = 0,
     CLI_FAILURE = 1,
-    CLI_USAGE = 2, /* or a definition that is not valid */
+    CLI_USAGE = 2, /* or an invalid definition */
     CLI_NOT_FOUND = 3,
     CLI_CONFLICT = 4,
     CLI_TIMEOUT = 5,
@@ -27,7 +28,7 @@ enum cli_exit {
     CLI_INTERRUPTED = 130,
 };
 
-/* The answer to what comes too late. */
+/* Refuses requests during shutdown. */
 #define CLI_SHUTDOWN "detent is shutting down; retry later"
 
 enum cli_style {
@@ -51,11 +52,11 @@ struct cli {
     bool out_has_color, err_has_color;
     bool out_is_terminal, err_is_terminal;
     bool out_has_lines;                /* a terminal that shows UTF-8: lines of trees and tables */
-    unsigned out_columns, err_columns; /* of the terminal; 0: it is none, or does not say */
+    unsigned out_columns, err_columns; /* of the terminal; 0: none, or unknown */
     unsigned out_rows;
     bool has_failed;               /* memory ran out while something was printed */
     int out_error;                 /* errno of the first write to `out` that failed */
-    struct det_json_writer *facts; /* where facts_print() puts what it says; NULL: it prints it */
+    struct det_json_writer *facts; /* where facts_print() writes; NULL: to the output */
     det_time progress_from, progress_next;
     bool progress_is_shown;
 };
@@ -64,31 +65,31 @@ struct cli {
  */
 void cli_init(struct cli *cli);
 void cli_set_color(struct cli *cli, const char *color);
-/* Looks again how large the terminal is, if `out` is one. */
+/* Updates the size of the terminal, if `out` is one. */
 void cli_measure(struct cli *cli);
 
-/* To `out`. Control characters but newline and tab are escaped, bytes that are no UTF-8 too. */
+/* Prints to `out`. Escapes control characters except newline and tab, and invalid UTF-8. */
 void cli_print(struct cli *cli, const char *format, ...) DET_PRINTF(2, 3);
 void cli_print_in(struct cli *cli, enum cli_style style, const char *format, ...) DET_PRINTF(3, 4);
-/* The bytes as they are: for diagrams, specs and whatever another program reads. */
+/* Writes the bytes unchanged: for diagrams, specs and other data for programs. */
 void cli_write(struct cli *cli, const char *data, size_t size);
-/* What was printed to `out` is written: for output that others follow while we run. */
+/* Flushes `out`: for output that is followed while we run. */
 void cli_flush(struct cli *cli);
-/* To `err`, escaped likewise. cli_complain() puts "detent check: " before and a newline behind. */
+/* Prints to `err`, escaped in the same way. cli_complain() adds "detent check: " and a newline. */
 void cli_say(struct cli *cli, const char *format, ...) DET_PRINTF(2, 3);
 void cli_say_in(struct cli *cli, enum cli_style style, const char *format, ...) DET_PRINTF(3, 4);
 void cli_complain(struct cli *cli, const char *format, ...) DET_PRINTF(2, 3);
-/* Complains that there is no memory; returns the exit code. */
+/* Reports that memory is exhausted; returns the exit code. */
 int cli_no_memory(struct cli *cli);
 
-/* The same run with its data on the error stream, for what must stay out of `out`; what went wrong
- * in it is carried over by cli_aside_end(). */
+/* The same run with its data on the error stream, for text that must not be in `out`;
+ * cli_aside_end() carries its errors over. */
 struct cli cli_aside(struct cli *cli);
 void cli_aside_end(struct cli *cli, struct cli *aside);
 
-/* One object as one line on `out`; takes the reference. NULL (no memory) is complained about. */
+/* Prints one object as one line on `out`; takes the reference. NULL (no memory) is reported. */
 void cli_json(struct cli *cli, json_t *object_take);
-/* A string for JSON of any bytes: what is no UTF-8 is escaped as in cli_print(). */
+/* Returns a JSON string of any bytes: invalid UTF-8 is escaped as in cli_print(). */
 json_t *cli_json_text(const char *text);
 json_t *cli_json_text_n(const char *text, size_t size);
 /* Prints the text of a JSON writer as a line on `out`, and empties the writer. */
@@ -98,26 +99,25 @@ void cli_print_line(struct cli *cli, struct det_json_writer *json);
 void cli_json_begin(struct cli *cli, struct det_json_writer *json, const char *type);
 void cli_json_end(struct cli *cli, struct det_json_writer *json);
 
-/* Paragraphs to `out`, their lines broken between words so that they fit the terminal, or 80
- * columns where there is none. Each line is indented by `indent`, but the first, in which `used`
- * columns are taken already. Lines that begin with a space stay as they are. Ends with a newline.
- */
+/* Prints paragraphs to `out`, wrapped between words to the terminal, or to 80 columns without one.
+ * Each line is indented by `indent`, except the first, of which `used` columns are taken. Lines
+ * that begin with a space are not wrapped. Ends with a newline. */
 void cli_print_wrapped(struct cli *cli, size_t used, size_t indent, const char *text);
 
-/* The columns that `size` bytes of text take on a terminal, once escaped; tabs count as one. */
+/* Returns the columns of `size` bytes of text on a terminal, once escaped; tabs count as one. */
 size_t cli_width(const char *text, size_t size);
 
-/* Shows "what done/total" on a terminal once a second has passed; cli_progress_end() wipes it. */
+/* Shows "what done/total" on a terminal after one second; cli_progress_end() erases it. */
 void cli_progress(struct cli *cli, const char *what, uint64_t done, uint64_t total);
 void cli_progress_end(struct cli *cli);
 
-/* Whether to break off: interrupted, or nobody reads the output. */
+/* Returns true if the command must stop: interrupted, or the output is closed. */
 bool cli_is_stopped(const struct cli *cli);
-/* Installs the handler that cli_is_interrupted() asks, and ignores SIGPIPE. main() only. */
+/* Installs the handler for cli_is_interrupted(), and ignores SIGPIPE. main() only. */
 void cli_catch_signals(void);
 bool cli_is_interrupted(void);
-/* A thread that reads SIGINT or SIGTERM leaves its number here for who waits outside of a loop, and
- * 0 when nobody is to heed it any more. */
+/* A thread that reads SIGINT or SIGTERM stores its number here for code that waits outside a loop,
+ * and 0 when it is to be ignored. */
 void cli_note_signal(int number);
 int cli_noted_signal(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* trust.c - who could change a file or a folder that decides what runs. */
+/* trust.c - finds out who may change a file or a folder that decides what runs. */
 #include "terminal/trust.h"
 
 #include <grp.h>
@@ -21,7 +21,7 @@ static bool is_listed(gid_t group, const gid_t *groups, int count)
     return false;
 }
 
-/* Of the user of this process what the kernel says, of another one what the files of users say. */
+/* The kernel knows the groups of this process's user, the user database those of others. */
 static bool is_member(uid_t user, gid_t group)
 {
     const struct passwd *entry;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* wrap.c - text in lines that fit the terminal. */
+/* wrap.c - wraps text to the width of the terminal. */
 #include <string.h>
 
 #include "terminal/terminal.h"

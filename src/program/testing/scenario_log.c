@@ -111,7 +111,7 @@ void scenario_log_signal(struct scenario_log *log, bool is_second)
         cli_say(
             log->cli, "%s\n",
             is_second ? "Taking down what is left."
-                      : "Stopping; once more takes all down at once.");
+                      : "Stopping; press Ctrl-C again to stop at once.");
 }
 
 void scenario_log_end(struct scenario_log *log, struct det_scenario_run *run)

@@ -102,7 +102,7 @@ static void a_note_is_a_line_and_a_signal_is_talk(void **state)
     scenario_log_signal(&log, true);
     expect_output(
         &caught, "00:00:00.000 INFO  counts pushed=2\n"
-                 "Stopping; once more takes all down at once.\n"
+                 "Stopping; press Ctrl-C again to stop at once.\n"
                  "Taking down what is left.\n");
 }
 

@@ -65,8 +65,7 @@ static det_effect_fn *const effects_known[CLI_STUBS_MAX] = { ALL(EFFECT) };
 
 static int fail_kind(struct det_error *error, int code, const char *kind)
 {
-    return det_error_set(
-        error, code, "more than %d %s have no stand-ins here", CLI_STUBS_MAX, kind);
+    return det_error_set(error, code, "more than %d %s: too many to simulate", CLI_STUBS_MAX, kind);
 }
 
 /* Walks the functions of one kind: what is bound by name here is there, so that cannot fail. */

@@ -165,7 +165,7 @@ static int check_timer(void *context, const struct det_timer_record *row)
     if (is_deferred)
         return 0;
     if (*row->name ? id < 0 || check->has_timer[id] : check->has_timeout)
-        walk_fail(walk, "timer '%s' is armed twice, or unknown", row->name);
+        walk_fail(walk, "timer '%s' is unknown or already armed", row->name);
     if (row->due != due)
         walk_fail(walk, "timer '%s' is due at another time than it was armed for", row->name);
     if (row->due <= check->now && !is_refused)

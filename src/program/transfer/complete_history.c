@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* complete_history.c - events one behind the other, up to where their instance stood. */
+/* complete_history.c - reads consecutive events, up to the sequence of their instance. */
 #include "transfer/complete_history.h"
 
 struct walk {
     const struct whole *whole;
-    uint64_t next;  /* the sequence of the next one; 0: that of the first is not known */
+    uint64_t next;  /* sequence of the next one; 0: the first one is unknown */
     bool has_newer; /* than the instance that was loaded */
 };
 
@@ -25,7 +25,7 @@ static int take_event(void *context, const struct det_store_event *row)
     return whole->visit(whole->context, row);
 }
 
-/* Where none is kept, none is missing. */
+/* If none is stored, none is missing. */
 static bool has_come_to_the_end(const struct walk *walk)
 {
     if (walk->next)

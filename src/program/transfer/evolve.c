@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* evolve.c - reads two definitions and opens the store; compares. */
+/* evolve.c - reads two definitions, opens the store, and compares. */
 #include "transfer/evolve.h"
 
 #include <string.h>
@@ -79,7 +79,7 @@ const char *evolve_rename(const struct evolve *evolve, enum det_name_kind kind, 
     return name;
 }
 
-/* The machine of the store, by the definition that it was last served with. */
+/* Returns the machine of the store, by the definition with which it was last served. */
 static int read_stored(struct evolve *evolve, const char *name)
 {
     const struct det_spec_options options = { .allocator = evolve->cli->allocator };
@@ -89,8 +89,8 @@ static int read_stored(struct evolve *evolve, const char *name)
         found = found->next;
     if (!found || !found->is_stored) {
         cli_complain(
-            evolve->cli, "%s has no machine '%s'; 'detent list' shows what there is",
-            evolve->store.url, name);
+            evolve->cli, "%s has no machine '%s'; 'detent list' shows all", evolve->store.url,
+            name);
         return CLI_NOT_FOUND;
     }
     if (!found->text) {
@@ -174,7 +174,7 @@ void evolve_close(struct evolve *evolve)
     det_arena_deinit(&evolve->arena);
 }
 
-/* What the comparison tells is kept until it is printed. */
+/* Keeps the results of the comparison until they are printed. */
 struct gathering {
     struct evolve *evolve;
     struct evolve_change **changes_end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* evolve.h - what diff, replay and migrate share: two definitions of a machine, the renames between
+/* evolve.h - shared by diff, replay and migrate: two definitions of a machine, the renames between
  * them, and a store that has instances of it.
  *
  *      OLD.fsm, or the store's definition --+
@@ -36,15 +36,15 @@ struct evolve_change {
     struct det_change it;
 };
 
-/* Something that would be stranded, and how much of it is stored. */
+/* A hazard, and how much stored data it affects. */
 struct evolve_hazard {
     struct evolve_hazard *next;
     struct det_hazard it;
-    uint64_t count;   /* once it was counted */
+    uint64_t count;   /* set by the count */
     uint64_t stopped; /* of a state: instances that have stopped there */
 };
 
-/* How often a name is in use, by its id in the store's definition. */
+/* Number of uses of a name, by its id in the store's definition. */
 struct evolve_counts {
     uint64_t instances, stopped;
     uint64_t *in_state, *stopped_in_state;
@@ -57,9 +57,9 @@ struct evolve {
     struct cli_store store;
     bool has_store;
     bool needs_pending; /* timers, effects and deferred events are counted too */
-    bool hides_renames; /* they are told in another way */
+    bool hides_renames; /* renames are reported in another way */
     struct det_spec *old_spec, *new_spec, *stored_spec;
-    const struct det_machine *old, *new; /* `old` is that of the store where no file is given */
+    const struct det_machine *old, *new; /* `old` is the store's definition if no file is given */
     const struct det_machine *stored;    /* served; NULL: no store */
     struct det_rename *renames;
     size_t rename_count;

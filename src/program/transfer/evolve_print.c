@@ -159,7 +159,7 @@ static void print_hints(struct evolve *evolve)
 
         if (gone && come)
             cli_say(
-                evolve->cli, "hint: if %s is called %s now, say --rename-%s %s=%s\n", gone->name,
+                evolve->cli, "hint: if %s is now called %s, add --rename-%s %s=%s\n", gone->name,
                 come->name, subjects[i], gone->name, come->name);
     }
 }

@@ -463,11 +463,11 @@ static void formats_and_kinds_that_are_not_known_are_refused(void **state)
           "program that wrote it, detent 9.8, or a newer one\n" },
         { "\"kind\":\"store\",\"format\":7", "\"kind\":\"job\"",
           "with the program that wrote it, or a newer one\n" },
-        { "\"kind\":\"store\"", "\"kind\":\"job\"", ":1: this is no export of a store\n" },
+        { "\"kind\":\"store\"", "\"kind\":\"job\"", ":1: this is not an export of a store\n" },
         { "\"kind\":\"store\",\"format\":3", "\"kind\":\"dream\"",
-          ":2: there is no such kind of line in an export; nothing was imported\n" },
+          ":2: unknown kind of line in an export; nothing was imported\n" },
         { "\"kind\":\"store\",\"format\":3", "\"kind\":\"store\",\"format\":3",
-          ":2: there is no such kind of line" },
+          ":2: unknown kind of line" },
     };
     struct shop shop;
 

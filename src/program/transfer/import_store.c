@@ -109,7 +109,7 @@ static int judge_head(struct importing *importing, struct det_json_object *membe
     char text[256];
 
     if (format == 0)
-        return complain_of_line(importing, "this is no export of a store");
+        return complain_of_line(importing, "this is not an export of a store");
     if (format <= EXPORT_FORMAT)
         return CLI_OK;
     snprintf(
@@ -130,7 +130,7 @@ static int judge_end(struct importing *importing, struct det_json_object *member
         number_or_0(members, "jobs") != counts[KIND_JOB] ||
         number_or_0(members, "schedules") != counts[KIND_SCHEDULE] ||
         number_or_0(members, "documents") != counts[KIND_DOCUMENT])
-        return complain_of_line(importing, "there are fewer or more lines than the end says");
+        return complain_of_line(importing, "the number of lines differs from the count at the end");
     return CLI_OK;
 }
 
@@ -141,13 +141,13 @@ static int judge_members(struct importing *importing, struct det_json_object *me
     if (members->has_failed)
         return cli_no_memory(importing->store->cli);
     if (!importing->counts[KIND_STORE] && kind != KIND_STORE)
-        return complain_of_line(importing, "this is no export of a store");
+        return complain_of_line(importing, "this is not an export of a store");
     if (importing->counts[KIND_END])
-        return complain_of_line(importing, "there is something behind the end");
+        return complain_of_line(importing, "data after the end");
     /* To pass over what is not known would lose it in silence. */
     if (kind == KIND_COUNT || (kind == KIND_STORE && importing->counts[KIND_STORE]))
         return complain_of_line(
-            importing, "there is no such kind of line in an export; nothing was imported");
+            importing, "unknown kind of line in an export; nothing was imported");
     importing->counts[kind]++;
     if (kind == KIND_STORE)
         return judge_head(importing, members);
@@ -171,14 +171,15 @@ static int judge_line(struct importing *importing)
     if (r == DET_ERR_NO_MEMORY)
         return cli_no_memory(importing->store->cli);
     if (r < 0 && !importing->counts[KIND_STORE])
-        return complain_of_line(importing, "this is no export of a store");
+        return complain_of_line(importing, "this is not an export of a store");
     if (r < 0)
         return complain_of_line(importing, error.text);
     code = judge_members(importing, &members);
     if (code == CLI_OK && !is_sealed)
         code = complain_of_line(
-            importing, "the seal is broken: this line, or one before it, was changed, or lines are "
-                       "missing; nothing was imported");
+            importing,
+            "the hash chain is broken: this line, or one before it, was changed, or lines are "
+            "missing; nothing was imported");
     if (code == CLI_OK && members.has_failed)
         code = cli_no_memory(importing->store->cli);
     forget_line(importing);
@@ -200,7 +201,7 @@ static int judge_export(struct importing *importing)
     return complain_of_line(
         importing, importing->counts[KIND_STORE]
                        ? "the end is missing: the file was cut off; nothing was imported"
-                       : "this is no export of a store");
+                       : "this is not an export of a store");
 }
 
 /* The second reading. */

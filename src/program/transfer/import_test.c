@@ -389,15 +389,15 @@ static void a_damaged_export_changes_nothing(void **state)
     memcpy(copy, text, strlen(text) + 1);
     memcpy(strstr(copy, "9007199254740993"), "9007199254740992", 16);
     assert_int_equal(import_text(&target, copy), CLI_USAGE);
-    assert_non_null(strstr(shop_said(&target), ":3: the seal is broken"));
+    assert_non_null(strstr(shop_said(&target), ":3: the hash chain is broken"));
     memcpy(copy, text, strlen(text) + 1);
     *strstr(copy, "{\"kind\":\"end\"") = '\0';
     assert_int_equal(import_text(&target, copy), CLI_USAGE);
     assert_non_null(strstr(shop_said(&target), "the end is missing: the file was cut off"));
     assert_int_equal(import_text(&target, "hello\n"), CLI_USAGE);
-    assert_non_null(strstr(shop_said(&target), ":1: this is no export of a store"));
+    assert_non_null(strstr(shop_said(&target), ":1: this is not an export of a store"));
     assert_int_equal(import_text(&target, ""), CLI_USAGE);
-    assert_non_null(strstr(shop_said(&target), "this is no export of a store"));
+    assert_non_null(strstr(shop_said(&target), "this is not an export of a store"));
     assert_int_equal(store_import(&target.store, "/nowhere/at/all"), CLI_NOT_FOUND);
     assert_null(target.store.machines);
     free(copy);
