@@ -70,7 +70,7 @@ static enum det_resolution resolve_drain(const struct det_resolve_input *input)
     return input->drain_is_terminal ? DET_RESOLVE_FORWARD_AND_DRAIN : DET_RESOLVE_FORWARD;
 }
 
-/* The strategies have let it pass. An entry point does not note: what it buffers tells it who has
+/* The strategies have let it pass. An entry point does not note: its buffer shows which input has
  * ended. */
 static struct det_resolved resolve_passed(const struct det_resolve_input *input)
 {

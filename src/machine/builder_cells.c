@@ -15,9 +15,9 @@
  *      the cell has         an ELSE comes
  *      nothing              ELSE_NOTHING, takes it as an orphan
  *      a row                joins the alternatives; ELSE_NEVER where it could not be taken
- *      an orphan, a guess   nothing: one mistake is told once
+ *      an orphan, a guess   nothing: one mistake is one finding
  *
- * Of the pairs that an ELSE lists the first of a kind is told.
+ * Of the pairs of an ELSE only the first of a kind is reported.
  *
  * An OVERRIDE of a pair that has alternatives is OVERRIDE_ELSE, and replaces nothing: the compiler,
  * which cannot take back what it has seen, could not tell what belongs to whom.

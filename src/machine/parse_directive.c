@@ -31,7 +31,7 @@ const char *const *det_parse_words_of(enum det_language language, unsigned *ret_
     return is_worker ? worker_word_names : word_names;
 }
 
-/* What the words of a worker have behind them: most a name. */
+/* Value of each word of a worker; most are names. */
 static bool is_flag(int word)
 {
     return word == DET_WORKER_WORD_DERIVE || word == DET_WORKER_WORD_CHILDREN ||

@@ -43,7 +43,7 @@ bool det_reader_token_is_text(struct det_reader *reader, const char *text)
         det_view_of(det_reader_token_text(reader), det_reader_token_of(reader)->length), text);
 }
 
-/* A comment that does not end takes all the rest with it, so it is told in any case. */
+/* A comment that does not end takes all the rest with it, so it is always reported. */
 static bool is_endless_comment(struct det_reader *reader)
 {
     return det_reader_token_is(reader, DET_TOKEN_BAD) &&

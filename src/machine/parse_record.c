@@ -290,7 +290,7 @@ static void close_record(struct block *block)
         complain_record(spec, block->at, definition->name, " has no fields");
     if (size > DET_RECORD_SIZE_MAX) {
         complain_record(spec, block->at, definition->name, " takes more than 262144 bytes");
-        /* What goes on without its fields is sound, so that the mistake is told once. */
+        /* What goes on without its fields is sound, so that the mistake is one finding. */
         definition->field_count = 0;
         size = 1;
     }
@@ -356,7 +356,7 @@ static void open_enum(struct block *block, const struct det_node *row)
     block->at = row;
 }
 
-/* Mistakes in the order of the rows are told once, by the first walk. */
+/* Mistakes in the order of the rows are reported by the first walk. */
 static void complain_order(
     struct block *block, const struct det_node *row, const char *name, const char *rest)
 {
@@ -376,7 +376,7 @@ static void close_block(struct block *block)
     block->at = NULL;
 }
 
-/* What has no END is known all the same: one mistake is told once. */
+/* A record without END is still declared: one mistake is one finding. */
 static void complain_unclosed(struct block *block)
 {
     if (block->at != NULL && block->at->argument_count > 0)

@@ -14,8 +14,8 @@
 
 typedef void read_row_fn(struct det_take *take);
 
-/* INITIAL or FINAL, then the health. A state with a wrong word is still a state: one mistake is
- * told once. */
+/* INITIAL or FINAL, then the health. A state with a wrong word is still a state: one mistake is one
+ * finding. */
 static unsigned read_state_flags(struct det_take *take)
 {
     static const char *const words[] = { "INITIAL", "FINAL", "GOOD", "WARNING", "BAD", "NEUTRAL" };

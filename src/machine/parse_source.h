@@ -22,7 +22,7 @@ struct det_source *det_source_read(
     struct det_spec *spec, const char *path, const struct det_place *place);
 /* The one that USES has read from this path, or NULL. */
 struct det_source *det_source_of_records(const struct det_spec *spec, const char *path);
-/* From now on every line is a string; the text is not lexed any more. */
+/* From now on every line is a string; the text is no longer lexed. */
 void det_source_finish(struct det_source *source);
 /* Where a token stands. */
 struct det_place det_source_place(const struct det_source *source, const struct det_token *token);

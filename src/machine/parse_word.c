@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* parse_word.c - the words of the machine itself, FSM_VERSION and so on, as the builder is told. */
+/* parse_word.c - the words of the machine itself, FSM_VERSION and so on, for the builder. */
 #include <string.h>
 
 #include "base/text.h"

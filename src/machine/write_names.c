@@ -46,7 +46,7 @@ static bool is_free(const struct det_map *map, const char *name)
     return det_name_use(name) == NULL && det_map_get(map, name) == NULL;
 }
 
-/* STATE_7, and underscores behind it until nobody has it. */
+/* STATE_7, with underscores appended until it is unique. */
 static const char *numbered_name(
     struct det_writer *writer, const struct det_map *map, const char *noun)
 {

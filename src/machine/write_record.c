@@ -113,7 +113,7 @@ static void declare_record(struct det_writer *writer, const struct det_record *r
         thing->definition = record;
 }
 
-/* The record in the next field of the level; NULL when there is none any more. */
+/* The record in the next field of the level; NULL at the end. */
 static const struct det_record *next_inside(struct det_writer *writer, struct level *level)
 {
     while (level->field < level->record->field_count) {

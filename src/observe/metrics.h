@@ -72,7 +72,7 @@ static inline void det_series_count(struct det_series *series, uint64_t more)
     atomic_fetch_add_explicit(&series->value, more, memory_order_relaxed);
 }
 
-/* A gauge stands at `value`, or has moved by it. */
+/* Sets a gauge to `value`, or adds it. */
 static inline void det_series_set(struct det_series *series, int64_t value)
 {
     atomic_store_explicit(&series->value, (uint64_t)value, memory_order_relaxed);

@@ -4,7 +4,7 @@
 /* metrics_write.c - all series as text: Prometheus 0.0.4, and OpenMetrics 1.0.0, which differs in
  * the names of counters in comments, in units, in the bounds of buckets, and by its end.
  *
- * Numbers are whole or have up to nine digits behind the point: they are written without going
+ * Numbers are whole or have up to nine fraction digits: they are written without going
  * through a double, so that no locale and no rounding comes in. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -27,7 +27,7 @@ static void write_id(
     det_buffer_format(buffer, "\"%s\":\"%s\"", key, text);
 }
 
-/* What is behind the one before it. */
+/* The separator of list elements. */
 static void write_comma(struct det_buffer *buffer)
 {
     if (buffer->size > 0 && !strchr("{[", det_buffer_text(buffer)[buffer->size - 1]))

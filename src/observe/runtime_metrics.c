@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* runtime_metrics.c - counts what is told.
+/* runtime_metrics.c - counts reported events.
  *
  * A cache has a place for each combination of indices, empty until it has happened: whoever is
  * first looks the series up, and two who are first at once find the same one. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* runtime_metrics.h - what a runtime and its tasks tell, as metrics.
+/* runtime_metrics.h - metrics of a runtime and its tasks.
  *
  *     observe, trouble, meter of a runtime --+
  *     events of the bus of tasks ------------+--> det_monitor_*() --> series

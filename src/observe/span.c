@@ -18,12 +18,12 @@ struct det_tracer {
     struct det_world *world;
     const struct det_allocator *allocator;
     uint32_t kept_per_million;
-    struct det_series *dropped; /* NULL: nobody counts */
+    struct det_series *dropped; /* NULL: not counted */
     struct det_mutex *mutex;    /* of all below */
     struct det_condition *filled;
     struct det_span *ring;
     size_t capacity, first, count;
-    size_t wanted; /* by the one who waits; 0: nobody */
+    size_t wanted; /* of the waiting thread; 0: none */
     bool is_awake;
 };
 

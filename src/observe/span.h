@@ -27,9 +27,9 @@
 /* The numbers are those of OTLP. */
 enum det_span_kind {
     DET_SPAN_INTERNAL = 1,
-    DET_SPAN_SERVER = 2,   /* answers somebody who waits */
-    DET_SPAN_CLIENT = 3,   /* asks somebody and waits */
-    DET_SPAN_CONSUMER = 5, /* does what somebody left for it */
+    DET_SPAN_SERVER = 2,   /* answers a waiting client */
+    DET_SPAN_CLIENT = 3,   /* calls and waits */
+    DET_SPAN_CONSUMER = 5, /* processes a queued message */
 };
 
 #define DET_SPAN_NAME_MAX       64
@@ -66,7 +66,7 @@ struct det_tracer;
 struct det_tracer_options {
     struct det_world *world; /* NULL: the real one */
     const struct det_allocator *allocator;
-    struct det_metrics *metrics; /* counts what is dropped; NULL: nobody does */
+    struct det_metrics *metrics; /* counts dropped spans; NULL: not counted */
     uint32_t queue_max;          /* spans that wait; 0: 2,048 */
     uint32_t kept_per_million;   /* of the traces that begin here; 0: all; UINT32_MAX: none. Those
                                     that come from outside say themselves whether they are kept */
@@ -74,7 +74,7 @@ struct det_tracer_options {
 
 DET_MUST_CHECK int det_tracer_open(
     const struct det_tracer_options *options, struct det_tracer **ret);
-/* What is in the queue is lost. */
+/* Queued spans are lost. */
 void det_tracer_close(struct det_tracer *tracer);
 
 /* A span that begins now: below `parent`, or the first of a new trace where that is NULL. */
@@ -98,7 +98,7 @@ static inline bool det_span_is_kept(const struct det_span *span)
  * deadline (monotonic), or until det_tracer_wake(), and takes what there is. One thread. */
 size_t det_tracer_take(
     struct det_tracer *tracer, struct det_span *target, size_t most, det_time deadline);
-/* From now on nobody waits in it any more. */
+/* Ends all waits, now and later. */
 void det_tracer_wake(struct det_tracer *tracer);
 
 #endif

@@ -68,7 +68,7 @@ static void add_row(struct det_metrics *metrics, const struct det_store_counted 
     add_of_machine(metrics, DET_METRIC_DEAD_LETTERS, counted->machine, counted->dead);
 }
 
-/* While nobody scrapes. */
+/* Not during a scrape. */
 static void set_gauges(void *user, struct det_metrics *metrics)
 {
     const struct stock *stock = user;

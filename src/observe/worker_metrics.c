@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker_metrics.c - workers as metrics: what happens is counted when it is told, how things stand
- * is taken anew each time. */
-#include <detent/tool/workers.h>
-
+/* worker_metrics.c - workers as metrics: events are counted when reported, gauges are read at each
+ * scrape. */
 #include "observe/worker_metrics.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker_metrics.h - what a supervisor of workers tells, as metrics.
+/* worker_metrics.h - metrics of a worker supervisor.
  *
  * Labels are names of kinds, states and actions, which are as many as the kinds say; of what
  * workers count by themselves also their ids and names of their own: what does not fit is "other".

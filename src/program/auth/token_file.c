@@ -77,7 +77,7 @@ void tokens_file_format(struct det_buffer *buffer, const struct tokens_set *set)
         format_row(buffer, &set->rows[i]);
 }
 
-/* What is left of a line; NULL: it is not right. */
+/* The rest of a line; NULL: malformed. */
 static void take_literal(const char **at, const char *literal)
 {
     size_t size = strlen(literal);

@@ -70,7 +70,7 @@ void tokens_file_unlock(int lock);
 #define TOKENS_PEERS 256
 #define TOKENS_WAYS  4
 struct tokens_peer {
-    uint64_t hash;     /* of the address; 0: nobody */
+    uint64_t hash;     /* of the address; 0: free */
     unsigned failures; /* in a row */
     det_time at;       /* monotonic: of the last one */
 };
@@ -84,7 +84,7 @@ det_time tokens_peer_failed(struct tokens_peers *peers, const char *peer, det_ti
 #define TOKENS_CODES 16
 struct tokens_code {
     char text[TOKENS_CODE_SIZE + 1];
-    det_time until; /* monotonic; 0: nobody's */
+    det_time until; /* monotonic; 0: free */
 };
 
 struct tokens {

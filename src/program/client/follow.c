@@ -39,7 +39,7 @@ static int show_news(struct follow *follow)
         return 0;
     r = store->ops->events(
         store->store, instance->loaded.instance, follow->after, show_event, follow);
-    /* Events that are not kept any more are not waited for. */
+    /* Deleted events are not waited for. */
     if (r == 0)
         follow->after = instance->loaded.head.sequence;
     cli_flush(store->cli);

@@ -3,11 +3,10 @@
 
 /* c_functions.c - which functions a C file defines, found without a compiler.
  *
- * A definition is a name with brackets behind it, outside of all braces, and then a brace; what
- * stands between (attributes, macros) does not matter. All such names are told, so that a macro
- * around a definition is told with it. A #define of a name counts as its definition. Where the
- * preprocessor makes braces that do not match, a closing one in the first column ends a function.
- */
+ * A definition is a name followed by brackets, outside of all braces, and then a brace; what stands
+ * between (attributes, macros) does not matter. All such names are reported, including a macro
+ * around a definition. A #define of a name counts as its definition. Where the preprocessor makes
+ * braces that do not match, a closing one in the first column ends a function. */
 #include <ctype.h>
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "yaml/datum.h"
 
-/* Of a file that is wrong in more places not all are told. */
+/* Limit of reported problems of a file. */
 #define CLI_PROBLEMS_MAX 20
 
 /* What is wrong with a file, in order of reading. */
@@ -51,7 +51,7 @@ int reader_fail(struct cli_reader *reader, const struct det_datum *node, const c
 int reader_fail_key(
     struct cli_reader *reader, const struct det_datum *node, const char *format, ...)
     DET_PRINTF(3, 4);
-/* At the node, with "; did you mean '...'?" behind it when one of the names is near the word. */
+/* At the node, followed by "; did you mean '...'?" if one of the names is similar. */
 int reader_fail_near(
     struct cli_reader *reader, const struct det_datum *node, const char *word,
     const char *const *names, size_t count, const char *format, ...) DET_PRINTF(6, 7);

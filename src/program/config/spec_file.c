@@ -21,7 +21,7 @@ static int read_file(void *context, const char *path, const char **ret, size_t *
     return 0;
 }
 
-/* What read_file() gave out, it gave out to be changed by nobody but us. */
+/* read_file() returned memory that only this file changes. */
 static void release_file(void *context, const char *data, size_t size)
 {
     struct cli *cli = context;

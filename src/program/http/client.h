@@ -25,7 +25,7 @@
 struct http_client;
 struct curl_slist;
 
-/* How often is_cancelled() is asked while nothing happens. */
+/* How often is_cancelled() is called during a wait. */
 #define HTTP_CLIENT_LOOK (50 * DET_MILLISECOND)
 /* Of `text` in a result. */
 #define HTTP_CLIENT_TEXT 256
@@ -44,7 +44,7 @@ struct http_client_options {
     /* Of a unix socket, copied; the host of a URL is a name only then. NULL: none. */
     const char *socket_path;
     /* Looks at the connected socket before a request is sent over it. An error ends the call, which
-     * returns it; its text is that of the result. NULL: nobody looks. */
+     * returns it; its text is that of the result. NULL: no check. */
     int (*check)(void *user, int descriptor, struct det_error *reterr);
     /* Asked at least every HTTP_CLIENT_LOOK, from the thread of the caller. NULL: never. */
     bool (*is_cancelled)(void *user);
@@ -83,7 +83,7 @@ struct http_call {
     struct det_buffer *body;
     /* Another value than 0 ends the call, which returns it. */
     int (*on_body)(void *user, const char *data, size_t size);
-    /* A line of the answer's head; also of the heads before the last one. NULL: nobody reads it. */
+    /* A line of the answer's head; also of the heads before the last one. NULL: ignored. */
     void (*on_line)(void *user, const char *line, size_t size);
     void *user;
     uint64_t body_max;   /* bytes; 0: no limit */
@@ -119,7 +119,7 @@ void http_client_end(struct http_client *client);
 
 /* Whether it is a URL of http or https, with a host and without a user. */
 bool http_client_takes(const char *url);
-/* Seconds since 1970 of a date as HTTP has it; -1: it is none. */
+/* Seconds since 1970 of a date in the format of HTTP; -1: malformed. */
 int64_t http_client_date(const char *text);
 
 #endif

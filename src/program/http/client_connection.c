@@ -506,7 +506,7 @@ void http_connection_ready(struct http_connection *connection, unsigned events)
         settle_connection(connection);
 }
 
-/* Deadline passed: a slow sender is told; a client that does not read cannot be. */
+/* Deadline passed: a slow sender gets an answer; a client that does not read gets none. */
 static void end_late(struct http_connection *connection)
 {
     if (connection->is_waiting || !is_reading(connection)) {

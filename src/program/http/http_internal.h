@@ -99,7 +99,7 @@ struct http_connection {
     uint64_t moved; /* bytes read in it */
     bool is_busy;
     bool is_ended;    /* by its client: end of input */
-    bool is_broken;   /* nothing can be read or written any more */
+    bool is_broken;   /* nothing more can be read or written */
     bool is_starved;  /* more input is required before the parser can continue */
     bool shall_close; /* after this answer */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* examplepanic.c - a connection that leaves its function in the middle, if it is told to. */
+/* examplepanic.c - a connection whose function panics if configured. */
 #include "kinds/kinds.h"
 
 #define WORKER_SPEC "kinds/examplepanic.worker"

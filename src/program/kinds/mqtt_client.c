@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* mqtt_client.c - a connection of libmosquitto that is turned by hand. */
+/* mqtt_client.c - a connection of libmosquitto, driven by calls of mqtt_client_turn(). */
 #include "kinds/mqtt_client.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* noop.c - observes what it was told, and is content with it. */
+/* noop.c - observes its desired state, and is always healthy. */
 #include <string.h>
 
 #include "kinds/kinds.h"

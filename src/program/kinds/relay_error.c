@@ -97,7 +97,7 @@ enum relay_class relay_classify(long status, const char *body, size_t size)
 
 bool relay_status_is_poison(long status)
 {
-    /* These are about who asks, where, and when. */
+    /* These depend on the client, the place, and the time. */
     static const uint16_t not_the_message[] = { 401, 403, 404, 405, 407, 408, 425, 426, 429 };
 
     for (size_t i = 0; i < sizeof not_the_message / sizeof not_the_message[0]; i++)

@@ -40,7 +40,7 @@ static size_t size_of_request(const struct det_buffer *input, size_t *ret_head)
     return *ret_head + (length && length < end ? strtoul(length + 17, NULL, 10) : 0);
 }
 
-/* Until a whole request is there; false: there is none any more. */
+/* Reads a whole request; false at the end. */
 static bool read_request(int descriptor, struct det_buffer *input, size_t *head, size_t *all)
 {
     char bytes[16384];
@@ -103,7 +103,7 @@ static void serve_connection(void *argument)
     relay_mock_unlock(mock);
 }
 
-/* Those that are over; or all, which are told. */
+/* Joins finished connections; or all, after ending them. */
 static void join_connections(struct relay_mock *mock, bool is_all)
 {
     struct det_list over, *next;

@@ -2,8 +2,8 @@
  * Copyright the detent authors */
 
 /* relay_mock.h - a relay for tests and for the scenario `communicator`: login, pull and push over
- * real HTTP on a free port of 127.0.0.1, on threads of its own. It checks who asks, remembers what
- * it was sent, and fails in the way it is told. All functions are for any thread. */
+ * real HTTP on a free port of 127.0.0.1, on threads of its own. It authenticates clients, records
+ * messages, and fails as configured. All functions are for any thread. */
 #ifndef DET_KINDS_RELAY_MOCK_H
 #define DET_KINDS_RELAY_MOCK_H
 
@@ -58,7 +58,7 @@ DET_MUST_CHECK int relay_mock_fail(
     struct relay_mock *mock, enum relay_mock_call call, const struct relay_mock_fault *fault);
 /* From here on a push with these words in a content is answered with 422; NULL: none is. */
 void relay_mock_poison(struct relay_mock *mock, const char *words);
-/* No token is good any more: the next call is answered with 401, until somebody logs in. */
+/* Revokes every token: the next call is answered with 401, until somebody logs in. */
 void relay_mock_expire(struct relay_mock *mock);
 /* What the next logins say. At most 64 bytes. */
 void relay_mock_set_uuid(struct relay_mock *mock, const char *uuid);

@@ -62,7 +62,7 @@ struct det_scenario_run {
     struct det_loop *loop;
     struct det_store *store; /* in memory; workers have it as "documents" */
     struct det_workers *workers;
-    det_time until; /* monotonic; DET_NEVER: until it is told */
+    det_time until; /* monotonic; DET_NEVER: until it is stopped */
     bool stop_wanted, force_wanted, stop_begun;
     /* For the workers, beside "documents": det_scenario_provide() in begin(). */
     struct det_provided provided[DET_SCENARIO_PROVIDED_MAX];

@@ -25,7 +25,7 @@ static int put_config(struct det_scenario_run *run, const char *config, struct d
     return r;
 }
 
-/* Until it observes what it was told. */
+/* Waits until it observes its desired state. */
 static int await_value(struct det_scenario_run *run, const char *value)
 {
     det_time deadline = det_world_now(run->world, DET_CLOCK_MONOTONIC) + SPAN;

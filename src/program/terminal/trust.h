@@ -5,7 +5,7 @@
  *
  * One rule for detent.yaml and its folder, for environment files and for modules:
  *
- *     its owner    root, or the user who runs it
+ *     its owner    root, or the user that runs it
  *     its group    may write if it is root's; for users other than root also if they are members
  *     everybody    must not write
  *

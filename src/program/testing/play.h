@@ -15,7 +15,7 @@
 #include "testing/trace_file.h"
 
 #define PLAY_TEXT_MAX 400
-/* Of one step: those behind them are only counted. */
+/* Of one step: further ones are only counted. */
 #define PLAY_FAILURES_MAX 16
 /* Steps of the simulation in one case: one that needs more has a machine that runs in circles. A
  * pending timer costs about two for each second of virtual time. */

@@ -189,7 +189,7 @@ static bool check_history(
     return check_list(play, node, CASE_EXPECT_HISTORY, &expect->history, &found);
 }
 
-/* Who expects what an update does in C is told that it does nothing here. */
+/* An expected effect of an update in C is reported: it does nothing here. */
 static void note_idle_update(struct play *play)
 {
     if (play->idle_update && !*play->result->note)

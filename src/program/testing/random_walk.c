@@ -239,7 +239,7 @@ static int advance_time(struct walk *walk, bool to_due)
         walk->stage.sim, (det_time)det_sim_random_below(walk->stage.sim, 60) * scale);
 }
 
-/* Nothing moves it any more: no event from outside, no timer, no effect. */
+/* It cannot progress: no event from outside, no timer, no effect. */
 static bool is_over(struct walk *walk)
 {
     struct walk_view view;

@@ -19,7 +19,7 @@ struct cli_stage {
     struct det_world *world;
     struct det_store *store;
     struct det_runtime *runtime;
-    struct det_mutex *mutex; /* guards what is told by `changed` */
+    struct det_mutex *mutex; /* guards the condition of `changed` */
     struct det_condition *changed;
     bool is_closing;
     bool is_broken;

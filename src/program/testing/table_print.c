@@ -65,7 +65,7 @@ static const struct mark *mark_of(const struct matrix *matrix, unsigned state, u
     return &marks[policies[matrix->machine->events[event].unhandled]];
 }
 
-/* The mark, with "+2" behind it when there are two alternatives. */
+/* The mark, followed by "+2" for two alternatives. */
 static const char *text_of(struct matrix *matrix, unsigned state, unsigned event)
 {
     const char *mark = mark_of(matrix, state, event)->text;

@@ -75,8 +75,8 @@ void cli_trace_step(struct cli_trace_writer *writer, const struct det_note *note
     char detail[DETAIL_MAX];
     const char *shown;
 
-    /* A stop by hand has no event; one that was put aside is no step yet. */
-    if (!writer->is_wanted || note->event == UINT16_MAX || note->outcome > DET_OUTCOME_STOP)
+    /* A manual stop has no event; one that was put aside is no step yet. */
+    if (!writer->is_wanted || note->event == UINT16_MAX || note->outcome > DET_STOP)
         return;
     shown = detail_of(note, detail);
     begin_line(writer, &json, "step");
@@ -237,7 +237,7 @@ static int read_step(struct reader *reader, const struct det_json_value *object,
     return step->detail ? 0 : fail_at(reader, DET_ERR_NO_MEMORY, "no memory", "");
 }
 
-/* Whether the event of a history is a step: a stop by hand has no event, and what was deferred or
+/* Whether the event of a history is a step: a manual stop has no event, and what was deferred or
  * given up led nowhere. */
 static bool is_step(const struct det_json_value *object)
 {

@@ -245,7 +245,7 @@ static bool begin_aimed_walk(struct walk *walk)
     return true;
 }
 
-/* It is here and waits for what is not pending, or no path leads to it any more. */
+/* It is here and waits for what is not pending, or no path is left to it. */
 static bool cannot_come(const struct walk *walk, bool waits)
 {
     const struct walk_steer *steer = &walk->steer;

@@ -84,7 +84,7 @@ static void answer_fill(void *context, unsigned index, const struct det_move *mo
     fill_event(context, det_event_kind(event), event);
 }
 
-/* Some answers come when nobody waits for them any more: after the timeout of the state. */
+/* Some answers arrive late: after the timeout of the state. */
 static void delay_answer(struct walk *walk)
 {
     det_time span = (det_time)det_sim_random_below(walk->stage.sim, SLOW_MAX_MS) * DET_MILLISECOND;

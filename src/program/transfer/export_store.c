@@ -26,7 +26,7 @@ static void clear_line(struct exporter *exporter)
     exporter->json.needs_comma = false;
 }
 
-/* What could not be written sticks to the stream, and is told at the end. */
+/* A write error sticks to the stream, and is reported at the end. */
 int export_end(struct exporter *exporter)
 {
     struct det_json_writer *json = &exporter->json;
