@@ -324,7 +324,7 @@ test("a worker shows what differs, and is told to rest and to go; what others do
             mock.world.workers.change(mock.world.workers.find("oven"), { reason: "it is warm now" });
             await page.getByText("it is warm now").waitFor();
             await page.getByRole("button", { name: "Disable" }).click();
-            await page.getByText("It stops, and rests.").waitFor();
+            await page.getByText("It stops until it is started again.").waitFor();
             assert.equal(mock.world.workers.find("oven").disabled, false);
             await page.getByRole("button", { name: "Disable" }).click();
             await page.locator(".head .badge").getByText("stopped").waitFor();

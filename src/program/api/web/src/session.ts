@@ -107,7 +107,7 @@ export async function leave(): Promise<void> {
     try {
         await fetch("/v1/session", { method: "DELETE", headers, keepalive: true });
     } catch {
-        if (token.value === null) refusal.value = "Signed out here. The daemon does not answer: to it the token is good until it expires.";
+        if (token.value === null) refusal.value = "Signed out here. The daemon does not answer: the token stays valid until it expires.";
     }
 }
 

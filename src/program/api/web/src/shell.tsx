@@ -88,9 +88,9 @@ function ConnectionState(): JSX.Element {
 /** What is wrong with the daemon as a whole, on every view, for as long as it is. */
 function Ailing(): JSX.Element | null {
     const { state, away } = condition.value ?? { state: "running", away: null };
-    if (away !== null) return <Trouble text={`The store cannot be reached: ${away}. What is shown may be old; it goes on by itself.`} />;
+    if (away !== null) return <Trouble text={`The store cannot be reached: ${away}. The data shown may be outdated; it reconnects automatically.`} />;
     if (state === "running") return null;
-    return <Trouble text={`The daemon is ${state}: nothing new begins, and what runs comes to its end.`} />;
+    return <Trouble text={`The daemon is ${state}: it starts nothing new, and running work completes.`} />;
 }
 
 /** A view that fails says so, and leaves the frame as it is. */
@@ -111,7 +111,7 @@ class Safe extends Component<{ children: ComponentChildren }, { failed: boolean 
             <>
                 <Head title="This view has failed" />
                 <Panel>
-                    <Trouble text="The daemon answered something that the console does not understand." retry={() => this.setState({ failed: false })} />
+                    <Trouble text="The daemon sent an answer that the console cannot read." retry={() => this.setState({ failed: false })} />
                 </Panel>
             </>
         );

@@ -140,7 +140,7 @@ interface LoadedProps<T> {
 export function Loaded<T>({ of, rows, missing, absent, children }: LoadedProps<T>): JSX.Element {
     if (of.missing && missing) return <>{missing}</>;
     if (of.unsupported && absent) return <>{absent}</>;
-    if (of.unsupported) return <Empty title="There is nothing of this here.">{of.error}</Empty>;
+    if (of.unsupported) return <Empty title="Not available here.">{of.error}</Empty>;
     if (of.loading) return <Skeleton rows={rows} />;
     return (
         <>

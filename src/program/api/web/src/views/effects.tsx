@@ -74,7 +74,7 @@ export function Effects(): JSX.Element {
     const effects = useList<EffectRow>("/effects", { machine, dead }, { on: ["log"], every_ms: 300, poll_ms: 3000 });
     return (
         <>
-            <Head title="Effects" below="What is still to be done after a commit, and dead letters: what was given up.">
+            <Head title="Effects" below="Work pending after commits, and dead letters: work that was given up.">
                 <MachineFilter />
                 <Segmented
                     label="Which"
@@ -91,7 +91,7 @@ export function Effects(): JSX.Element {
                                 <Table label="Effects" columns={columns(effects.refresh)} rows={page.items} id={(row) => row.key} />
                             ) : (
                                 <Empty title={dead === "true" ? "No dead letters." : "Nothing is left to do."}>
-                                    {dead === "true" ? "An effect or a timer that fails too often is kept here until somebody retries it." : "Effects appear here between their commit and their end."}
+                                    {dead === "true" ? "An effect or a timer that fails too often stays here until it is retried." : "Effects appear here until they have ended."}
                                 </Empty>
                             )}
                             <ListEnd page={page} more={effects.more} />

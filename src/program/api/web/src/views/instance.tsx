@@ -310,7 +310,7 @@ function Timeline({ history, at, why, ended, onChange }: TimelineProps): JSX.Ele
 
 function eventName(row: HistoryRow): JSX.Element | string {
     if (row.type === "start") return <em>start</em>;
-    return row.event ?? <em>stopped by hand</em>;
+    return row.event ?? <em>stopped manually</em>;
 }
 
 function Moved({ row, machine, here, onClick }: { row: HistoryRow; machine: string; here: boolean; onClick: () => void }) {
@@ -353,7 +353,7 @@ function DataPanel({ rows, at, live }: { rows: HistoryRow[]; at: number; live: D
     const changes = diff(before, after);
     return (
         <Panel title="Data" flush aside={rows[at] && <span class="muted">after {rows[at].type === "start" ? "the start" : `event ${count(rows[at].sequence)}`}</span>}>
-            {changes.length === 0 && <Empty title={after ? "It keeps no data." : "The data of this moment is not known."} />}
+            {changes.length === 0 && <Empty title={after ? "It keeps no data." : "The data at this time is unknown."} />}
             <dl class="data">
                 {changes.map((change) => (
                     <div key={change.name} class={change.kind}>

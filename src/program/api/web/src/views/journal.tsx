@@ -21,7 +21,7 @@ const COLUMNS: Column<LogRow>[] = [
     { name: "Time", width: "9.5rem", cell: (row) => <At time={row.at} /> },
     { name: "Machine", width: "minmax(5rem, 0.8fr)", cell: (row) => <a class="clip quiet-link" href={to.machine(row.machine)}>{row.machine}</a>, extra: true },
     { name: "Instance", width: "minmax(6rem, 1.4fr)", cell: (row) => <a class="clip" href={to.instance(row.machine, row.id)}><Id>{row.id}</Id></a>, below: true },
-    { name: "Event", width: "minmax(5rem, 1fr)", cell: (row) => <span class="clip event-name">{row.type === "start" ? <em>start</em> : (row.event ?? <em>stopped by hand</em>)}</span> },
+    { name: "Event", width: "minmax(5rem, 1fr)", cell: (row) => <span class="clip event-name">{row.type === "start" ? <em>start</em> : (row.event ?? <em>stopped manually</em>)}</span> },
     { name: "Led to", width: "minmax(6rem, 1fr)", cell: (row) => <StateChip machine={row.machine} name={row.to ?? row.state ?? ""} stopped={row.outcome === "stop"} /> },
     { name: "Payload", width: "minmax(6rem, 2fr)", cell: (row) => <Detail row={row} />, extra: true },
 ];
@@ -235,14 +235,14 @@ export function Journal(): JSX.Element {
             )}
             <Panel flush>
                 {error && !absent && <Trouble text={error} retry={() => void load(next)} />}
-                {absent && <FirstMachine title="No machines, and so no events" />}
+                {absent && <FirstMachine title="No machines, so no events" />}
                 {rows.length > 0 && <Table label="Events" columns={COLUMNS} rows={rows} id={(row) => row.position} link={(row) => to.instance(row.machine, row.id)} />}
                 {rows.length === 0 && loading && <Skeleton rows={10} />}
                 {rows.length === 0 && !loading && !error && (
-                    <Empty title={filtered ? "No event fits." : "Nothing has happened yet."}>{filtered ? "Leave out a filter, or a wider time." : "Events appear here as they are committed."}</Empty>
+                    <Empty title={filtered ? "No matching events." : "Nothing has happened yet."}>{filtered ? "Remove a filter, or widen the time range." : "Events appear here as they are committed."}</Empty>
                 )}
                 <div ref={end} class="end">
-                    {rows.length > 0 && (next === null ? "This is the beginning." : loading ? "Loading…" : <Button onClick={() => more.current()}>Show more</Button>)}
+                    {rows.length > 0 && (next === null ? "No earlier events." : loading ? "Loading…" : <Button onClick={() => more.current()}>Show more</Button>)}
                 </div>
             </Panel>
         </>

@@ -369,7 +369,7 @@ function Locks({ name }: { name: string }): JSX.Element {
                         {page.items.length ? (
                             <Table label="Locks" columns={LOCK_COLUMNS} rows={page.items} id={(row) => row.id} link={(row) => to.instance(row.machine, row.id)} />
                         ) : (
-                            <Empty title="Nobody holds a lock.">While somebody does, an instance takes events of nobody else.</Empty>
+                            <Empty title="No instance is locked.">While a lock is held, the instance accepts events of its holder only.</Empty>
                         )}
                         <ListEnd page={page} more={locks.more} />
                     </>

@@ -51,7 +51,7 @@ export function Machines(): JSX.Element {
     const machines = useResource<{ items: MachineSummary[] }>("/machines", { on: ["log"], every_ms: 300, counts: true });
     return (
         <>
-            <Head title="Machines" below="What is served here, and how many of each live." />
+            <Head title="Machines" below="The machines served here, with their running instances." />
             <Panel flush>
                 <Loaded of={machines} rows={5}>
                     {({ items }) =>

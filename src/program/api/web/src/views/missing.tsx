@@ -10,7 +10,7 @@ export function Missing(): JSX.Element {
         <>
             <Head title="Nothing here" />
             <Panel>
-                <Empty title="This address leads nowhere.">
+                <Empty title="Page not found.">
                     <a href="/">Go to the overview</a>, or press <kbd>/</kbd> to find something.
                 </Empty>
             </Panel>

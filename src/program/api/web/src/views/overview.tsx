@@ -149,7 +149,7 @@ export function LogLine({ row }: { row: LogRow }): JSX.Element {
                 <Id>{row.id}</Id>
             </a>
             <span class="clip event-name">
-                {row.type === "start" ? <em>start</em> : (row.event ?? <em>stopped by hand</em>)}
+                {row.type === "start" ? <em>start</em> : (row.event ?? <em>stopped manually</em>)}
             </span>
             <StateChip machine={row.machine} name={end} stopped={row.outcome === "stop"} />
         </div>

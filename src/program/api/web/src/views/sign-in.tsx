@@ -71,6 +71,6 @@ async function tried(value: string): Promise<string | null> {
         if (response.ok || response.status === 403 || response.status === 503) return null;
         return (await response.json()).error.text;
     } catch {
-        return "That is no token of this daemon, or it does not answer.";
+        return "The token is invalid, or the daemon does not answer.";
     }
 }

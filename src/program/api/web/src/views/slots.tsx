@@ -44,7 +44,7 @@ export function Slots(): JSX.Element {
     const slots = useResource<{ items: Slot[] }>("/slots", { on: ["tasks"], every_ms: 250, poll_ms: 3000 });
     return (
         <>
-            <Head title="Slots" below="Places that only so many jobs may hold at once." />
+            <Head title="Slots" below="Slots limit how many jobs run at the same time." />
             <Panel flush>
                 <Loaded of={slots} rows={4}>
                     {({ items }) =>

@@ -24,7 +24,7 @@ export function TaskView({ name }: { name: string }): JSX.Element {
                 {data && (
                     <>
                         <Action label="Restart" ask="It begins anew." run={order(name, "restart", task.refresh)} />
-                        <Action label="Drain" ask="It comes to its own end." run={order(name, "drain", task.refresh)} />
+                        <Action label="Drain" ask="It runs to its end." run={order(name, "drain", task.refresh)} />
                         <Action label="Stop" ask="It stops." kind="danger" run={order(name, "stop", task.refresh)} />
                     </>
                 )}
@@ -104,7 +104,7 @@ function Backoff({ steps, failures, waiting }: { steps: BackoffStep[]; failures:
     if (!steps.length)
         return (
             <Panel title="Backoff">
-                <Empty title="It is not started again by itself." />
+                <Empty title="It is not restarted automatically." />
             </Panel>
         );
     const most = Math.max(...steps.map((s) => Number(s.most_ns)), 1);

@@ -34,7 +34,7 @@ export function Timers(): JSX.Element {
     const timers = useList<TimerRow>("/timers", { machine }, { on: ["log"], every_ms: 300 });
     return (
         <>
-            <Head title="Timers" below="What will happen by itself, the next first.">
+            <Head title="Timers" below="Pending timers and retries, ordered by time.">
                 <MachineFilter />
             </Head>
             <Panel flush>

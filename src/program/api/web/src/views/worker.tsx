@@ -99,13 +99,13 @@ function Orders({ worker, refresh }: { worker: WorkerDetail; refresh: () => void
     };
     return (
         <>
-            <Action label="Restart" ask="It stops, and begins anew." run={order("restart")} />
+            <Action label="Restart" ask="It stops and restarts." run={order("restart")} />
             {worker.disabled ? (
                 <Action label="Enable" ask="It runs again." run={order("enable")} />
             ) : (
-                <Action label="Disable" ask="It stops, and rests." run={order("disable")} />
+                <Action label="Disable" ask="It stops until it is started again." run={order("disable")} />
             )}
-            {worker.by_hand && <Action label="Remove" kind="danger" ask="It stops, and does not come back." run={remove} />}
+            {worker.by_hand && <Action label="Remove" kind="danger" ask="It stops permanently." run={remove} />}
         </>
     );
 }
@@ -114,10 +114,10 @@ function Orders({ worker, refresh }: { worker: WorkerDetail; refresh: () => void
 function Notices({ worker }: { worker: WorkerDetail }): JSX.Element | null {
     const all: ComponentChildren[] = [];
     if (worker.degraded_by) all.push(<>Its config was refused, and the last good one counts: {worker.degraded_by}</>);
-    if (worker.circuit_open) all.push("Its circuit is open: what is below it failed too often, and is paused. It is tried again by itself.");
+    if (worker.circuit_open) all.push("Its circuit is open: its children failed too often and are paused. It retries automatically.");
     if (worker.freshness === "stale")
         all.push(<>What was observed is too old: it is paused until it is observed again. {plural(worker.counts.collector_restarts, "restart")} of its collector so far.</>);
-    if (worker.life === "down") all.push("It stays down: it was restarted too often. Restart begins anew.");
+    if (worker.life === "down") all.push("It stays down: it was restarted too often. Use Restart to try again.");
     if (!all.length) return null;
     return (
         <ul class="notices">
@@ -149,7 +149,7 @@ function Sides({ worker }: { worker: WorkerDetail }): JSX.Element {
             aside={differing ? <Badge tone="warn">{plural(differing, "difference")}</Badge> : <span class="muted">observed <Ago time={worker.observed_at} /></span>}
         >
             {names.length === 0 ? (
-                <Empty title="This kind has no fields.">It wants nothing, and observes nothing but that it is there.</Empty>
+                <Empty title="This kind has no fields.">It has no config and observes only its existence.</Empty>
             ) : (
                 <table class="plain-table sides">
                     <thead>

@@ -206,7 +206,7 @@ export function Workers(): JSX.Element {
     const closed = parents.length > 0 && parents.every((id) => folded.value.has(id));
     return (
         <>
-            <Head title="Workers" below="Each keeps a part of the world as its config wants it: what shall be, what is, and what is done about the difference.">
+            <Head title="Workers" below="Each worker reconciles a part of the world with its config: desired state, observed state, and the actions between them.">
                 {!filtered && !wanted && parents.length > 0 && (
                     <Button onClick={() => (folded.value = new Set(closed ? [] : parents))}>{closed ? "Unfold all" : "Fold all"}</Button>
                 )}
@@ -221,7 +221,7 @@ export function Workers(): JSX.Element {
                                 {shown.length ? (
                                     <WorkerTree workers={shown} label="Workers" flat={filtered || wanted !== ""} />
                                 ) : (
-                                    <Empty title="No worker is like this." />
+                                    <Empty title="No matching workers." />
                                 )}
                                 {!filtered && !wanted && page.items.length < 2 && <FirstWorker />}
                                 <ListEnd page={page} more={list.more} />
