@@ -18,7 +18,7 @@
  *   4. A timer's `is_set` is true exactly while its node is in a heap; `is_wall` selects the heap.
  *   5. A wall deadline is converted to a monotonic one for each wait, and the poller returns when
  *      the wall clock is set: a jump is noticed at once, and an idle loop reads no clock.
- *   6. `tenure` is the ownership of the loop (loop_loan.h). While it is LENT or WANTED the borrower owns
+ *   6. `tenure` says who owns the loop (loop_loan.h). While LENT or WANTED the borrower owns
  *      everything that is the owner's, except the wait itself and `events`. After a return no
  *      borrower touches the loop: it may have been closed.
  *   7. A loop that has been borrowed since its last wait naps: it wakes by itself after `nap`. Work

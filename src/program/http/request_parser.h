@@ -21,8 +21,8 @@
  * Invariants
  *   1. The verdict on a request does not depend on where its bytes were cut: a rule looks at a
  *      whole line, or at a prefix that decides it whatever follows.
- *   2. Places are kept as offsets until a head or a whole request is returned, so that the caller may move the
- *      bytes between two calls.
+ *   2. Places are kept as offsets until a head or a whole request is returned, so that the caller
+ *      may move the bytes between two calls.
  *   3. No byte is looked at twice, but for the rest of a line that was not whole. */
 #ifndef DET_HTTP_REQUEST_PARSER_H
 #define DET_HTTP_REQUEST_PARSER_H

@@ -256,8 +256,8 @@ static bool is_over(struct walk *walk)
 
 static int stop_instance(struct walk *walk)
 {
-    return det_runtime_cancel(
-        walk->stage.runtime, walk->machine, walk->instance, "by hand", NULL, NULL);
+    return det_runtime_stop(
+        walk->stage.runtime, walk->machine, walk->instance, "manual stop", NULL, NULL);
 }
 
 static int move_by_chance(struct walk *walk)
