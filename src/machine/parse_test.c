@@ -299,7 +299,7 @@ static void arguments_are_judged(void **state)
         "specs/order.fsm:7:24", "argument 1 of REASON is the reason in double quotes, not why");
     test_only(
         ORDER "USES(shop)\n", NULL, DET_RULE_ROW_ARGUMENTS, "specs/order.fsm:7:6",
-        "argument 1 of USES is a file name in double quotes, not shop");
+        "argument 1 of USES is the name of a file in double quotes, not shop");
     test_only(
         ORDER "GROUP(x, \"y\")\n", NULL, DET_RULE_ROW_ARGUMENTS, "specs/order.fsm:7:10",
         "GROUP has names only: states");

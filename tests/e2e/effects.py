@@ -622,7 +622,7 @@ def test_functions_in_c_are_refused():
     project("{command: ['true']}")
     Path("order.fsm").write_text(ORDER.replace(
         "ON(PENDING, PAY, CHARGING,", "GUARD(may)\nON(PENDING, PAY, CHARGING, IF(may),"))
-    detent("up", code=2, err=["functions in C (guard may)", "serve it from a program"])
+    detent("up", code=2, err=["functions in C (guard may)", "serve it from your own program"])
 
 
 if __name__ == "__main__":

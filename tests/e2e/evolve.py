@@ -76,7 +76,7 @@ def test_diff_tells_changes_and_what_they_could_strand():
         "~ pending on check: it goes to settling, ARM(bell) "
         "(before: it goes to waiting, ARM(bell))",
         "What instances of the old definition could meet:", "! state waiting is gone"])
-    check("say --rename-state waiting=settling" in done.stderr, done.stderr)
+    check("add --rename-state waiting=settling" in done.stderr, done.stderr)
     check("order: 3 changes, 1 of which could strand what runs" in done.stderr, done.stderr)
 
 

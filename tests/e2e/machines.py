@@ -389,7 +389,7 @@ def test_an_id_of_two_machines_needs_a_name():
     Path("parcel.fsm").write_text(PARCEL)
     detent("start", "parcel.fsm", "x", *STORE)
     for command in (("get", "x"), ("send", "x", "move"), ("cancel", "x"), ("why", "x")):
-        detent(*command, *STORE, code=2, err="could be of several machines: order, parcel")
+        detent(*command, *STORE, code=2, err="exists in several machines: order, parcel")
     detent("get", "x", *STORE, "--machine", "parcel", out="parcel x is here")
     detent("send", "x", "move", *STORE, "-m", "parcel.fsm", out="here -> there")
     equal(len(objects("list", *STORE)), 2)

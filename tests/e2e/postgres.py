@@ -118,7 +118,7 @@ def test_an_order_from_start_to_end():
     detent("send", "o-1", "ping", *there, "--expect", "7", code=4)
     detent("get", "o-1", *there, out=["order o-1 is charging", "cents=1999"])
     detent("why", "o-1", *there, out=["takes      ping, ship, halt", "charge_card was asked for",
-                                      "so         nobody serves this store: start 'detent up'"])
+                                      "so         no process serves this store: start 'detent up'"])
     detent("history", "o-1", *there, out="card={redacted}")
     detent("start", "order", "o-2", *there)
     equal([o["id"] for o in objects("list", *there)], ["o-1", "o-2"])

@@ -938,7 +938,7 @@ def test_backoff_says_what_is_wrong_with_a_policy():
              "the first delay (1m) is over the longest (30s); raise max"),
             (["--first", "5"], "--first is a time such as 250ms"),
             (["--first=-1s"], "--first is a time"),
-            (["--max", "0s"], "--max is a time such as 250ms, 1.5s or 1h30m, more than none"),
+            (["--max", "0s"], "--max is a time such as 250ms, 1.5s or 1h30m, above 0"),
             (["--max", "4000d"], "at most ten years; not '4000d'"),
             (["--factor", "0.5"], "--factor is a number such as 2 or 1.5, at least 1; not '0.5'"),
             (["--factor", "nan"], "not 'nan'"), (["--factor", "1."], "not '1.'"),

@@ -248,7 +248,7 @@ def test_a_damaged_record_is_refused_in_words():
     change_record(60, b"\xff")
     done = subprocess.run([DETENT, "up"], env=environment(), capture_output=True, text=True,
                           timeout=up.PATIENCE, check=False)
-    check(done.returncode != 0 and "is damaged; look for such processes with ps" in done.stderr,
+    check(done.returncode != 0 and "is damaged; find such processes with ps" in done.stderr,
           done.stderr)
     check(not Path("a").exists() and is_there(kept), "it was started a second time")
     # One from before the boot says nothing about now.

@@ -164,7 +164,7 @@ static void what_is_wrong_is_told_with_its_field_and_a_remedy(void **state)
     PUT(config.url, "ftp://host/x");
     assert_refused(&http_check_kind, &config, "url must be http or https");
     PUT(config.url, "http://me:hunter2@host/x");
-    assert_refused(&http_check_kind, &config, "a secret goes into headers");
+    assert_refused(&http_check_kind, &config, "put secrets into headers");
     PUT(good.url, "https://host/x");
     config = good;
     config.status_count = 2;
