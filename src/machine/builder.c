@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* builder.c - collects the rows of a definition; checks only the length of lists. */
-#include <detent/builder.h>
+#include <detent/tool/builder.h>
 
 #include <stdarg.h>
 #include <stdio.h>

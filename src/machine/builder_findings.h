@@ -23,8 +23,8 @@ struct det_build_findings {
     uint32_t order;                                      /* of the next finding */
     struct det_build_finding *kept[DET_DIAGNOSTICS_MAX]; /* the most severe first, then by place */
     size_t kept_count;
-    size_t found[DET_BROKEN + 1]; /* by severity, including those not kept */
-    int status;                   /* 0 or DET_ERR_NO_MEMORY; sticky */
+    size_t found[DET_SEVERITY_BROKEN + 1]; /* by severity, including those not kept */
+    int status;                            /* 0 or DET_ERR_NO_MEMORY; sticky */
 };
 
 /* Learns the order of the files from the rows, and takes over their complaints. */

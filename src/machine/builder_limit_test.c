@@ -107,7 +107,8 @@ static void rows_say_a_bounded_number_of_pairs(void **context)
         events[i] = "PAY";
     }
     for (int i = 0; i < 129; i++)
-        ON_LISTS(b, .from = states, .events = events, .outcome = DET_STAY, .is_override = true);
+        ON_LISTS(
+            b, .from = states, .events = events, .outcome = DET_OUTCOME_STAY, .is_override = true);
     expect(b, "too-large@148", "the rows of order list more than 524288 pairs", NULL);
 }
 

@@ -184,7 +184,7 @@ static void check_on(struct det_build *build, const struct det_build_row *row)
     const struct det_build_on *on = &row->on;
     bool is_goto = on->outcome == DET_OUTCOME_GOTO;
 
-    if (!is_goto && on->outcome != DET_STAY && on->outcome != DET_STOP)
+    if (!is_goto && on->outcome != DET_OUTCOME_STAY && on->outcome != DET_OUTCOME_STOP)
         report_row(build, row, "has no outcome: add GOTO, STAY or STOP");
     else if (is_goto && on->to.text == NULL)
         report_row(build, row, "has an outcome GOTO without a target state");

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* compare.c - compares two definitions of a machine. */
+#include <detent/tool/machine.h>
+
 #include "machine/compare.h"
 
 #include <stdarg.h>

@@ -3,6 +3,7 @@
 
 /* compare_record.c - compares records, and decides whether bytes of an old one can be read as a new
  * one: the rules of "changing a record" in docs/formats/record.md. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "base/assert.h"

@@ -3,6 +3,7 @@
 
 /* compare_transitions.c - compares what states of both definitions do on events of both, and
  * whether instances in such a state can still progress. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "machine/compare.h"

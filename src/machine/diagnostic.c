@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* diagnostic.c - names, help and severity of the rules in rules.def. */
-#include <detent/diagnostic.h>
+#include <detent/tool/diagnostic.h>
 
 #include "base/assert.h"
 

@@ -57,7 +57,7 @@ void det_draw_mermaid_sequence(struct det_picture *picture)
 }
 
 /* The start is grey, the end green, everything between blue. */
-static const char *colour_of(const struct det_trace *trace, size_t node)
+static const char *colour_of(const struct det_draw_trace *trace, size_t node)
 {
     if (node == trace->step_count)
         return DET_COLOUR_CURRENT;

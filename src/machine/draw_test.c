@@ -444,9 +444,9 @@ static void what_cannot_be_drawn_is_refused_with_a_reason(void **unused)
     assert_refused(options, "starts or ends");
     trace = (struct det_draw_trace){ .current = ORDER_STATES };
     assert_refused(options, "starts or ends");
-    trace = (struct det_trace){ .step_count = 3 };
+    trace = (struct det_draw_trace){ .step_count = 3 };
     assert_refused(options, "step_count 3");
-    trace = (struct det_trace){ .steps = &step, .step_count = 1 };
+    trace = (struct det_draw_trace){ .steps = &step, .step_count = 1 };
     step.from = ORDER_STATES;
     assert_refused(options, "step 1 of the trace names a state");
     step = (struct det_draw_step){ .to = ORDER_STATES, .outcome = DET_OUTCOME_GOTO };

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* history_replay.c - derives recorded events again: pure, by names. */
+#include <detent/tool/machine.h>
+
 #include "machine/history_replay.h"
 
 #include <stdarg.h>

@@ -130,10 +130,10 @@ static void what_the_definition_does_not_have_is_named(void **state)
     check_drift(EVENT_OF(3, "x", "go", "b", DET_OUTCOME_GOTO), NULL, "trip has no state x");
     check_drift(EVENT_OF(4, "b", "fly", "b", DET_OUTCOME_STAY), NULL, "trip has no event fly");
     check_drift(
-        EVENT_OF(5, "b", "back", "a", DET_GOTO, .choice = 1), NULL,
+        EVENT_OF(5, "b", "back", "a", DET_OUTCOME_GOTO, .choice = 1), NULL,
         "b on back no longer has an alternative 2");
     check_drift(
-        EVENT_OF(6, "a", "go", "b", DET_GOTO, .choice = 2), NULL,
+        EVENT_OF(6, "a", "go", "b", DET_OUTCOME_GOTO, .choice = 2), NULL,
         "a on go no longer has an alternative 3");
 }
 

@@ -48,7 +48,8 @@ void det_parse_complain(
     spec->complaint = NULL;
     det_parse_suspect_after(spec, rule);
     /* One more than is shown, so that the builder can report that there are more. */
-    if (spec->complaint_count > DET_DIAGNOSTICS_MAX && det_rule_severity(rule) == DET_BROKEN)
+    if (spec->complaint_count > DET_DIAGNOSTICS_MAX &&
+        det_rule_severity(rule) == DET_SEVERITY_BROKEN)
         return;
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);

@@ -174,7 +174,7 @@ static bool extra_fits(
 
     if (seen & (1u << extra))
         problem = "is a duplicate on this row";
-    else if (extra == DET_EXTRA_WITHIN && row->outcome != DET_GOTO)
+    else if (extra == DET_EXTRA_WITHIN && row->outcome != DET_OUTCOME_GOTO)
         problem = "stands on ON, OVERRIDE and ELSE only, where a state is entered";
     else if (extra == DET_EXTRA_REASON && row->outcome != DET_OUTCOME_STOP)
         problem = "stands on STOP, OVERRIDE_STOP and ELSE_STOP only";

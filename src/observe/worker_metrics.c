@@ -3,6 +3,8 @@
 
 /* worker_metrics.c - workers as metrics: events are counted when reported, gauges are read at each
  * scrape. */
+#include <detent/tool/workers.h>
+
 #include "observe/worker_metrics.h"
 
 #include <math.h>

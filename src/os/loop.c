@@ -25,6 +25,8 @@
  *      that a borrower leaves to an owner that naps, or was woken already, needs no wake: a
  *      borrower
  *      that comes again, or waits for the work, finds it first. */
+#include <detent/driver/loop.h>
+
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/heap.h"

@@ -13,6 +13,7 @@
  *      next thread, so a burst of short jobs does not wake all threads.
  *   5. The queue has at most as many jobs as threads are idle or starting, unless there are
  *      `threads_most` threads, or the system provides no more. */
+#include <detent/driver/loop.h>
 #include <stdatomic.h>
 #include <string.h>
 

@@ -14,7 +14,7 @@ struct det_real_world {
     struct det_world world;
     const struct det_allocator *allocator; /* NULL in the shared world; tests inject a failing
                                             * allocator */
-    struct det_guard *guard;               /* NULL: its processes are not guarded */
+    struct det_process_guard *guard;       /* NULL: its processes are not guarded */
 };
 
 static inline const struct det_allocator *det_real_allocator(struct det_world *world)
@@ -23,7 +23,7 @@ static inline const struct det_allocator *det_real_allocator(struct det_world *w
 }
 
 /* Returns the guard of its processes once started; NULL if there is none. */
-struct det_guard *det_real_guard(struct det_world *world);
+struct det_process_guard *det_real_guard(struct det_world *world);
 
 /* Translates an errno to an error of the library. Never 0. */
 int det_real_error(int number);
@@ -83,7 +83,7 @@ bool det_real_filesystem_is_remote(int64_t type);
 
 /* Kills all processes that were started in the world of a guard, also without `ends_with_us`, and
  * waits up to `span` for their exit. For a program about to call _exit(). From any thread. */
-void det_guard_kill(struct det_guard *guard, det_time span);
+void det_process_guard_kill(struct det_process_guard *guard, det_time span);
 
 int det_real_process_start(
     struct det_world *world, const struct det_process_options *options, struct det_process **ret,

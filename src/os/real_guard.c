@@ -79,8 +79,8 @@ static int end_left(
     if (det_process_guard_scan_init(&scan, run, record, count, true) < 0)
         return det_error_set(
             reterr, DET_ERR_UNSUPPORTED, "cannot scan /proc for processes of an earlier run");
-    r = det_guard_end_all(&scan, &own, on_left);
-    det_guard_scan_deinit(&scan);
+    r = det_process_guard_end_all(&scan, &own, on_left);
+    det_process_guard_scan_deinit(&scan);
     if (r == DET_ERR_TIMEOUT)
         return det_error_set(
             reterr, r,
@@ -139,7 +139,7 @@ static bool open_scan(
 
 /* Kills living processes that are tied to the run. Returns true if none of the run is left,
  * including those that were kept, which the next start ends. */
-static bool end_tied(const struct det_guard *guard)
+static bool end_tied(const struct det_process_guard *guard)
 {
     det_time deadline = det_real_now(NULL, DET_CLOCK_MONOTONIC) + CLOSE_SPAN;
     struct det_process_guard_scan scan;
@@ -157,7 +157,7 @@ static bool end_tied(const struct det_guard *guard)
 }
 
 /* Restores the state before the start. The helper ends last: we may be killed at any moment. */
-static void end_run(struct det_guard *guard)
+static void end_run(struct det_process_guard *guard)
 {
     bool is_over;
 

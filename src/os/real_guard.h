@@ -61,7 +61,7 @@ _Static_assert(
 
 /* Identifies the processes of a run. Copied from a header whose checksum was verified: an id that
  * is damaged later in the mapped file would match processes of others. */
-struct det_guard_run {
+struct det_process_guard_run {
     char name[DET_GUARD_ID_SIZE];
     char cgroup[DET_GUARD_CGROUP_SIZE];
     uint32_t session;
@@ -92,29 +92,31 @@ struct det_process_guard {
 /* real_guard.c: for the start of processes. */
 
 /* Claims a slot for a process that is about to start. DET_ERR_LIMIT, DET_ERR_NO_SPACE. */
-DET_MUST_CHECK int det_guard_claim(
-    struct det_guard *guard, const struct det_process_options *options,
-    struct det_guard_slot **ret);
+DET_MUST_CHECK int det_process_guard_claim(
+    struct det_process_guard *guard, const struct det_process_options *options,
+    struct det_process_guard_slot **ret);
 /* Releases a slot whose process was reaped or never started. */
-void det_guard_release(struct det_guard *guard, struct det_guard_slot *slot);
+void det_process_guard_release(
+    struct det_process_guard *guard, struct det_process_guard_slot *slot);
 /* Called in the child, before its exec. Returns 0, or -1 with errno. */
-int det_guard_record_self(struct det_guard_slot *slot, int cgroup);
+int det_process_guard_record_self(struct det_process_guard_slot *slot, int cgroup);
 
 /* real_guard_record.c */
 
 /* Creates a new file in place of the existing one. */
-DET_MUST_CHECK int det_guard_record_create(struct det_guard *guard, const char *path);
+DET_MUST_CHECK int det_process_guard_record_create(
+    struct det_process_guard *guard, const char *path);
 /* Closes the record; `is_over`: none of its processes lives, so the file is truncated. */
-void det_guard_record_close(struct det_guard *guard, bool is_over);
+void det_process_guard_record_close(struct det_process_guard *guard, bool is_over);
 /* Loads a copy of the existing record; NULL and 0 if there is none or all of it is over. Free it
- * with det_guard_record_unload(). DET_ERR_CORRUPT. */
-DET_MUST_CHECK int det_guard_record_load(
-    const char *path, struct det_guard_run *ret_run, struct det_guard_record **ret,
+ * with det_process_guard_record_unload(). DET_ERR_CORRUPT. */
+DET_MUST_CHECK int det_process_guard_record_load(
+    const char *path, struct det_process_guard_run *ret_run, struct det_process_guard_record **ret,
     size_t *ret_size);
-void det_guard_record_unload(struct det_guard_record *record, size_t size);
-uint32_t det_guard_record_checksum(const struct det_guard_record *record);
+void det_process_guard_record_unload(struct det_process_guard_record *record, size_t size);
+uint32_t det_process_guard_record_checksum(const struct det_process_guard_record *record);
 /* Allocates disk space for the slots up to `count`. */
-DET_MUST_CHECK int det_guard_record_grow(struct det_guard *guard, uint32_t count);
+DET_MUST_CHECK int det_process_guard_record_grow(struct det_process_guard *guard, uint32_t count);
 
 /* real_guard_scan.c */
 
@@ -126,7 +128,7 @@ struct det_process_guard_seen {
     char name[17];
 };
 /* Returns false if the process is gone. */
-bool det_guard_look(int proc, pid_t number, struct det_guard_seen *ret);
+bool det_process_guard_look(int proc, pid_t number, struct det_process_guard_seen *ret);
 
 typedef void det_process_guard_found_fn(
     void *user, const struct det_process_guard_seen *seen, const char *command);
@@ -139,40 +141,41 @@ struct det_process_guard_scan {
     uint32_t *found; /* for each number: start time of the process found, see the .c file */
 };
 /* 0 or -1 with errno. */
-int det_guard_scan_init(
-    struct det_guard_scan *scan, const struct det_guard_run *run,
-    const struct det_guard_record *record, size_t slot_count, bool with_kept);
-void det_guard_scan_deinit(struct det_guard_scan *scan);
+int det_process_guard_scan_init(
+    struct det_process_guard_scan *scan, const struct det_process_guard_run *run,
+    const struct det_process_guard_record *record, size_t slot_count, bool with_kept);
+void det_process_guard_scan_deinit(struct det_process_guard_scan *scan);
 /* Finds living processes of the run, except the caller and its ancestors. Calls `call` (if not
  * NULL) with each, then sends it the signal (0: none). Returns how many were found, or -1 with
  * errno. */
-int det_guard_scan_run(
-    struct det_guard_scan *scan, int signal, det_guard_found_fn *call, void *user);
+int det_process_guard_scan_run(
+    struct det_process_guard_scan *scan, int signal, det_process_guard_found_fn *call, void *user);
 
 /* real_guard_end.c */
 
 /* Kills processes of the run until none is left. Returns false if some live at the (monotonic)
  * deadline. */
-bool det_guard_kill_all(struct det_guard_scan *scan, det_time deadline);
+bool det_process_guard_kill_all(struct det_process_guard_scan *scan, det_time deadline);
 /* Sends SIGTERM, waits for the grace period, sends SIGKILL. Returns how many lived at first;
  * DET_ERR_TIMEOUT if some still do. */
-int det_guard_end_all(
-    struct det_guard_scan *scan, const struct det_guard_options *options, det_guard_found_fn *call);
+int det_process_guard_end_all(
+    struct det_process_guard_scan *scan, const struct det_process_guard_options *options,
+    det_process_guard_found_fn *call);
 
 /* real_guard_helper.c */
 
 /* Forks the helper. Returns 0, or -1 with errno. */
-int det_guard_helper_start(struct det_guard *guard);
-void det_guard_helper_stop(struct det_guard *guard);
+int det_process_guard_helper_start(struct det_process_guard *guard);
+void det_process_guard_helper_stop(struct det_process_guard *guard);
 
 /* real_guard_cgroup.c */
 
 /* Creates a cgroup for the children: writes its path into the record and returns the descriptor of
  * its cgroup.procs, or -1 where none may be created. */
-int det_guard_cgroup_make(char path[DET_GUARD_CGROUP_SIZE], const char *run);
+int det_process_guard_cgroup_make(char path[DET_GUARD_CGROUP_SIZE], const char *run);
 /* Kills all processes in it. */
-void det_guard_cgroup_kill(const char *path);
+void det_process_guard_cgroup_kill(const char *path);
 /* Returns false if it still contains a process. */
-bool det_guard_cgroup_remove(const char *path);
+bool det_process_guard_cgroup_remove(const char *path);
 
 #endif

@@ -28,7 +28,7 @@ static void sleep_longer(det_time *span)
 
 /* A process that is found may have started another one since. None is left when two scans find
  * none. */
-static bool run_until_none(struct det_guard_scan *scan, int signal, det_time deadline)
+static bool run_until_none(struct det_process_guard_scan *scan, int signal, det_time deadline)
 {
     det_time span = LOOK_FIRST;
     int none = 0;

@@ -171,7 +171,7 @@ static bool is_valid(const struct det_process_guard_record *record)
 }
 
 /* If one of the boot ids is unknown, the time of the file decides. */
-static bool is_same_boot(const struct det_guard_record *record, const struct stat *status)
+static bool is_same_boot(const struct det_process_guard_record *record, const struct stat *status)
 {
     char boot[DET_GUARD_ID_SIZE];
 
@@ -207,7 +207,7 @@ static bool has_claimed(const struct det_process_guard_record *record, size_t si
 
 /* A child whose parent was killed fills its slot shortly before its exec; one that was never forked
  * never does. Returns false if the file has become shorter. */
-static bool await_claimed(int file, struct det_guard_record *record, size_t size)
+static bool await_claimed(int file, struct det_process_guard_record *record, size_t size)
 {
     det_time until = det_real_now(NULL, DET_CLOCK_MONOTONIC) + CLAIMED_SPAN;
     struct timespec rest = det_real_timespec(DET_MILLISECOND);

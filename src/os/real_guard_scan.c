@@ -151,14 +151,16 @@ static uint32_t mark_of_start(uint64_t start)
 }
 
 /* A number found earlier may have been reused. */
-static bool is_found(const struct det_guard_scan *scan, const struct det_guard_seen *seen)
+static bool is_found(
+    const struct det_process_guard_scan *scan, const struct det_process_guard_seen *seen)
 {
     return scan->found[seen->number] == mark_of_start(seen->start);
 }
 
 /* The number of an exited process still identifies the one found, unless another process with that
  * number lives. */
-static bool is_parent_found(const struct det_guard_scan *scan, const struct det_guard_seen *seen)
+static bool is_parent_found(
+    const struct det_process_guard_scan *scan, const struct det_process_guard_seen *seen)
 {
     pid_t number = seen->parent;
     struct det_process_guard_seen parent;
@@ -197,7 +199,8 @@ static const struct det_process_guard_slot *slot_of(
 
 /* The number of a group is not reused while the group has members. So it is the recorded group
  * unless another process with that number lives, which created a new group. */
-static bool is_in_group(const struct det_guard_scan *scan, const struct det_guard_seen *seen)
+static bool is_in_group(
+    const struct det_process_guard_scan *scan, const struct det_process_guard_seen *seen)
 {
     for (uint32_t i = 0; i < slot_count(scan); i++) {
         const struct det_process_guard_slot *slot = slot_at(scan, i);
@@ -227,8 +230,8 @@ static bool belongs_to_run(
 /* The walk. */
 
 struct walk {
-    struct det_guard_scan *scan;
-    void (*visit)(struct walk *walk, const struct det_guard_seen *seen);
+    struct det_process_guard_scan *scan;
+    void (*visit)(struct walk *walk, const struct det_process_guard_seen *seen);
     pid_t above[DEPTH_MAX]; /* the caller and its ancestors */
     size_t above_count;
     int count, signal;
@@ -343,7 +346,7 @@ static void find_above(struct walk *walk)
 }
 
 /* Pages that were never written use no memory; afterwards all of them are zero again. */
-static void forget_found(struct det_guard_scan *scan)
+static void forget_found(struct det_process_guard_scan *scan)
 {
     if (madvise(scan->found, FOUND_SIZE, MADV_DONTNEED) < 0)
         memset(scan->found, 0, FOUND_SIZE);

@@ -37,8 +37,8 @@ struct det_process {
     bool is_group;
     bool has_ended;
     struct det_process_end end;
-    struct det_guard *guard; /* NULL: not recorded */
-    struct det_guard_slot *slot;
+    struct det_process_guard *guard; /* NULL: not recorded */
+    struct det_process_guard_slot *slot;
 };
 
 /* Resources of one start, released after it. */

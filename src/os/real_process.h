@@ -50,10 +50,10 @@ struct det_spawn {
     const struct det_process_options *options;
     const char *const *environment;
     int streams[DET_SPAWN_STREAMS]; /* of the child; none below DET_SPAWN_STREAMS; -1: /dev/null */
-    const struct det_real_user *user; /* NULL: ours */
-    pid_t parent;                     /* us */
-    struct det_guard_slot *slot;      /* slot that it fills; NULL: not recorded */
-    int cgroup;                       /* cgroup that it joins, with a slot; -1: none */
+    const struct det_real_user *user;    /* NULL: ours */
+    pid_t parent;                        /* us */
+    struct det_process_guard_slot *slot; /* slot that it fills; NULL: not recorded */
+    int cgroup;                          /* cgroup that it joins, with a slot; -1: none */
 };
 
 /* Uses posix_spawn(), which shares memory with us until the exec: fast, but cannot change users.

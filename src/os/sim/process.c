@@ -9,6 +9,7 @@
  *
  * Its descriptors are four consecutive numbers, far from any that the kernel assigns: the end,
  * output, error, messages. They and the number of a process are never reused. */
+#include <detent/driver/sim.h>
 #include <signal.h>
 #include <string.h>
 

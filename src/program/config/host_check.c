@@ -3,6 +3,7 @@
 
 /* host_check.c - checks of detent.yaml that depend on this machine: programs, folders, users and
  * the kind of its store; and the folders and environment of tasks. */
+#include <detent/driver/schedule.h>
 #include <errno.h>
 #include <pwd.h>
 #include <string.h>

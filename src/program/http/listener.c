@@ -8,6 +8,7 @@
  * connections are closed too, since other parts of the process are short of them as well. If there
  * are none, the reserve descriptor is released to accept one client from the queue and refuse it
  * with a reason; then all listeners pause for a while, so that the loop does not spin. */
+#include <detent/driver/loop.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 
 /* server.c - shared by all connections: one timer, the sweep of their deadlines, buffers lent to
  * them, the date. */
+#include <detent/driver/loop.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -3,6 +3,7 @@
 
 /* socket_stream.c - a stream over a socket, watched by a loop. It is not part of the seam because
  * the library has no network; time still comes from the loop. */
+#include <detent/driver/loop.h>
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* instance_print.c - prints an instance, its events, timers and effects. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "base/text.h"

@@ -3,6 +3,7 @@
 
 /* store_machines.c - the machines of a store: their definitions, and lookup of an instance's
  * machine. */
+#include <detent/tool/machine.h>
 #include <string.h>
 
 #include "base/memory.h"

@@ -58,10 +58,10 @@ static void a_panic_is_told_tried_again_and_takes_nothing_with_it(void **state)
 
     (void)state;
     play_named(&play, "panic");
-    assert_true(play_count(&play, DET_WORKER_ACTION_PANIC, panics, "connect") >= 2);
-    at = play_find(&play, 0, DET_WORKER_ACTION_PANIC, panics, "connect");
+    assert_true(play_count(&play, DET_WORKER_EVENT_ACTION_PANIC, panics, "connect") >= 2);
+    at = play_find(&play, 0, DET_WORKER_EVENT_ACTION_PANIC, panics, "connect");
     assert_string_equal(play.told[at].reason, "this cannot be, as configured");
-    assert_int_equal(play_count(&play, DET_WORKER_TRANSITION, panics, "connected"), 0);
+    assert_int_equal(play_count(&play, DET_WORKER_EVENT_TRANSITION, panics, "connected"), 0);
     play_went(&play, "scenario-panic/beside-it", "trying_to_connect", "connected");
     play_close(&play);
 }

@@ -256,7 +256,7 @@ static bool is_over(struct walk *walk)
 
 static int stop_instance(struct walk *walk)
 {
-    return det_runtime_stop(
+    return det_runtime_cancel(
         walk->stage.runtime, walk->machine, walk->instance, "manual stop", NULL, NULL);
 }
 

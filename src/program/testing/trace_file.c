@@ -76,7 +76,7 @@ void cli_trace_step(struct cli_trace_writer *writer, const struct det_note *note
     const char *shown;
 
     /* A manual stop has no event; one that was put aside is no step yet. */
-    if (!writer->is_wanted || note->event == UINT16_MAX || note->outcome > DET_STOP)
+    if (!writer->is_wanted || note->event == UINT16_MAX || note->outcome > DET_OUTCOME_STOP)
         return;
     shown = detail_of(note, detail);
     begin_line(writer, &json, "step");
