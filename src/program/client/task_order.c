@@ -83,7 +83,7 @@ static int fail(struct giving *giving, const char *name, int code, const struct 
     return remote_complain(&giving->remote, code, error);
 }
 
-/* An ended peer cannot answer; it is gone when the connection is closed. */
+/* What was ended is gone when this is over. */
 static int wait_for_end(
     struct giving *giving, det_time deadline, json_t **done, struct det_error *reterr)
 {

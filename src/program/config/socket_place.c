@@ -280,14 +280,14 @@ static int fail_foreign(struct det_error *reterr, const char *project)
         reterr, DET_ERR_REFUSED, "%.200s: the detent that runs here is another user's", project);
 }
 
-/* The listener learns the content of requests, for instance a command line. */
-static int check_peer(const char *project, int descriptor, struct det_error *reterr)
+/* Whoever listens gets to know what it is told: a command line, say. */
+int socket_check_peer(const char *project, int descriptor, struct det_error *reterr)
 {
     uid_t peer = 0;
     int r = socket_peer(descriptor, &peer);
 
     if (r < 0)
-        return fail_errno(reterr, project, "cannot identify the listener");
+        return fail_errno(reterr, project, "cannot see who listens");
     return socket_is_trusted(peer, geteuid()) ? 0 : fail_foreign(reterr, project);
 }
 

@@ -46,7 +46,7 @@ static inline bool socket_is_allowed(uid_t peer, uid_t own)
     return peer == own || peer == 0;
 }
 
-/* Returns whether a client of user `own` may trust a listener of user `peer`. */
+/* Whether one that runs as `own` may tell it to who listens as `peer`. */
 static inline bool socket_is_trusted(uid_t peer, uid_t own)
 {
     return socket_is_allowed(peer, own) || own == 0;
