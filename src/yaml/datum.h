@@ -45,7 +45,7 @@ struct det_datum {
         double real;
     } as;
     /* TEXT: UTF-8, without a NUL in it. Other scalars: as they were written, or NULL: 0640 and 1.10
-     * are not 640 and 1.1 to who wants text. */
+     * are not 640 and 1.1 as texts. */
     const char *text;
     struct det_datum *first, *last; /* LIST, MAP */
     struct det_datum **index;       /* of a sealed MAP with many keys */

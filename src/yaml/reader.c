@@ -103,7 +103,7 @@ static int check_node(
     if (tag)
         return fail_at(
             reader, DET_ERR_MALFORMED, event->start_mark,
-            "tags (%.32s) are not taken; quote what shall be text", (const char *)tag);
+            "tags (%.32s) are not taken; quote a text", (const char *)tag);
     if (reader->node_count >= DET_DATUM_NODES_MAX)
         return fail_at(
             reader, DET_ERR_LIMIT, event->start_mark, "there are more than %d values",

@@ -385,7 +385,7 @@ static int take_stream(struct daemon_client *client, json_t **ret, struct det_er
     return 0;
 }
 
-/* `next` is the "after" of the page behind it; NULL: there is none. */
+/* `next` is the "after" of the next page; NULL: this is the last. */
 static void take_page(struct daemon_client *client, json_t *items, const char *next)
 {
     const char *path = det_buffer_text(&client->path) + strlen(HOST);

@@ -50,7 +50,7 @@ DET_MUST_CHECK int daemon_client_next(
 DET_MUST_CHECK int daemon_client_call(
     struct daemon_client *client, const char *method, const char *path, json_t *body_take,
     det_time timeout, json_t **ret, struct det_error *reterr);
-/* Until nobody listens any more in the project, at most until the (monotonic) deadline: 0, or
+/* Waits until no process listens in the project, at most until the (monotonic) deadline: 0, or
  * DET_ERR_TIMEOUT, DET_ERR_CANCELLED. */
 DET_MUST_CHECK int daemon_client_wait_gone(
     struct daemon_client *client, det_time deadline, struct det_error *reterr);

@@ -87,7 +87,7 @@ static int take_sent(
     return r;
 }
 
-/* Where the instance is, and what is below it. */
+/* Appends the path of the instance, then `rest`. */
 static void append_path(const struct act *act, const char *rest, struct det_buffer *path)
 {
     det_buffer_append_text(path, "/v1/machines/");
@@ -102,7 +102,7 @@ static void append_path(const struct act *act, const char *rest, struct det_buff
         det_buffer_append_text(path, "?steps=true");
 }
 
-/* `rest` is what is asked of it: "/events"; "": to make it. `ret` NULL: the answer says nothing. */
+/* `rest` is a path below the instance, "/events"; "": starts it. `ret` NULL: without an answer. */
 static int ask(
     struct act *act, const char *rest, struct det_json_writer *body, const char *key,
     struct det_sent *ret, struct det_error *reterr)

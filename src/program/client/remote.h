@@ -54,7 +54,7 @@ DET_MUST_CHECK int remote_command(
     remote_each_fn *each);
 /* All parts in one array, which is the caller's. */
 DET_MUST_CHECK int remote_list(struct remote *remote, const char *path, json_t **ret);
-/* The groups, and the tasks behind them. */
+/* The groups, then the tasks. */
 DET_MUST_CHECK int remote_tree(struct remote *remote, json_t **ret);
 
 /* Of a list of objects the one with this "name"; NULL: none. */

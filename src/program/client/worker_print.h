@@ -22,7 +22,7 @@ void worker_show_head(struct cli *cli, const json_t *worker);
 /* A value as a cell; NULL: an empty one. */
 void worker_show_cell(struct table *table, enum cli_style style, const json_t *value);
 
-/* Appends the path of a worker, and what is below it: "/history". */
+/* Appends the path of a worker, then `rest`: "/history". */
 void worker_path(struct det_buffer *path, const char *id, const char *rest);
 
 #endif

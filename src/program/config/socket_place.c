@@ -280,7 +280,7 @@ static int fail_foreign(struct det_error *reterr, const char *project)
         reterr, DET_ERR_REFUSED, "%.200s: the detent that runs here is another user's", project);
 }
 
-/* Whoever listens gets to know what it is told: a command line, say. */
+/* The listener reads what a command sends, command lines for example. */
 int socket_check_peer(const char *project, int descriptor, struct det_error *reterr)
 {
     uid_t peer = 0;

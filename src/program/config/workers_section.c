@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* workers_section.c - the section 'workers' of detent.yaml. What is below its own keys is for the
- * library, which reads the same tree. */
+/* workers_section.c - the section 'workers' of detent.yaml. The library
+ * reads the values of its keys from the same tree. */
 #include <stdio.h>
 #include <string.h>
 

@@ -109,7 +109,7 @@ struct http_result {
  * check() returned. `ret` is written in any case. */
 DET_MUST_CHECK int http_client_call(
     struct http_client *client, const struct http_call *call, struct http_result *ret);
-/* The same in steps, for who has something to do while an answer comes; `call` and `ret` stay until
+/* The same in steps, for a caller that works while an answer comes; `call` and `ret` stay until
  * its end. http_client_wait() returns 1 when more of the body has come, or at `until` (monotonic);
  * otherwise as http_client_call(), and it has ended. http_client_end() gives it up. */
 void http_client_begin(
