@@ -12,7 +12,7 @@
 /* Reads a map into a struct of the record. What is not given, or null, is zero; unused memory is
  * zero too. Unknown fields (DET_ERR_UNKNOWN_FIELD, with the nearest name), wrong types
  * (DET_ERR_TYPE) and what does not fit (DET_ERR_RANGE, DET_ERR_MALFORMED) are errors with the path
- * and the place, what is wanted and what was found; `value` is all zero then. Null is an empty
+ * and the place, the expected and the found value; `value` is all zero then. Null is an empty
  * map. `what` is for messages: "config". */
 DET_MUST_CHECK int det_datum_to_record(
     const struct det_datum *datum, const char *what, const struct det_record *record, void *value,

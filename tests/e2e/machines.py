@@ -942,9 +942,9 @@ def test_what_cannot_be_written_can_be_read():
         detent("store", "verify", *STORE, err="ok", **who)
         detent("get", "o-1", "--store", "sqlite:a%20b#.db", out="order o-1 is pending", **who)
         detent("send", "o-1", "ping", *STORE, code=1,
-               err=["orders.db", "may not write to", "for reading only"], **who)
+               err=["orders.db", "cannot write to", "for reading only"], **who)
         detent("start", "order.fsm", "o-2", "--store", "sqlite:new.db", code=1,
-               err=["new.db", "may not write to"], **who)
+               err=["new.db", "cannot write to"], **who)
     finally:
         os.chmod(".", 0o755)
     equal(sorted(path.name for path in Path(".").glob("*.db*")), ["a%20b#.db", "orders.db"])
@@ -984,7 +984,7 @@ def test_the_lock_file_is_for_those_who_have_the_store():
         os.chown("orders.db.lock", 0, 0)
         os.chmod("orders.db.lock", 0o640)
         detent("send", "o-1", "ping", *STORE, strace=somebody(), code=1,
-               err=["orders.db.lock", "may not write to"])
+               err=["orders.db.lock", "cannot write to"])
 
 
 def test_commands_at_the_same_time_wait_for_each_other():
