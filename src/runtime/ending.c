@@ -78,7 +78,7 @@ static void end_produced(struct det_batch_item *item, struct det_errand *errand)
     }
 }
 
-static void tell(const struct det_batch_item *item)
+static void report_end(const struct det_batch_item *item)
 {
     const struct det_ending *ending = &item->of.ending;
 
@@ -138,7 +138,7 @@ static void ended(struct det_batch_item *item)
     if (r < 0)
         ending->code = item->event && r != DET_ERR_NOT_FOUND && !det_turn_met_others(r) ? r : 0;
     if (ending->code)
-        tell(item);
+        report_end(item);
     det_shard_lock(turn->runtime, turn->shard);
     if (r == 0)
         count_up(&turn->shard->counts, item);

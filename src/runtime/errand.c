@@ -247,7 +247,7 @@ static int run_effect(const struct det_runtime *runtime, struct det_errand *erra
 }
 
 /* On the pool. */
-static void run(void *argument)
+static void run_attempt(void *argument)
 {
     static const unsigned unwritten = DET_PRODUCT_UNWRITTEN;
     struct det_errand *errand = argument;
@@ -389,8 +389,9 @@ bool det_errand_begin(struct det_runtime *runtime, struct det_errand *errand)
     errand->call.attempt = errand->row.attempts;
     errand->deliveries = 0;
     errand->next = NULL;
-    errand->job =
-        (struct det_job){ .run = run, .done = done, .argument = errand, .loop = runtime->loop };
+    errand->job = (struct det_job){
+        .run = run_attempt, .done = done, .argument = errand, .loop = runtime->loop
+    };
     atomic_fetch_add(&runtime->jobs, 1);
     return true;
 }

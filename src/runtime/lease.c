@@ -165,7 +165,7 @@ static void submit(struct det_lease *lease, enum det_store_lease_verb verb)
 
 /* Telling. */
 
-static void tell(struct det_lease *lease, bool is_held, uint64_t token)
+static void notify_holder(struct det_lease *lease, bool is_held, uint64_t token)
 {
     struct det_world *world = world_of(lease);
     bool is_wanted;
@@ -261,7 +261,7 @@ ACTION(extend)
 static void hold_now(struct det_lease *lease)
 {
     atomic_store(&lease->until, lease->answer_until);
-    tell(lease, true, atomic_load(&lease->token));
+    notify_holder(lease, true, atomic_load(&lease->token));
 }
 ACTION(hold)
 
@@ -307,7 +307,7 @@ static void lose_now(struct det_lease *lease)
 {
     atomic_store(&lease->until, 0);
     det_alarm_set(lease->node, &lease->alarm, DET_NEVER);
-    tell(lease, false, atomic_load(&lease->token));
+    notify_holder(lease, false, atomic_load(&lease->token));
 }
 ACTION(lose)
 

@@ -153,7 +153,7 @@ static void ask_for(const struct det_index_slot *slot, const struct det_served *
 }
 
 /* The slot of the instance; NULL when it is not in memory. Lock held. */
-static struct det_index_slot *find(const struct call *call)
+static struct det_index_slot *find_slot(const struct call *call)
 {
     const struct det_index *index = det_served_index(call->runtime, call->served, call->shard);
     struct det_index_slot *first = det_index_find_first(index, call->hash);
@@ -196,7 +196,7 @@ static int run_once(
     int r = 0;
 
     det_shard_lock(call->runtime, call->shard);
-    slot = find(call);
+    slot = find_slot(call);
     if (slot && count == 1 && may_be_quick(call))
         r = det_quick_send(call->runtime, call->shard, &slot, events[0], call->reterr, ret);
     if (r == 0) {
@@ -262,7 +262,8 @@ static int run_locked(
     return r;
 }
 
-static int run(struct call *call, const void *const *events, size_t count, struct det_sent *ret)
+static int send_events(
+    struct call *call, const void *const *events, size_t count, struct det_sent *ret)
 {
     int r;
 
@@ -285,7 +286,7 @@ int det_send_under(
     call.fence = send->fence;
     call.is_hasty = send->is_hasty;
     if (r == 0)
-        r = run(&call, send->events, send->count, &sent);
+        r = send_events(&call, send->events, send->count, &sent);
     return finish(&call, r, &sent, ret);
 }
 
@@ -316,7 +317,7 @@ int det_runtime_send(
     if (r == 0)
         r = check_events(call.served, &event, 1, call.reterr);
     if (r == 0)
-        r = run(&call, &event, 1, &sent);
+        r = send_events(&call, &event, 1, &sent);
     return finish(&call, r, &sent, ret);
 }
 

@@ -159,7 +159,8 @@ static struct det_served *served_open(
     return served;
 }
 
-static struct det_served *find(struct det_runtime *runtime, const struct det_machine *machine)
+static struct det_served *find_served(
+    struct det_runtime *runtime, const struct det_machine *machine)
 {
     struct det_served *served =
         atomic_load_explicit(&runtime->served[bucket_of(machine)], memory_order_acquire);
@@ -229,7 +230,7 @@ static int get_slowly(
     int r = 0;
 
     det_mutex_lock(runtime->world, runtime->mutex);
-    served = find(runtime, machine);
+    served = find_served(runtime, machine);
     if (!served)
         r = add(runtime, machine, reterr, &served);
     det_assert(r < 0 || served);
@@ -247,7 +248,7 @@ int det_served_get(
     struct det_runtime *runtime, const struct det_machine *machine, struct det_error *reterr,
     struct det_served **ret)
 {
-    struct det_served *served = find(runtime, machine);
+    struct det_served *served = find_served(runtime, machine);
 
     if (!served || !atomic_load_explicit(&served->is_ready, memory_order_acquire))
         return get_slowly(runtime, machine, reterr, ret);
@@ -257,7 +258,7 @@ int det_served_get(
 
 void det_served_look_again(struct det_runtime *runtime, const struct det_machine *machine)
 {
-    struct det_served *served = find(runtime, machine);
+    struct det_served *served = find_served(runtime, machine);
 
     /* One that is just about to be served will ask by itself. */
     if (served)

@@ -376,7 +376,7 @@ static bool gather(struct det_writer *writer)
     return writer->inbox.first || writer->put_off.first;
 }
 
-static void run(void *argument)
+static void run_writer(void *argument)
 {
     struct det_writer *writer = argument;
 
@@ -401,7 +401,7 @@ static int start_one(struct det_runtime *runtime, struct det_writer *writer)
     if (r == 0)
         r = det_batch_open(runtime, runtime->ops->is_quick ? 1 : DET_BATCH_TURNS, &writer->batch);
     if (r == 0)
-        r = det_thread_start(runtime->world, "det-writer", run, writer, &writer->thread);
+        r = det_thread_start(runtime->world, "det-writer", run_writer, writer, &writer->thread);
     return r;
 }
 

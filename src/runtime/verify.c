@@ -17,7 +17,7 @@ struct verify {
     void *context;
 };
 
-static int tell(const struct verify *verify, const struct det_replay_drift *found)
+static int report_drift(const struct verify *verify, const struct det_replay_drift *found)
 {
     return verify->visit(
         verify->context, &(struct det_drift){
@@ -51,7 +51,7 @@ static int compare_snapshot(const struct verify *verify, const struct det_replay
         strcmp(state_name(verify, head->state), event->to) == 0)
         return 0;
     found.derived = state_name(verify, head->state);
-    return tell(verify, &found);
+    return report_drift(verify, &found);
 }
 
 static int visit_event(void *context, const struct det_store_event *row)
@@ -72,7 +72,7 @@ static int visit_event(void *context, const struct det_store_event *row)
     if (verify->replay.steps == 0 && verify->has_snapshot && head->sequence + 1 == row->sequence)
         det_replay_begin(&verify->replay, head->sequence, state_name(verify, head->state));
     if (!det_replay_step(&verify->replay, &event, &found))
-        r = tell(verify, &found);
+        r = report_drift(verify, &found);
     return r == 0 ? compare_snapshot(verify, &event) : r;
 }
 
@@ -87,7 +87,7 @@ static int load_snapshot(struct verify *verify, const struct det_turn *turn, voi
     r = runtime->ops->snapshot(runtime->store, turn->resident->handle, &verify->snapshot);
     verify->has_snapshot = r == 0;
     if (r == DET_ERR_CORRUPT)
-        return tell(verify, &found);
+        return report_drift(verify, &found);
     return r == DET_ERR_NOT_FOUND ? 0 : r;
 }
 
@@ -101,7 +101,7 @@ static int load_start(struct verify *verify, const struct det_turn *turn, void *
 
     r = runtime->ops->start(runtime->store, turn->resident->handle, &start);
     if (r == DET_ERR_CORRUPT)
-        return tell(verify, &found);
+        return report_drift(verify, &found);
     if (r == 0)
         det_replay_begin(&verify->replay, 0, state_name(verify, start.state));
     return r == DET_ERR_NOT_FOUND ? 0 : r;
@@ -116,11 +116,11 @@ static int end(struct verify *verify, const struct det_store_head *head)
         det_replay_begin(&verify->replay, kept->sequence, state_name(verify, kept->state));
     if (det_replay_end(&verify->replay, head->sequence, state_name(verify, head->state), &found))
         return 0;
-    return tell(verify, &found);
+    return report_drift(verify, &found);
 }
 
 /* The instance is claimed, so that its head is the one of the last event. */
-static int run(struct verify *verify, const struct det_turn *turn)
+static int run_verify(struct verify *verify, const struct det_turn *turn)
 {
     const struct det_runtime *runtime = turn->runtime;
     size_t size = turn->served->data_size;
@@ -152,7 +152,7 @@ int det_runtime_verify(
     if (r < 0)
         return r;
     det_replay_init(&verify.replay, machine);
-    r = run(&verify, &turn);
+    r = run_verify(&verify, &turn);
     det_walk_end(&turn);
     if (r == 0 && ret_steps)
         *ret_steps = verify.replay.steps;

@@ -201,7 +201,7 @@ static void observe(struct det_frame *frame, unsigned from, int event)
         frame->over = DET_OVER_ENDED;
 }
 
-static void take(
+static void take_event(
     struct det_frame *frame, const struct det_transition *transition, const void *event)
 {
     unsigned from = frame->component->state;
@@ -241,7 +241,7 @@ static int step(struct det_frame *frame, const void *event)
             return DET_ERR_REFUSED;
         transition = &choice->transition;
     }
-    take(frame, transition, event);
+    take_event(frame, transition, event);
     return 0;
 }
 

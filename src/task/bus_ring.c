@@ -68,7 +68,7 @@ void det_bus_ring_deinit(struct det_bus_ring *ring)
         DET_DELETE_ARRAY(ring->allocator, ring->entries, ring->mask + 1);
 }
 
-static void put(_Atomic(uint64_t) *word, uint64_t value)
+static void put_word(_Atomic(uint64_t) *word, uint64_t value)
 {
     atomic_store_explicit(word, value, memory_order_relaxed);
 }
@@ -91,7 +91,7 @@ static _Atomic(uint64_t) *put_text(_Atomic(uint64_t) *word, const char *text, si
 
     for (size_t i = 0; i < words; i++) {
         memcpy(&value, text + i * WORD, WORD);
-        put(word++, value);
+        put_word(word++, value);
         if (has_zero(value))
             break;
     }
@@ -117,17 +117,17 @@ static void put_event(struct det_bus_entry *entry, const struct det_task_event *
         (event->has_exit_code ? HAS_EXIT_CODE : 0) | (event->is_restart ? IS_RESTART : 0);
     _Atomic(uint64_t) *words = entry->words;
 
-    put(&words[WORD_AT], (uint64_t)event->at);
-    put(&words[WORD_ID], event->id);
-    put(&words[WORD_KIND], (uint64_t)event->attempt << 32 | (uint32_t)event->kind);
-    put(&words[WORD_DELAY], (uint64_t)event->delay);
-    put(&words[WORD_TIMEOUT], (uint64_t)event->timeout);
-    put(&words[WORD_DURATION], (uint64_t)event->duration);
-    put(&words[WORD_COUNT], event->count);
+    put_word(&words[WORD_AT], (uint64_t)event->at);
+    put_word(&words[WORD_ID], event->id);
+    put_word(&words[WORD_KIND], (uint64_t)event->attempt << 32 | (uint32_t)event->kind);
+    put_word(&words[WORD_DELAY], (uint64_t)event->delay);
+    put_word(&words[WORD_TIMEOUT], (uint64_t)event->timeout);
+    put_word(&words[WORD_DURATION], (uint64_t)event->duration);
+    put_word(&words[WORD_COUNT], event->count);
     exit_word |= (uint64_t)event->source << 56 | (uint64_t)event->rejection << 48 |
                  (uint64_t)event->outcome << 40 | (uint64_t)event->signal << 32 |
                  (uint32_t)event->exit_code;
-    put(&words[WORD_EXIT], exit_word);
+    put_word(&words[WORD_EXIT], exit_word);
     words = put_text(&words[NUMBER_WORDS], event->name, NAME_WORDS);
     put_text(words, event->reason, REASON_WORDS);
 }
@@ -163,7 +163,7 @@ void det_bus_ring_write(struct det_bus_ring *ring, struct det_task_event *event)
     struct det_bus_entry *entry = &ring->entries[sequence & ring->mask];
 
     event->sequence = sequence;
-    put(&entry->stamp, 0);
+    put_word(&entry->stamp, 0);
     atomic_thread_fence(memory_order_release);
     put_event(entry, event);
     det_thread_preempt(ring->world);

@@ -53,7 +53,7 @@ static struct det_list *line_of(struct det_task *task)
                                        : &task->tasks->permits.line;
 }
 
-static void take(struct det_task *task)
+static void take_permit(struct det_task *task)
 {
     det_assert(!task->has_permit && det_list_is_empty(&task->line));
     task->has_permit = true;
@@ -162,7 +162,7 @@ bool det_permit_ask(struct det_task *task)
     /* Nobody overtakes, also not in the moment in which one who runs has given its permit back. */
     if (has_permit_left(tasks) && det_list_is_empty(line) && !first_in_line(tasks) &&
         (task->kind != TASK_FUNCTION || has_thread_left(tasks))) {
-        take(task);
+        take_permit(task);
         return true;
     }
     task->ticket = tasks->permits.next_ticket++;
@@ -208,7 +208,7 @@ void det_permits_grant(struct det_tasks *tasks)
             det_actor_hold(task);
             continue;
         }
-        take(task);
+        take_permit(task);
         det_actor_grant(task);
     }
     look_exhausted(tasks);

@@ -69,7 +69,7 @@ bool det_plan_will_repeat(const struct det_task *task, bool is_late)
            (is_planned || task->policy->restart == DET_RESTART_ALWAYS);
 }
 
-static void tell(struct det_task *task, enum det_backoff_source source, det_time delay)
+static void publish_delay(struct det_task *task, enum det_backoff_source source, det_time delay)
 {
     DET_UNSET struct det_task_event event;
 
@@ -104,7 +104,7 @@ int det_plan_backoff(struct det_task *task)
         det_backoff_delay(&task->policy->backoff, failures, before, det_tasks_chance(task->tasks));
     task->attempts.failures = failures < UINT32_MAX ? failures + 1 : failures;
     if (!det_group_gives_up(task->group))
-        tell(task, DET_BACKOFF_AFTER_FAILURE, task->times.delay);
+        publish_delay(task, DET_BACKOFF_AFTER_FAILURE, task->times.delay);
     pause_for(task, task->times.delay);
     det_plan_count_restart(task);
     return 0;
@@ -119,7 +119,7 @@ int det_plan_put_off(struct det_task *task)
 
     det_assert(task->attempts.ended.is_shortage && task->attempts.number > 0);
     task->attempts.number--;
-    tell(task, DET_BACKOFF_AFTER_FAILURE, delay);
+    publish_delay(task, DET_BACKOFF_AFTER_FAILURE, delay);
     task->times.since = det_loop_now(task->tasks->loop);
     task->times.deadline = det_add_time(task->times.since, delay);
     return 0;
@@ -205,7 +205,7 @@ static int rest_until_time(struct det_task *task, struct plan *plan)
     if (r < 0)
         return r;
     if (task->attempts.number > 0)
-        tell(task, DET_BACKOFF_AFTER_SUCCESS, plan->due > now ? plan->due - now : 0);
+        publish_delay(task, DET_BACKOFF_AFTER_SUCCESS, plan->due > now ? plan->due - now : 0);
     /* A run at its time is no restart. */
     pause_for(task, 0);
     task->times.deadline = DET_NEVER;
@@ -225,7 +225,7 @@ int det_plan_rest(struct det_task *task)
     if (ran < DET_DELAY_FLOOR && delay < DET_DELAY_FLOOR - ran)
         delay = DET_DELAY_FLOOR - ran;
     if (interval > 0)
-        tell(task, DET_BACKOFF_AFTER_SUCCESS, delay);
+        publish_delay(task, DET_BACKOFF_AFTER_SUCCESS, delay);
     pause_for(task, delay);
     det_plan_count_restart(task);
     return 0;

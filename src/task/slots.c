@@ -42,7 +42,7 @@ static int offer(struct det_slot *slot, struct slot_event event)
 
 /* Events. */
 
-static void tell(
+static void publish_change(
     struct det_slot *slot, const struct det_task *subject, enum det_task_event_kind kind,
     enum det_rejection rejection, const char *reason)
 {
@@ -165,7 +165,7 @@ static void dismiss(
     task->slot = NULL;
     task->attempts.rejection = (uint8_t)rejection;
     det_task_set_reason(task, reason);
-    tell(slot, task, DET_TASK_EVENT_SLOT_REJECTED, rejection, reason);
+    publish_change(slot, task, DET_TASK_EVENT_SLOT_REJECTED, rejection, reason);
     det_list_append(&slot->tasks->settling.rejected, &task->line);
     det_tasks_settle_soon(slot->tasks);
 }
@@ -182,7 +182,8 @@ static int refuse(struct det_slot *slot, enum det_rejection rejection)
     det_assert(rejection != DET_REJECTION_NONE && !slot->answer.is_started);
     slot->rejected++;
     slot->answer.rejection = rejection;
-    tell(slot, slot->subject, DET_TASK_EVENT_SLOT_REJECTED, rejection, det_slot_reason(rejection));
+    publish_change(
+        slot, slot->subject, DET_TASK_EVENT_SLOT_REJECTED, rejection, det_slot_reason(rejection));
     return DET_EFFECT_DONE;
 }
 
@@ -191,7 +192,8 @@ static int enqueue(struct det_slot *slot, const struct slot_event *event, struct
     (void)event;
     (void)ret;
     enter_queue(slot, slot->subject, false);
-    tell(slot, slot->subject, DET_TASK_EVENT_SLOT_SUBMITTED, DET_REJECTION_NONE, "queued");
+    publish_change(
+        slot, slot->subject, DET_TASK_EVENT_SLOT_SUBMITTED, DET_REJECTION_NONE, "queued");
     return DET_EFFECT_DONE;
 }
 
@@ -203,7 +205,7 @@ static int put_head(struct det_slot *slot, const struct slot_event *event, struc
         reject_queued(task_at(slot->queue.next), DET_REJECTION_SUPERSEDED);
     enter_queue(slot, slot->subject, true);
     slot->replaced++;
-    tell(slot, slot->subject, DET_TASK_EVENT_SLOT_SUBMITTED, DET_REJECTION_NONE, "next");
+    publish_change(slot, slot->subject, DET_TASK_EVENT_SLOT_SUBMITTED, DET_REJECTION_NONE, "next");
     return DET_EFFECT_DONE;
 }
 
@@ -290,13 +292,14 @@ static int start(struct det_slot *slot, const struct slot_event *event, struct s
     r = own(slot, slot->subject, &slot->error);
     if (r == 0) {
         slot->answer.is_started = true;
-        tell(slot, slot->subject, DET_TASK_EVENT_SLOT_SUBMITTED, DET_REJECTION_NONE, "started");
+        publish_change(
+            slot, slot->subject, DET_TASK_EVENT_SLOT_SUBMITTED, DET_REJECTION_NONE, "started");
         return DET_EFFECT_DONE;
     }
     slot->rejected++;
     slot->answer.rejection = det_rejection_of(r);
     slot->failure = r;
-    tell(
+    publish_change(
         slot, slot->subject, DET_TASK_EVENT_SLOT_REJECTED, slot->answer.rejection,
         slot->error.text);
     *ret = slot_unstarted();
@@ -315,7 +318,7 @@ static void start_head(struct det_slot *slot)
     if (r < 0)
         dismiss(slot, task, det_rejection_of(r), error.text);
     else
-        tell(
+        publish_change(
             slot, task, DET_TASK_EVENT_SLOT_SUBMITTED, DET_REJECTION_NONE,
             "started from the queue");
 }
@@ -357,7 +360,8 @@ static void mark(struct det_slot *slot, struct det_task *task)
     slot->stopping_count++;
     det_assert(slot->stopping_count <= slot->owner_count);
     slot->since = det_loop_now(slot->tasks->loop);
-    tell(slot, task, DET_TASK_EVENT_SLOT_CHANGED, DET_REJECTION_NONE, "running to terminating");
+    publish_change(
+        slot, task, DET_TASK_EVENT_SLOT_CHANGED, DET_REJECTION_NONE, "running to terminating");
 }
 
 /* One removal for each owner, and never a second one. One that has ended a moment ago, and whose
@@ -421,7 +425,7 @@ static int report(struct det_slot *slot, const struct slot_event *event, struct 
 {
     (void)event;
     (void)ret;
-    tell(
+    publish_change(
         slot, NULL, DET_TASK_EVENT_RUNTIME_FAILURE, DET_REJECTION_NONE,
         det_component_failure(&slot->component)->text);
     return DET_EFFECT_DONE;

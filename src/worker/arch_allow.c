@@ -109,7 +109,7 @@ static bool is_allowed(struct det_arch *arch, const struct det_arch_finding *fin
     return is_allowed;
 }
 
-static void judge(struct det_arch *arch, struct det_arch_source *source)
+static void judge_source(struct det_arch *arch, struct det_arch_source *source)
 {
     for (struct det_arch_allow *allow = source->allows; allow != NULL; allow = allow->next) {
         if (allow->problem != NULL)
@@ -135,6 +135,6 @@ void det_arch_settle(struct det_arch *arch)
     /* Where the functions were not found nothing can be said of their exceptions. */
     for (size_t i = 0; i <= arch->source_count; i++) {
         if (arch->report.state_functions > 0 || i == arch->source_count)
-            judge(arch, &arch->sources[i]);
+            judge_source(arch, &arch->sources[i]);
     }
 }

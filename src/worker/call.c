@@ -47,7 +47,7 @@ static bool begin(struct det_call *call)
     return is_wanted;
 }
 
-static void run(void *argument)
+static void run_call(void *argument)
 {
     struct det_call *call = argument;
 
@@ -92,7 +92,7 @@ int det_workers_call(struct det_workers *workers, void (*function)(void *argumen
     if (!call)
         return DET_ERR_NO_MEMORY;
     *call = (struct det_call){
-        .post = { .run = run, .argument = call },
+        .post = { .run = run_call, .argument = call },
         .workers = workers,
         .run = function,
         .argument = argument,

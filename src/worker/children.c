@@ -70,7 +70,7 @@ static void tell_refused(struct asking *asking, int code)
 }
 
 /* Their order and content, compared with what it wanted before. */
-static void take(struct asking *asking)
+static void take_requests(struct asking *asking)
 {
     struct det_worker *worker = asking->worker;
     uint64_t hash = det_wishes_hash(&asking->wishes);
@@ -98,7 +98,7 @@ void det_children_ask(struct det_worker *worker)
     r = worker->kind->children(&view, &asking.children);
     tell_refused(&asking, r);
     if (r == 0)
-        take(&asking);
+        take_requests(&asking);
     if (r == DET_ERR_NO_MEMORY)
         worker->attention |= DET_LOOK_CHILDREN;
     det_wishes_free(worker->workers, &asking.wishes);

@@ -46,7 +46,7 @@ bool det_circuit_is_open(const struct det_worker *worker)
     return worker->strain && worker->strain->circuit == CIRCUIT_OPEN;
 }
 
-static void tell(
+static void publish_change(
     struct det_worker *worker, enum det_worker_event_kind kind, const char *reason, uint64_t number)
 {
     det_tell(worker, (struct det_worker_event){ .kind = kind, .reason = reason, .number = number });
@@ -66,11 +66,11 @@ static void open_it(struct det_worker *worker, const char *reason)
     strain->circuit_delay = det_backoff_delay(
         &workers->limits.circuit_backoff, strain->circuit_attempts, strain->circuit_delay, chance);
     step(worker, CIRCUIT_TRIP);
-    tell(
+    publish_change(
         worker, DET_WORKER_EVENT_CIRCUIT_OPENED, reason,
         det_intensity_count(strain->failures, workers->now));
     if (strain->circuit_attempts == ATTEMPTS_ESCALATED)
-        tell(
+        publish_change(
             worker, DET_WORKER_EVENT_CIRCUIT_ESCALATED,
             "its children go on failing: look at their reasons, mend what they need, then restart "
             "the worker",
@@ -105,7 +105,8 @@ static void heal(struct det_worker *worker)
     worker->workers->circuits_open--;
     strain->circuit_delay = 0;
     det_intensity_clear(strain->failures);
-    tell(worker, DET_WORKER_EVENT_CIRCUIT_CLOSED, NULL, (uint64_t)(paused / DET_MILLISECOND));
+    publish_change(
+        worker, DET_WORKER_EVENT_CIRCUIT_CLOSED, NULL, (uint64_t)(paused / DET_MILLISECOND));
 }
 
 void det_circuit_forget(struct det_worker *worker)
@@ -162,7 +163,7 @@ void det_circuit_visit(struct det_worker *worker)
     }
     strain->circuit_attempts++;
     step(worker, CIRCUIT_PROBE);
-    tell(worker, DET_WORKER_EVENT_CIRCUIT_PROBING, NULL, strain->circuit_attempts);
+    publish_change(worker, DET_WORKER_EVENT_CIRCUIT_PROBING, NULL, strain->circuit_attempts);
     det_worker_due(worker, worker->workers->now + strain->circuit_delay);
 }
 
@@ -196,7 +197,7 @@ void det_panic_note(
     strain->panic_until = workers->now + workers->limits.panics.window;
     show_open(worker, true);
     workers->circuits_open++;
-    tell(worker, DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, text, count);
+    publish_change(worker, DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, text, count);
     det_circuit_failure(worker, text);
 }
 
@@ -213,6 +214,6 @@ bool det_panic_is_open(struct det_worker *worker)
     strain->panic_until = 0;
     show_open(worker, det_circuit_is_open(worker));
     worker->workers->circuits_open--;
-    tell(worker, DET_WORKER_EVENT_PANIC_CIRCUIT_CLOSED, NULL, 0);
+    publish_change(worker, DET_WORKER_EVENT_PANIC_CIRCUIT_CLOSED, NULL, 0);
     return false;
 }

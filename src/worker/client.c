@@ -134,7 +134,7 @@ struct putting {
     int r;
 };
 
-static struct det_worker *find(struct det_workers *workers, const char *id)
+static struct det_worker *find_worker(struct det_workers *workers, const char *id)
 {
     return id ? det_map_get(&workers->map, id) : workers->root;
 }
@@ -195,11 +195,11 @@ static bool is_resting(const struct putting *putting, const struct det_worker_ki
     return worker && worker->kind == kind && worker->rest.is_ordered_off;
 }
 
-static void judge(void *argument)
+static void check_request(void *argument)
 {
     struct putting *putting = argument;
     struct det_workers *workers = putting->workers;
-    struct det_worker *parent = find(workers, putting->parent);
+    struct det_worker *parent = find_worker(workers, putting->parent);
     const struct det_worker_kind *kind = det_workers_kind(workers, putting->spec->kind);
 
     if (workers->stopping.is_wanted)
@@ -263,10 +263,10 @@ static void visit_child(struct det_worker *parent, const char *name)
         visit_family(child);
 }
 
-static void put(void *argument)
+static void put_request(void *argument)
 {
     struct putting *putting = argument;
-    struct det_worker *parent = find(putting->workers, putting->parent_id);
+    struct det_worker *parent = find_worker(putting->workers, putting->parent_id);
     struct det_wish *old;
 
     if (!parent || parent->leaving.is_deleted) {
@@ -305,13 +305,13 @@ int det_workers_upsert(
     r = det_wish_new(workers, spec, DET_WISH_HAND, &putting.wish, reterr);
     if (r < 0)
         return r;
-    r = det_workers_call(workers, judge, &putting);
+    r = det_workers_call(workers, check_request, &putting);
     r = r ? r : putting.r;
     if (r == 0)
         r = det_hand_save(
             workers, putting.parent_id, spec, putting.wish->states, putting.is_ordered_off, reterr);
     if (r == 0) {
-        r = det_workers_call(workers, put, &putting);
+        r = det_workers_call(workers, put_request, &putting);
         r = r ? r : putting.r;
     }
     if (putting.wish)
@@ -365,7 +365,7 @@ static void judge_delete(void *argument)
 }
 
 /* Nothing of it comes back, unless the spec of its parent has it as well. */
-static void take(void *argument)
+static void take_back(void *argument)
 {
     struct taking *taking = argument;
     struct det_worker *worker = det_map_get(&taking->workers->map, taking->id), *parent;
@@ -399,7 +399,7 @@ int det_workers_delete(struct det_workers *workers, const char *id, struct det_e
         r = det_hand_drop(workers, id, !taking.is_shared, reterr);
     if (r == 0 && taking.is_off)
         r = det_order_save(workers, taking.kind->name, id, true);
-    return r ? r : det_workers_call(workers, take, &taking);
+    return r ? r : det_workers_call(workers, take_back, &taking);
 }
 
 /* Orders. */

@@ -181,7 +181,7 @@ static void accept(struct det_worker *worker, const struct det_run *run)
 }
 
 /* One that is no valid record would be no document. */
-static int judge(struct det_worker *worker, struct det_run *run)
+static int validate_observation(struct det_worker *worker, struct det_run *run)
 {
     struct det_error error;
 
@@ -207,7 +207,7 @@ void det_collect_done(struct det_worker *worker, struct det_run *run)
         worker->observing.eager_sequence = 0;
         det_worker_hasten(worker);
     }
-    if (judge(worker, run) < 0)
+    if (validate_observation(worker, run) < 0)
         failed(worker, run);
     else {
         worker->observing.failures = 0;

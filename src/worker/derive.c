@@ -151,7 +151,7 @@ static int hand_over(struct work *work, void *desired)
     return r;
 }
 
-static int run(struct work *work, void *desired)
+static int derive_all(struct work *work, void *desired)
 {
     int r;
 
@@ -216,7 +216,7 @@ int det_derive_desired(
     det_buffer_init(&work.rendered, allocator);
     r = make_room(&work);
     if (r == 0)
-        r = run(&work, desired);
+        r = derive_all(&work, desired);
     if (ret_step)
         *ret_step = work.step;
     free_room(&work);

@@ -112,7 +112,7 @@ static int judge_intensity(
 }
 
 /* The first rule that is broken, and what to do. */
-static int judge(const struct det_worker_limits *limits, struct det_error *reterr)
+static int check_limits(const struct det_worker_limits *limits, struct det_error *reterr)
 {
     const struct {
         det_time less, more;
@@ -152,7 +152,7 @@ int det_worker_limits_resolve(
     int r;
 
     fill(&resolved);
-    r = judge(&resolved, reterr);
+    r = check_limits(&resolved, reterr);
     if (r == 0)
         r = resolve_backoff(&resolved.action_backoff, "action_backoff", reterr);
     if (r == 0)

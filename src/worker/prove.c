@@ -140,7 +140,7 @@ int det_prove_children(struct det_prove *prove)
     return 0;
 }
 
-static int judge(struct det_prove *prove, uint16_t state, const struct det_next *next)
+static int check_decision(struct det_prove *prove, uint16_t state, const struct det_next *next)
 {
     const struct det_worker_kind *kind = prove->kind;
     const char *name = kind->states[state].name;
@@ -174,7 +174,7 @@ static int ask(struct det_prove *prove, uint16_t state, struct det_next *ret)
     before = det_prove_hash(prove);
     *ret = asked->next(&prove->view.view);
     prove->proof.views++;
-    r = judge(prove, state, ret);
+    r = check_decision(prove, state, ret);
     if (r < 0)
         return r;
     (void)snprintf(reason, sizeof reason, "%s", ret->reason);
@@ -301,7 +301,7 @@ static void set_records(struct det_prove *prove)
     prove->observed_size = size_of(prove->observed_record);
 }
 
-static int run(struct det_prove *prove)
+static int run_rounds(struct det_prove *prove)
 {
     const struct det_allocator *allocator = prove->options->allocator;
     int r = DET_ERR_NO_MEMORY;
@@ -336,7 +336,7 @@ int det_worker_prove(
     prove.options = options != NULL ? options : &defaults;
     det_chance_init(&prove.chance, prove.options->seed, 0);
     set_records(&prove);
-    r = run(&prove);
+    r = run_rounds(&prove);
     *ret = prove.proof;
     return r;
 }

@@ -92,7 +92,7 @@ static size_t room_of(const struct det_document_save *save)
 }
 
 /* Puts `size` bytes and a 0 at *place, and goes on behind them. */
-static const char *put(char **place, const char *bytes, size_t size)
+static const char *put_bytes(char **place, const char *bytes, size_t size)
 {
     char *start = *place;
 
@@ -108,9 +108,9 @@ static void copy_save(
     struct det_document_save *target, const struct det_document_save *save, char **place)
 {
     *target = *save;
-    target->kind = put(place, save->kind, save->kind ? strlen(save->kind) : 0);
-    target->id = put(place, save->id, save->id ? strlen(save->id) : 0);
-    target->text = put(place, save->text, save->size);
+    target->kind = put_bytes(place, save->kind, save->kind ? strlen(save->kind) : 0);
+    target->id = put_bytes(place, save->id, save->id ? strlen(save->id) : 0);
+    target->text = put_bytes(place, save->text, save->size);
 }
 
 /* With copies of all that is borrowed, or, when it is saved at once, without. */

@@ -48,7 +48,7 @@ static bool is_one_value(const char *text, struct det_view *ret)
     return false;
 }
 
-static void put(struct det_buffer *buffer, const struct det_datum *scalar, void *user)
+static void put_scalar(struct det_buffer *buffer, const struct det_datum *scalar, void *user)
 {
     struct det_view value;
 
@@ -68,5 +68,5 @@ static void put(struct det_buffer *buffer, const struct det_datum *scalar, void 
 
 void det_template_from_data(const struct det_datum *datum, struct det_buffer *buffer)
 {
-    det_datum_write_yaml(datum, buffer, put, NULL);
+    det_datum_write_yaml(datum, buffer, put_scalar, NULL);
 }

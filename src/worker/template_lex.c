@@ -72,7 +72,7 @@ static bool stands(const struct det_lex *lex, size_t offset, const char *word)
 }
 
 /* The offset of the word at or behind `offset`; the size of the text when there is none. */
-static size_t find(const struct det_lex *lex, size_t offset, const char *word)
+static size_t find_word(const struct det_lex *lex, size_t offset, const char *word)
 {
     const char *found =
         memmem(lex->text.data + offset, lex->text.size - offset, word, strlen(word));
@@ -94,7 +94,7 @@ static struct det_view trimmed(struct det_view text, bool at_start, bool at_end)
 /* Behind a comment, which goes up to its own end and nothing else. */
 static int skip_comment(struct det_lex *lex)
 {
-    size_t end = find(lex, lex->offset + 2, "*/");
+    size_t end = find_word(lex, lex->offset + 2, "*/");
 
     if (end == lex->text.size)
         return DET_LEX_FAIL(
@@ -122,7 +122,7 @@ static bool enter(struct det_lex *lex)
 
 int det_lex_text(struct det_lex *lex, struct det_view *ret_text, bool *ret_has_action)
 {
-    size_t end = find(lex, lex->offset, "{{");
+    size_t end = find_word(lex, lex->offset, "{{");
     struct det_view text = det_view_of(lex->text.data + lex->offset, end - lex->offset);
     bool trims_start = lex->trims, trims_end;
 

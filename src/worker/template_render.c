@@ -374,7 +374,7 @@ static int check_output(struct machine *machine, const struct det_template_step 
     return r;
 }
 
-static int run(struct machine *machine)
+static int run_program(struct machine *machine)
 {
     const struct det_template *template = machine->template;
     uint32_t at = 0, next;
@@ -418,7 +418,7 @@ int det_template_render(
         det_arena_init(&machine->arena, template->allocator);
         machine->arena.limit = TEXTS_MAX;
         buffer->limit = buffer->size + DET_TEMPLATE_OUTPUT_MAX;
-        r = run(machine);
+        r = run_program(machine);
         det_arena_deinit(&machine->arena);
     }
     det_arena_deinit(&arena);

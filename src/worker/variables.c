@@ -98,7 +98,7 @@ int det_globals_copy(
 }
 
 /* A node of its own under another key, with the elements of the one it is made from. */
-static bool put(
+static bool put_variable(
     struct det_arena *arena, struct det_datum *root, const char *key, const struct det_datum *datum)
 {
     struct det_datum *item = det_datum_new(arena, DET_DATUM_NULL);
@@ -137,9 +137,9 @@ const struct det_datum *det_variables_root(
     if (!root)
         return NULL;
     for (; item; item = item->next)
-        if (!put(arena, root, item->key, item))
+        if (!put_variable(arena, root, item->key, item))
             return NULL;
-    if (!put(arena, root, "global", globals ? globals : &nothing) ||
+    if (!put_variable(arena, root, "global", globals ? globals : &nothing) ||
         !det_datum_append(arena, root, "internal", make_internals(arena, internals)) ||
         !det_datum_append(arena, root, "location_path", det_datum_new_text(arena, location_path)) ||
         det_datum_seal(arena, root, &twice) < 0)
