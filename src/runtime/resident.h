@@ -113,7 +113,7 @@ struct det_errand {
     enum det_errand_state state;
     _Atomic det_time began; /* wall; of the attempt that runs; 0: it waits for a thread */
     bool is_gone;           /* the store does not know it any more; who has it frees it */
-    bool is_suspected;      /* a process that is gone may have begun it; see suspect.c */
+    bool is_suspected;      /* a process that is gone may have begun it; see orphaned_effect.c */
     bool is_spent;          /* it is not run any more: its last attempt ended its process */
     bool is_put_off;        /* its attempt does not count: not recorded, or DET_EFFECT_POSTPONED */
     uint32_t doubted;       /* an attempt that was put off, but may be recorded; 0: none */

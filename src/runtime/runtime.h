@@ -291,7 +291,7 @@ void det_due_look(void *argument);
 void det_due_kicked(void *argument);
 bool det_due_is_settled(struct det_runtime *runtime);
 
-/* errand.c */
+/* effect_run.c */
 /* The kind of a product before the effect has written it. */
 #define DET_PRODUCT_UNWRITTEN UINT_MAX
 struct det_errand *det_errand_open(
@@ -304,7 +304,7 @@ void det_errand_explain(
     const struct det_runtime *runtime, struct det_errand *errand, const char *text);
 /* Lock held: from WAITING to RUNNING, to be submitted. False when nothing new is run any more. */
 DET_MUST_CHECK bool det_errand_begin(struct det_runtime *runtime, struct det_errand *errand);
-/* suspect.c */
+/* orphaned_effect.c */
 /* Its attempts are used up, and the last one ended its process: it is not run. */
 bool det_errand_is_spent(const struct det_runtime *runtime, const struct det_errand *errand);
 /* On the pool: the attempt that is about to begin is recorded. After an error it must not. */
@@ -350,8 +350,8 @@ void det_effect_queue_watch(struct det_runtime *runtime);
 /* On the loop: whether that has lasted, and is to be told. */
 void det_effect_queue_due(struct det_runtime *runtime, det_time now);
 
-/* ending.c: lock held before and after, but not meanwhile; the resident is free and fresh. Its last
- * attempt is recorded by a turn of the loop's batch. */
+/* effect_commit.c: lock held before and after, but not meanwhile; the resident is free and fresh.
+ * Its last attempt is recorded by a turn of the loop's batch. */
 void det_errand_end(
     struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand);
 

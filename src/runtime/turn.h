@@ -245,7 +245,7 @@ void det_turn_tell(struct det_turn *turn);
  * them. Returns how many transitions there were. With a claim, without the lock. */
 DET_MUST_CHECK uint32_t det_turn_tell_found(struct det_turn *turn, bool is_new, uint64_t after);
 
-/* take.c */
+/* acquire.c */
 void det_turn_init(
     struct det_turn *turn, struct det_runtime *runtime, struct det_served *served, uint64_t hash);
 /* Finds the resident, free and fresh; waits for its writer and loads it as need be. `slot` is where

@@ -18,7 +18,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/loop_loan.h"
-#include "task/body.h"
+#include "task/extras.h"
 #include "task/registry.h"
 
 /* Rounds of messages that det_tasks_try() runs: what was added starts in the first ones. */

@@ -18,7 +18,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/unset.h"
-#include "task/body.h"
+#include "task/extras.h"
 
 /* One that nobody knows any more: invariant 1 of registry.h, and no list has it. */
 static void assert_forgotten(const struct det_task *task)

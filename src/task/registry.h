@@ -382,7 +382,7 @@ DET_MUST_CHECK int det_tasks_share_policy(
 /* Takes NULL. */
 void det_tasks_unshare_policy(struct det_tasks *tasks, const struct det_policy *policy);
 
-/* told.c: events about a task, and the rest */
+/* task_event.c: events about a task, and the rest */
 /* All but the reason, of which only the first byte is written. */
 void det_task_event_init(
     struct det_task_event *event, const struct det_task *task, enum det_task_event_kind kind);

@@ -10,15 +10,15 @@
  *   worker.c    the object of a worker, made and freed
  *   life.c      a worker from wanted to gone; life.fsm
  *   stop.c      shutdowns, restarts, deadlines
- *   derive and children: desire.c, children.c, wish.c
- *   body.c      what lives as long as one life of a worker, and what runs of it
+ *   derive and children: desire.c, children.c, child_request.c
+ *   incarnation.c      what lives as long as one life of a worker, and what runs of it
  *   run.c       one call of user code on a crew
  *   collect.c   observations: when, how old, what if none comes
  *   act.c       actions: gate, backoff, what if one does not come back
  *   circuit.c   circuit breakers of subtrees, and that of panics; circuit.fsm
  *   record.c    documents
  *   look.c      what others see; history.c
- *   client.c    what others want; hand.c and order.c: what of it the store keeps
+ *   client.c    what others want; manual_worker.c and order.c: what of it the store keeps
  *
  * Invariants
  *   1. A worker is in the map by its id, and in the list of its parent, from its making until it is
@@ -267,7 +267,7 @@ bool det_desire_is_another(struct det_worker *worker);
 DET_MUST_CHECK int det_desire_refresh(struct det_worker *worker);
 const struct det_scope_values *det_desire_scope(const struct det_worker *worker);
 
-/* wish_list.c */
+/* child_request_list.c */
 /* Before `place`, a wish of the worker or the head of its list. */
 void det_wishes_insert(struct det_worker *worker, struct det_list *place, struct det_wish *wish);
 void det_wishes_remove(struct det_worker *worker, struct det_wish *wish);
@@ -277,7 +277,7 @@ struct det_wish *det_wishes_find(
 bool det_wishes_have(const struct det_worker *worker, const char *name);
 void det_wishes_drop_index(struct det_worker *worker);
 
-/* wish.c, children.c */
+/* child_request.c, children.c */
 void det_wish_free(struct det_workers *workers, struct det_wish *wish);
 void det_wishes_free(struct det_workers *workers, struct det_list *list);
 /* Replaces the wishes of one origin by those of the list, which is empty afterwards. */
@@ -316,7 +316,7 @@ void det_children_count(struct det_worker *worker);
 /* Updates the counts of all ancestors. */
 void det_worker_set_ailment(struct det_worker *worker, enum det_ailment ailment, bool has);
 
-/* body.c, run.c */
+/* incarnation.c, run.c */
 DET_MUST_CHECK int det_body_new(struct det_worker *worker, struct det_body **ret);
 void det_body_hold(struct det_body *body);
 void det_body_drop(struct det_body *body);
@@ -418,7 +418,7 @@ DET_MUST_CHECK int det_order_save(
 /* To the worker that was just made. */
 void det_order_restore(struct det_worker *worker);
 
-/* hand.c: workers that were put by hand, which the store keeps. */
+/* manual_worker.c: workers that were put by hand, which the store keeps. */
 DET_MUST_CHECK int det_hand_load(struct det_workers *workers, struct det_error *reterr);
 /* What is known of earlier runs, to the worker that was just made. */
 void det_hand_restore(struct det_worker *worker);

@@ -13,9 +13,9 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "os/os.h"
-#include "worker/crew.h"
 #include "worker/derive.h"
 #include "worker/spec.h"
+#include "worker/worker_threads.h"
 
 struct det_worker;
 struct det_body;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* crew.h - threads that run blocking user code, and can do without one that does not come back.
+/* worker_threads.h - threads that run blocking user code, and can do without one that does not come
+ * back.
  *
  *                       +--------------- det_crew_withdraw() --> not submitted
  *     submit --> queued --thread takes it--> running --run() returns--> done()
@@ -20,8 +21,8 @@
  * that job alone from the give-up on, and takes no other. So nothing is shared that a late one
  * could write into, as long as whoever submits gives every job memory of its own for what it
  * produces, takes it over in `done`, and throws it away when `is_late` is true. */
-#ifndef DET_WORKER_CREW_H
-#define DET_WORKER_CREW_H
+#ifndef DET_WORKER_THREADS_H
+#define DET_WORKER_THREADS_H
 
 #include <stdatomic.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* errand_test.c - effects: at least once, always with the same key, their product exactly once; and
- * what becomes of those that fail. */
+/* effect_run_test.c - effects: at least once, always with the same key, their product exactly once;
+ * and what becomes of those that fail. */
 #include "runtime/runtime_test.h"
 
 static void pay(struct fixture *f, const char *id)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* ending.c - the end of an effect, which is a commit: that it is done and what it produced go in
- * together, so that a product is taken exactly once, however often the effect ran. */
+/* effect_commit.c - the end of an effect, which is a commit: that it is done and what it produced
+ * go in together, so that a product is taken exactly once, however often the effect ran. */
 #include <stdio.h>
 
 #include "base/checked.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* errand.c - effects under way, run on the pool; how they end, on the loop, is ending.c. What fails
- * is tried again, each time after twice the wait and a bit of chance, until it is given up: a dead
- * letter. */
+/* effect_run.c - effects under way, run on the pool; how they end, on the loop, is ending.c. What
+ * fails is tried again, each time after twice the wait and a bit of chance, until it is given up: a
+ * dead letter. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,10 +16,10 @@
 #include "store/effect_key.h"
 
 #define FSM_LOCAL
-#define FSM_SPEC "runtime/errand.fsm"
+#define FSM_SPEC "runtime/effect_run.fsm"
 #include <detent/fsm/declare.h>
 #define FSM_LOCAL
-#define FSM_SPEC "runtime/errand.fsm"
+#define FSM_SPEC "runtime/effect_run.fsm"
 #include <detent/fsm/define.h>
 
 _Static_assert((int)DET_ERRAND_WAITING == (int)ERRAND_WAITING, "the states of the spec");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* body.c - what lives as long as one life of a worker: its dependencies, its lock, what it provides
- * for those below. It is closed, on the crew, when neither the worker nor a run of it has it any
- * more; one that a run has which was given up is closed when that comes back, or never. */
+/* incarnation.c - what lives as long as one life of a worker: its dependencies, its lock, what it
+ * provides for those below. It is closed, on the crew, when neither the worker nor a run of it has
+ * it any more; one that a run has which was given up is closed when that comes back, or never. */
 #include <string.h>
 
 #include "base/assert.h"

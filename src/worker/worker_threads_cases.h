@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* crew_cases.h - what holds of a crew in every world. See os/common_cases.h. */
+/* worker_threads_cases.h - what holds of a crew in every world. See os/common_cases.h. */
 #ifndef DET_WORKER_CREW_CASES_H
 #define DET_WORKER_CREW_CASES_H
 
 #include "os/common_cases.h"
-#include "worker/crew.h"
+#include "worker/worker_threads.h"
 
 #define WORKS 20
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* crew_sim_test.c - a crew in the simulated world: all cases over many seeds, each crowd twice, and
- * every want of memory. */
+/* worker_threads_sim_test.c - a crew in the simulated world: all cases over many seeds, each crowd
+ * twice, and every want of memory. */
 #include "os/sim/seeds_cases.h"
-#include "worker/crew_random_cases.h"
+#include "worker/worker_threads_random_cases.h"
 
 static uint64_t seed = 7;
 

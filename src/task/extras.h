@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* body.h - makes and frees what few tasks have. */
-#ifndef DET_TASK_BODY_H
-#define DET_TASK_BODY_H
+/* extras.h - makes and frees what few tasks have. */
+#ifndef DET_TASK_EXTRAS_H
+#define DET_TASK_EXTRAS_H
 
 #include "task/registry.h"
 

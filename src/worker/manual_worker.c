@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* hand.c - workers that were put by hand: documents of the role "spec", read when we begin, and
- * handed to their parents when those are made. With them comes how often each worker was begun. */
+/* manual_worker.c - workers that were put by hand: documents of the role "spec", read when we
+ * begin, and handed to their parents when those are made. With them comes how often each worker was
+ * begun. */
 #include <string.h>
 
 #include <detent/tool/documents.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* take.c - how a turn gets its instance: found, loaded, loaded again, waited for. */
+/* acquire.c - how a turn gets its instance: found, loaded, loaded again, waited for. */
 #include "base/checked.h"
 #include "runtime/batch.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* crew.c - one queue, one lock, and places for threads, the hands.
+/* worker_threads.c - one queue, one lock, and places for threads, the hands.
  *
  *              start_hand()                det_crew_give_up()            its job comes back
  *     HAND_FREE -----------> HAND_MEMBER ------------------> HAND_HUNG -----------------+
@@ -22,7 +22,7 @@
  *   7. Once `is_closing` is true no job starts and no thread does. */
 #include <detent/driver/loop.h>
 
-#include "worker/crew.h"
+#include "worker/worker_threads.h"
 
 #include "base/assert.h"
 #include "base/memory.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* suspect_test.c - effects that were left behind by a process that is gone: each attempt is
+/* orphaned_effect_test.c - effects that were left behind by a process that is gone: each attempt is
  * recorded before it begins, so that one that ends its process comes to an end itself. */
 #include <limits.h>
 

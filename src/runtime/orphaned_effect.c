@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* suspect.c - effects that another process has left behind.
+/* orphaned_effect.c - effects that another process has left behind.
  *
  * Whoever runs an effect records its attempts when they have ended: one commit less for each. But
  * then an attempt that ends the process is not recorded, and would be made again for ever. So what

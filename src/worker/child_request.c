@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* wish.c - who wants which workers below one: its kind, the YAML of the user, calls by hand. */
+/* child_request.c - who wants which workers below one: its kind, the YAML of the user, calls by
+ * hand. */
 #include <stdio.h>
 #include <string.h>
 

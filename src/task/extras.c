@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* body.c - what few tasks have: a process to run, dependencies, checks, a schedule. Everything that
- * the spec pointed to is copied. */
-#include "task/body.h"
+/* extras.c - what few tasks have: a process to run, dependencies, checks, a schedule. Everything
+ * that the spec pointed to is copied. */
+#include "task/extras.h"
 
 #include <string.h>
 

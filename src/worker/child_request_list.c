@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* wish_list.c - the wishes of one worker, in their order, and found by name: with an index once
- * they are many. Without memory for the index they are searched one after the other.
+/* child_request_list.c - the wishes of one worker, in their order, and found by name: with an index
+ * once they are many. Without memory for the index they are searched one after the other.
  *
  * Invariant: with an index, every wish of the list is in it; `same` leads to those of the same name
  * and another origin. */

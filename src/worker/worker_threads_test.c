@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* crew_test.c - a crew in the real world. */
+/* worker_threads_test.c - a crew in the real world. */
 /* test: threads */
-#include "worker/crew_random_cases.h"
+#include "worker/worker_threads_random_cases.h"
 
 static int world_setup(void **state)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* crew_random_cases.h - a crew that is used in every way at once, by a seed. Whatever happens, the
- * `done` of each submit that was not taken back runs once, and is late if it was given up. */
+/* worker_threads_random_cases.h - a crew that is used in every way at once, by a seed. Whatever
+ * happens, the `done` of each submit that was not taken back runs once, and is late if it was given
+ * up. */
 #ifndef DET_WORKER_CREW_RANDOM_CASES_H
 #define DET_WORKER_CREW_RANDOM_CASES_H
 
-#include "worker/crew_cases.h"
+#include "worker/worker_threads_cases.h"
 
 #define CROWD 12
 

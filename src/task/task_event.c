@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* told.c - events about tasks, on their way to the bus. */
+/* task_event.c - events about tasks, on their way to the bus. */
 #include <string.h>
 
 #include "base/text.h"
