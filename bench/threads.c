@@ -47,98 +47,98 @@ static int waits(struct det_task_context *context, void *argument)
     return det_task_is_cancelled(context) ? DET_ERR_CANCELLED : DET_STEP_WAIT;
 }
 
-struct crew {
+struct pool {
     struct det_tasks *tasks;
     const struct way *way;
     struct det_waiter *waiters[BATCH];
     uint64_t count; /* so far: names are not used twice */
 };
 
-static struct det_task_spec spec_of(const struct crew *crew, const char *name)
+static struct det_task_spec spec_of(const struct pool *pool, const char *name)
 {
     struct det_task_spec spec = { .name = name, .policy = { .restart = DET_RESTART_NEVER } };
 
-    if (crew->way->is_function)
+    if (pool->way->is_function)
         spec.function = ends;
     else
-        spec.step = crew->way->is_cancelled ? waits : ends;
+        spec.step = pool->way->is_cancelled ? waits : ends;
     return spec;
 }
 
-static int submit_one(struct crew *crew, struct det_waiter **waiter, struct det_error *error)
+static int submit_one(struct pool *pool, struct det_waiter **waiter, struct det_error *error)
 {
     char name[32], slot[32];
-    struct det_task_spec spec = spec_of(crew, name);
+    struct det_task_spec spec = spec_of(pool, name);
 
-    (void)snprintf(name, sizeof name, "task-%llu", (unsigned long long)crew->count);
+    (void)snprintf(name, sizeof name, "task-%llu", (unsigned long long)pool->count);
     (void)snprintf(
-        slot, sizeof slot, "slot-%llu", (unsigned long long)(crew->count % crew->way->slots));
-    if (crew->way->is_posted)
+        slot, sizeof slot, "slot-%llu", (unsigned long long)(pool->count % pool->way->slots));
+    if (pool->way->is_posted)
         return det_slot_post_submit(
-            crew->tasks, &(struct det_submission){ .slot = slot, .task = &spec }, NULL);
+            pool->tasks, &(struct det_submission){ .slot = slot, .task = &spec }, NULL);
     return det_slot_submit(
-        crew->tasks, &(struct det_submission){ .slot = slot, .task = &spec }, waiter, NULL, error);
+        pool->tasks, &(struct det_submission){ .slot = slot, .task = &spec }, waiter, NULL, error);
 }
 
-static int add_one(struct crew *crew, struct det_waiter **waiter, struct det_error *error)
+static int add_one(struct pool *pool, struct det_waiter **waiter, struct det_error *error)
 {
     char name[32];
-    struct det_task_spec spec = spec_of(crew, name);
+    struct det_task_spec spec = spec_of(pool, name);
     det_task_id id = 0;
     int r;
 
-    (void)snprintf(name, sizeof name, "task-%llu", (unsigned long long)crew->count);
-    if (!crew->way->is_cancelled)
-        return det_tasks_add(crew->tasks, &spec, waiter, NULL, error);
-    r = det_tasks_add(crew->tasks, &spec, NULL, &id, error);
+    (void)snprintf(name, sizeof name, "task-%llu", (unsigned long long)pool->count);
+    if (!pool->way->is_cancelled)
+        return det_tasks_add(pool->tasks, &spec, waiter, NULL, error);
+    r = det_tasks_add(pool->tasks, &spec, NULL, &id, error);
     if (r == 0)
-        r = det_tasks_stop(crew->tasks, id, DET_NEVER);
+        r = det_tasks_stop(pool->tasks, id, DET_NEVER);
     return r < 0 ? r : 0;
 }
 
-static int begin_one(struct crew *crew, unsigned i, struct det_error *error)
+static int begin_one(struct pool *pool, unsigned i, struct det_error *error)
 {
-    struct det_waiter **waiter = crew->way->is_unwatched ? NULL : &crew->waiters[i];
+    struct det_waiter **waiter = pool->way->is_unwatched ? NULL : &pool->waiters[i];
 
-    crew->count++;
-    return crew->way->slots > 0 ? submit_one(crew, waiter, error) : add_one(crew, waiter, error);
+    pool->count++;
+    return pool->way->slots > 0 ? submit_one(pool, waiter, error) : add_one(pool, waiter, error);
 }
 
-static int wait_for_ends(struct crew *crew)
+static int wait_for_ends(struct pool *pool)
 {
     int r = 0;
 
-    for (unsigned i = 0; i < crew->way->size; i++) {
-        if (r == 0 && crew->waiters[i])
-            r = det_waiter_wait(crew->waiters[i], DET_NEVER, NULL);
-        det_waiter_close(crew->waiters[i]);
-        crew->waiters[i] = NULL;
+    for (unsigned i = 0; i < pool->way->size; i++) {
+        if (r == 0 && pool->waiters[i])
+            r = det_waiter_wait(pool->waiters[i], DET_NEVER, NULL);
+        det_waiter_close(pool->waiters[i]);
+        pool->waiters[i] = NULL;
     }
     return r;
 }
 
-static int run_round(struct crew *crew, struct det_error *error)
+static int run_round(struct pool *pool, struct det_error *error)
 {
     int r = 0;
 
-    for (unsigned i = 0; i < crew->way->size && r == 0; i++)
-        r = begin_one(crew, i, error);
-    return r < 0 ? r : wait_for_ends(crew);
+    for (unsigned i = 0; i < pool->way->size && r == 0; i++)
+        r = begin_one(pool, i, error);
+    return r < 0 ? r : wait_for_ends(pool);
 }
 
 static int run_crew(struct bench_lap *lap)
 {
-    struct crew crew = { .way = lap->argument };
+    struct pool pool = { .way = lap->argument };
     struct det_error error = { .code = 0 };
     int r;
 
-    r = det_tasks_open(NULL, &crew.tasks, &error);
+    r = det_tasks_open(NULL, &pool.tasks, &error);
     bench_lap_begin(lap);
-    while (r == 0 && crew.count < lap->operations)
-        r = run_round(&crew, &error);
+    while (r == 0 && pool.count < lap->operations)
+        r = run_round(&pool, &error);
     bench_lap_end(lap);
-    lap->operations = crew.count;
-    det_tasks_close(crew.tasks);
+    lap->operations = pool.count;
+    det_tasks_close(pool.tasks);
     return r < 0 ? bench_lap_fail(lap, r, "%.150s", error.text) : 0;
 }
 

@@ -14,7 +14,7 @@ void det_turn_init(
         .shard = det_served_shard(runtime, hash),
         .hash = hash,
         .earliest = DET_NEVER,
-        .errand_change = DET_STORE_TAKE,
+        .effect_run_change = DET_STORE_TAKE,
         .firing.change = DET_STORE_TAKE,
     };
     turn->to_run_last = &turn->to_run;

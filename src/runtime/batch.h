@@ -27,13 +27,13 @@
 #define DET_BATCH_TURNS 256
 
 /* What to say about an effect that has come to its end, and to whom. It has copies of its own: once
- * the turn has ended well, the errand is anybody's who loads the instance again. */
+ * the turn has ended well, the effect is anybody's who loads the instance again. */
 struct det_ending {
-    struct det_errand *errand;
+    struct det_effect_run *effect_run;
     enum det_incident_kind trouble;
     int code;         /* of the trouble; 0: none */
     uint32_t attempt; /* of the trouble */
-    int result;       /* of the errand */
+    int result;       /* of the effect */
     bool is_dead;     /* by its own fault, not because the instance did not take the product */
     const char *effect;
     char key[DET_NAME_MAX + DET_ID_MAX + 49];

@@ -42,16 +42,16 @@ static bool has_attempts(const struct det_resident *resident)
     return false;
 }
 
-/* Nor is it there whose record that was, see suspect.c. */
+/* Nor is it there whose record that was, see orphaned_effect.c. */
 static bool has_doubted(const struct det_resident *resident)
 {
     const struct det_resident_more *more = resident->more;
 
     if (!more)
         return false;
-    DET_LIST_EACH(node, &more->errands)
+    DET_LIST_EACH(node, &more->effect_runs)
     {
-        if (DET_CONTAINER(node, struct det_errand, node)->doubted)
+        if (DET_CONTAINER(node, struct det_effect_run, node)->doubted)
             return true;
     }
     return false;
@@ -75,25 +75,25 @@ static void drop_timer(struct det_shard *shard, struct det_armed *armed, det_tim
         *next = armed->when;
 }
 
-static void drop_errands(
+static void drop_effect_runs(
     struct det_runtime *runtime, struct det_shard *shard, struct det_resident_more *more,
     det_time *next)
 {
     struct det_list *node;
 
-    while ((node = det_list_take(&more->errands))) {
-        struct det_errand *errand = DET_CONTAINER(node, struct det_errand, node);
+    while ((node = det_list_take(&more->effect_runs))) {
+        struct det_effect_run *effect_run = DET_CONTAINER(node, struct det_effect_run, node);
 
-        if (errand->state == DET_ERRAND_DEAD) {
-            det_errand_close(runtime, errand);
+        if (effect_run->state == DET_EFFECT_RUN_DEAD) {
+            det_effect_run_close(runtime, effect_run);
             continue;
         }
-        det_assert(errand->state == DET_ERRAND_WAITING);
-        if (!errand->row.is_foreign) {
-            atomic_fetch_sub(&runtime->errands, 1);
-            *next = errand->row.next < *next ? errand->row.next : *next;
+        det_assert(effect_run->state == DET_EFFECT_RUN_WAITING);
+        if (!effect_run->row.is_foreign) {
+            atomic_fetch_sub(&runtime->effect_runs, 1);
+            *next = effect_run->row.next < *next ? effect_run->row.next : *next;
         }
-        det_errand_drop(runtime, shard, errand);
+        det_effect_run_drop(runtime, shard, effect_run);
     }
 }
 
@@ -108,7 +108,7 @@ static det_time leave_heap(
     for (unsigned i = 0; more && more->timers && i <= resident->served->machine->timer_count; i++)
         drop_timer(shard, &more->timers[i], &next);
     if (more)
-        drop_errands(runtime, shard, more, &next);
+        drop_effect_runs(runtime, shard, more, &next);
     return next;
 }
 

@@ -83,20 +83,20 @@ static int collect_effects(struct det_turn *turn, struct det_store_commit *commi
     struct det_draft *draft = turn->draft;
     int r;
 
-    if (!draft->errand_count && !det_turn_ended(turn))
+    if (!draft->effect_run_count && !det_turn_ended(turn))
         return 0;
     r = det_draft_room(
         turn->runtime, &draft->effect_changes, &draft->effect_change_capacity,
-        draft->errand_count + 1, sizeof *draft->effect_changes);
+        draft->effect_run_count + 1, sizeof *draft->effect_changes);
     if (r < 0)
         return r;
     if (det_turn_ended(turn))
         draft->effect_changes[commit->effect_count++] =
-            (struct det_store_effect_change){ turn->errand_change, turn->errand->row };
-    DET_LIST_EACH(node, &draft->errands)
+            (struct det_store_effect_change){ turn->effect_run_change, turn->effect_run->row };
+    DET_LIST_EACH(node, &draft->effect_runs)
     draft->effect_changes[commit->effect_count++] =
         (struct det_store_effect_change){ DET_STORE_SET,
-                                          DET_CONTAINER(node, struct det_errand, node)->row };
+                                          DET_CONTAINER(node, struct det_effect_run, node)->row };
     commit->effects = draft->effect_changes;
     return 0;
 }
@@ -186,7 +186,7 @@ static size_t count_due(const struct det_turn *turn)
 {
     const struct det_machine *machine = turn->served->machine;
     const struct det_draft *draft = turn->draft;
-    size_t count = draft->errand_count;
+    size_t count = draft->effect_run_count;
 
     for (size_t i = 0; draft->has_timers && i < det_timer_slots(machine); i++) {
         const struct det_armed *armed =
@@ -218,7 +218,7 @@ static int prepare(struct det_turn *turn, size_t due)
         return 0;
     if (turn->is_claimed)
         det_shard_lock(turn->runtime, turn->shard);
-    if (draft->errand_count || draft->kept_count || draft->reason || is_named)
+    if (draft->effect_run_count || draft->kept_count || draft->reason || is_named)
         r = det_resident_need_more(turn->runtime, turn->resident, is_named);
     if (r == 0)
         r = det_due_promise(turn->shard, due);

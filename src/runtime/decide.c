@@ -196,9 +196,9 @@ static int set_timers(struct det_turn *turn, const struct step *step)
     return r;
 }
 
-static size_t open_errands(const struct det_turn *turn)
+static size_t open_effect_runs(const struct det_turn *turn)
 {
-    return turn->draft->errand_count +
+    return turn->draft->effect_run_count +
            (turn->resident->more ? turn->resident->more->open_count : 0);
 }
 
@@ -206,7 +206,7 @@ static int add_effect(struct det_turn *turn, const struct step *step, uint16_t i
 {
     const struct det_machine *machine = turn->served->machine;
     uint16_t effect = step->transition->more->effects[index];
-    struct det_errand *errand;
+    struct det_effect_run *effect_run;
     struct det_store_effect row = {
         .sequence = step->move.sequence,
         .index = det_effect_index(turn->runtime->store, index),
@@ -226,15 +226,15 @@ static int add_effect(struct det_turn *turn, const struct step *step, uint16_t i
         return det_error_set(
             turn->error, DET_ERR_UNBOUND, "effect %s of %s is only a name; bind it",
             machine->effects[effect].name, machine->name);
-    if (open_errands(turn) >= DET_EFFECTS_PENDING)
+    if (open_effect_runs(turn) >= DET_EFFECTS_PENDING)
         return det_error_set(
             turn->error, DET_ERR_LIMIT, "%s %s has %d effects that have not ended", machine->name,
             turn->resident->id, DET_EFFECTS_PENDING);
-    errand = det_errand_open(turn->runtime, turn->resident, &row);
-    if (!errand)
+    effect_run = det_effect_run_open(turn->runtime, turn->resident, &row);
+    if (!effect_run)
         return DET_ERR_NO_MEMORY;
-    det_list_append(&turn->draft->errands, &errand->node);
-    turn->draft->errand_count++;
+    det_list_append(&turn->draft->effect_runs, &effect_run->node);
+    turn->draft->effect_run_count++;
     return 0;
 }
 
@@ -283,7 +283,7 @@ static void record(struct det_turn *turn, const struct step *step, unsigned outc
         .choice = step->choice,
         .is_timeout = turn->firing.armed && !turn->retry.kept,
         .at = turn->now,
-        .cause = turn->errand && !turn->retry.kept ? turn->errand->key : NULL,
+        .cause = turn->effect_run && !turn->retry.kept ? turn->effect_run->key : NULL,
         .value = step->event,
         .trace = det_turn_trace(turn),
     };

@@ -158,8 +158,8 @@ static void put_off(
     timer->reason = det_reason_copy(
         turn->runtime->allocator, error->code == trouble->code ? error->text : NULL);
     timer->next = det_add_time(
-        turn->now,
-        det_errand_backoff(turn->runtime, &turn->runtime->options.effects, trouble->attempt, 0));
+        turn->now, det_effect_run_backoff(
+                       turn->runtime, &turn->runtime->options.effects, trouble->attempt, 0));
     trouble->kind = DET_INCIDENT_EVENT_FAILED;
     turn->retry.is_put_off = true;
 }

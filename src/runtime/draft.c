@@ -40,21 +40,21 @@ struct det_draft *det_draft_take(struct det_runtime *runtime, struct det_shard *
     struct det_draft *draft = shard->drafts;
 
     if (draft) {
-        det_assert(det_list_is_empty(&draft->errands) && det_list_is_empty(&draft->kept));
+        det_assert(det_list_is_empty(&draft->effect_runs) && det_list_is_empty(&draft->kept));
         shard->drafts = draft->next;
         return draft;
     }
     draft = DET_NEW(runtime->allocator, struct det_draft);
     if (!draft)
         return NULL;
-    det_list_init(&draft->errands);
+    det_list_init(&draft->effect_runs);
     det_list_init(&draft->kept);
     return draft;
 }
 
 void det_draft_give(struct det_shard *shard, struct det_draft *draft)
 {
-    det_assert(det_list_is_empty(&draft->errands) && det_list_is_empty(&draft->kept));
+    det_assert(det_list_is_empty(&draft->effect_runs) && det_list_is_empty(&draft->kept));
     draft->next = shard->drafts;
     shard->drafts = draft;
 }
@@ -90,10 +90,10 @@ int det_draft_begin(struct det_turn *turn, size_t events)
     size_t timers = det_timer_slots(turn->served->machine);
     int r;
 
-    det_assert(det_list_is_empty(&draft->errands) && det_list_is_empty(&draft->kept));
+    det_assert(det_list_is_empty(&draft->effect_runs) && det_list_is_empty(&draft->kept));
     draft->head = turn->resident->head;
     draft->is_data_changed = draft->is_kept_dropped = draft->has_timers = false;
-    draft->event_count = draft->errand_count = draft->kept_count = 0;
+    draft->event_count = draft->effect_run_count = draft->kept_count = 0;
     draft->reason = NULL;
     draft->outcome = DET_OUTCOME_IGNORED;
     r = det_draft_room(
@@ -125,8 +125,8 @@ void det_draft_discard(struct det_turn *turn)
     struct det_draft *draft = turn->draft;
     struct det_list *node;
 
-    while ((node = det_list_take(&draft->errands)))
-        det_errand_close(turn->runtime, DET_CONTAINER(node, struct det_errand, node));
+    while ((node = det_list_take(&draft->effect_runs)))
+        det_effect_run_close(turn->runtime, DET_CONTAINER(node, struct det_effect_run, node));
     while ((node = det_list_take(&draft->kept)))
         det_kept_close(
             turn->runtime, turn->served->machine, DET_CONTAINER(node, struct det_kept, node));

@@ -3,7 +3,7 @@
 
 /* due.c - what is due by the store's clock, and the loop that does it.
  *
- * Each shard has a heap of timers and errands by their time. The loop sleeps until the first of
+ * Each shard has a heap of timers and effects by their time. The loop sleeps until the first of
  * them, by a wall timer of its own, which also notices when the clock is set. Nothing is done
  * before the clock says so; a jump forward makes things due at once, each of them once; a jump back
  * delays them by as much. A shared store's clock is the server's, and does not jump. Where the
@@ -140,9 +140,9 @@ void det_due_fire_later(struct det_turn *turn, int r)
         armed->deadline != turn->firing.deadline)
         return;
     if (det_turn_met_others(r))
-        span = det_errand_backoff(turn->runtime, policy, 1, 0);
+        span = det_effect_run_backoff(turn->runtime, policy, 1, 0);
     else if (r != DET_ERR_EARLY)
-        span = det_errand_backoff(turn->runtime, policy, ++armed->tries, 0);
+        span = det_effect_run_backoff(turn->runtime, policy, ++armed->tries, 0);
     armed->when = det_add_time(turn->now, span);
 }
 
@@ -282,8 +282,8 @@ static void do_due(
     case DET_DUE_TIMER:
         timer_due(runtime, shard, det_armed_of(due), now);
         break;
-    case DET_DUE_ERRAND:
-        det_errand_due(runtime, shard, det_errand_of(due));
+    case DET_DUE_EFFECT_RUN:
+        det_effect_run_due(runtime, shard, det_effect_run_of(due));
         break;
     }
 }
@@ -424,10 +424,10 @@ bool det_due_is_settled(struct det_runtime *runtime)
 {
     det_time now = det_runtime_now(runtime);
 
-    if (atomic_load(&runtime->errands) || atomic_load(&runtime->handled))
+    if (atomic_load(&runtime->effect_runs) || atomic_load(&runtime->handled))
         return false;
     if (earliest(runtime, now) <= now)
         return false;
     /* Something may have been taken out of a heap while the others were looked at. */
-    return !atomic_load(&runtime->errands) && !atomic_load(&runtime->handled);
+    return !atomic_load(&runtime->effect_runs) && !atomic_load(&runtime->handled);
 }

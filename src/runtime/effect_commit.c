@@ -9,72 +9,72 @@
 #include "runtime/batch.h"
 
 /* Whether the effect may produce what it did, and whether that can be recorded. */
-static int check_product(const struct det_errand *errand, struct det_error *reterr)
+static int check_product(const struct det_effect_run *effect_run, struct det_error *reterr)
 {
-    const struct det_served *served = errand->due.resident->served;
-    const struct det_effect_def *effect = &served->machine->effects[errand->row.effect];
-    unsigned kind = det_event_kind(errand->product);
+    const struct det_served *served = effect_run->due.resident->served;
+    const struct det_effect_def *effect = &served->machine->effects[effect_run->row.effect];
+    unsigned kind = det_event_kind(effect_run->product);
 
     for (unsigned i = 0; i < effect->produces_count; i++) {
         if (effect->produces[i] == kind)
-            return det_decide_check(served, errand->product, reterr);
+            return det_decide_check(served, effect_run->product, reterr);
     }
     if (kind == DET_PRODUCT_UNWRITTEN)
         return det_error_set(
             reterr, DET_ERR_INVALID, "it returned DET_EFFECT_PRODUCED, but wrote no event");
     if (kind >= served->machine->event_count)
-        return det_decide_check(served, errand->product, reterr);
+        return det_decide_check(served, effect_run->product, reterr);
     return det_error_set(
         reterr, DET_ERR_INVALID, "EFFECT(%s) does not list %s", effect->name,
         served->machine->events[kind].name);
 }
 
-static void end_failed(struct det_batch_item *item, struct det_errand *errand, det_time now)
+static void end_failed(struct det_batch_item *item, struct det_effect_run *effect_run, det_time now)
 {
     struct det_runtime *runtime = item->turn.runtime;
     struct det_ending *ending = &item->of.ending;
-    struct det_effect_policy policy = det_errand_policy(runtime, errand);
-    struct det_store_effect *row = &errand->row;
+    struct det_effect_policy policy = det_effect_run_policy(runtime, effect_run);
+    struct det_store_effect *row = &effect_run->row;
 
-    row->last_error = errand->result;
+    row->last_error = effect_run->result;
     row->next = det_add_time(
-        now, det_errand_backoff(runtime, &policy, row->attempts, errand->call.retry_after));
-    row->is_dead =
-        row->attempts >= policy.attempts_max || row->next > det_errand_deadline(runtime, errand);
+        now, det_effect_run_backoff(runtime, &policy, row->attempts, effect_run->call.retry_after));
+    row->is_dead = row->attempts >= policy.attempts_max ||
+                   row->next > det_effect_run_deadline(runtime, effect_run);
     ending->is_dead = row->is_dead;
-    item->turn.errand_change = DET_STORE_UPDATE;
+    item->turn.effect_run_change = DET_STORE_UPDATE;
     ending->trouble = row->is_dead ? DET_INCIDENT_EFFECT_DEAD : DET_INCIDENT_EFFECT_FAILED;
-    ending->code = errand->result;
-    if (errand->said)
-        det_error_set(&item->error, errand->result, "%s", errand->said);
-    if (errand->is_spent)
+    ending->code = effect_run->result;
+    if (effect_run->said)
+        det_error_set(&item->error, effect_run->result, "%s", effect_run->said);
+    if (effect_run->is_spent)
         det_error_set(
-            &item->error, errand->result, "the process ended during attempt %u", row->attempts);
-    if (errand->answer > DET_EFFECT_PRODUCED)
+            &item->error, effect_run->result, "the process ended during attempt %u", row->attempts);
+    if (effect_run->answer > DET_EFFECT_PRODUCED)
         det_error_set(
-            &item->error, errand->result,
+            &item->error, effect_run->result,
             "it returned %d, which is neither DET_EFFECT_DONE, DET_EFFECT_PRODUCED, "
             "DET_EFFECT_POSTPONED nor an error",
-            errand->answer);
-    det_errand_explain(runtime, errand, item->error.code ? item->error.text : NULL);
+            effect_run->answer);
+    det_effect_run_explain(runtime, effect_run, item->error.code ? item->error.text : NULL);
 }
 
-static void end_produced(struct det_batch_item *item, struct det_errand *errand)
+static void end_produced(struct det_batch_item *item, struct det_effect_run *effect_run)
 {
-    struct det_effect_policy policy = det_errand_policy(item->turn.runtime, errand);
+    struct det_effect_policy policy = det_effect_run_policy(item->turn.runtime, effect_run);
     struct det_ending *ending = &item->of.ending;
-    int r = check_product(errand, &item->error);
+    int r = check_product(effect_run, &item->error);
 
     ending->trouble = DET_INCIDENT_PRODUCT_REJECTED;
-    item->turn.is_last_attempt = errand->deliveries + 1 >= policy.attempts_max;
+    item->turn.is_last_attempt = effect_run->deliveries + 1 >= policy.attempts_max;
     if (r < 0) {
-        errand->row.is_dead = ending->is_dead = true;
-        errand->row.last_error = ending->code = r;
-        det_errand_explain(item->turn.runtime, errand, item->error.text);
-        item->turn.errand_change = DET_STORE_UPDATE;
+        effect_run->row.is_dead = ending->is_dead = true;
+        effect_run->row.last_error = ending->code = r;
+        det_effect_run_explain(item->turn.runtime, effect_run, item->error.text);
+        item->turn.effect_run_change = DET_STORE_UPDATE;
     } else {
-        item->event = errand->product;
-        item->turn.request.visit = policy.same_visit_only ? errand->row.asked : 0;
+        item->event = effect_run->product;
+        item->turn.request.visit = policy.same_visit_only ? effect_run->row.asked : 0;
     }
 }
 
@@ -107,25 +107,26 @@ static void count_up(struct det_runtime_counts *counts, const struct det_batch_i
 }
 
 /* The end could not be recorded: the same again, later. Other writers are no failure. Lock held. */
-static void end_later(const struct det_turn *turn, struct det_errand *errand, int r)
+static void end_later(const struct det_turn *turn, struct det_effect_run *effect_run, int r)
 {
-    struct det_effect_policy policy = det_errand_policy(turn->runtime, errand);
+    struct det_effect_policy policy = det_effect_run_policy(turn->runtime, effect_run);
 
-    errand->row.is_dead = false;
-    errand->deliveries += !det_turn_met_others(r);
-    det_errand_wait(
-        turn->runtime, turn->shard, errand,
-        det_add_time(turn->now, det_errand_backoff(turn->runtime, &policy, errand->deliveries, 0)));
+    effect_run->row.is_dead = false;
+    effect_run->deliveries += !det_turn_met_others(r);
+    det_effect_run_wait(
+        turn->runtime, turn->shard, effect_run,
+        det_add_time(
+            turn->now, det_effect_run_backoff(turn->runtime, &policy, effect_run->deliveries, 0)));
 }
 
 /* Whether it is still the loop's: nothing was committed about it, or that it is gone. */
 static bool is_ours(const struct det_batch_item *item)
 {
     return item->result < 0 || item->turn.is_found_done ||
-           item->turn.errand_change == DET_STORE_TAKE;
+           item->turn.effect_run_change == DET_STORE_TAKE;
 }
 
-/* After the turn, which was one of a batch. Until now the resident stays. The errand may be gone at
+/* After the turn, which was one of a batch. Until now the resident stays. The effect may be gone at
  * the end of this. */
 static void ended(struct det_batch_item *item)
 {
@@ -142,45 +143,46 @@ static void ended(struct det_batch_item *item)
     det_shard_lock(turn->runtime, turn->shard);
     if (r == 0)
         count_up(&turn->shard->counts, item);
-    if (is_ours(item) && ending->errand->is_gone)
-        det_errand_drop(turn->runtime, turn->shard, ending->errand);
+    if (is_ours(item) && ending->effect_run->is_gone)
+        det_effect_run_drop(turn->runtime, turn->shard, ending->effect_run);
     else if (is_ours(item))
-        end_later(turn, ending->errand, r);
+        end_later(turn, ending->effect_run, r);
     turn->resident->pins--;
     det_shard_unlock(turn->runtime, turn->shard);
     det_due_handled(turn->runtime);
 }
 
 static void item_init(
-    struct det_batch_item *item, struct det_runtime *runtime, struct det_errand *errand)
+    struct det_batch_item *item, struct det_runtime *runtime, struct det_effect_run *effect_run)
 {
-    struct det_resident *resident = errand->due.resident;
+    struct det_resident *resident = effect_run->due.resident;
     struct det_ending *ending = &item->of.ending;
 
-    *ending = (struct det_ending){ .errand = errand,
-                                   .result = errand->result,
-                                   .attempt = errand->row.attempts,
-                                   .effect = errand->call.effect };
-    snprintf(ending->key, sizeof ending->key, "%s", errand->key);
+    *ending = (struct det_ending){ .effect_run = effect_run,
+                                   .result = effect_run->result,
+                                   .attempt = effect_run->row.attempts,
+                                   .effect = effect_run->call.effect };
+    snprintf(ending->key, sizeof ending->key, "%s", effect_run->key);
     item->ended = ended;
     det_turn_init(&item->turn, runtime, resident->served, resident->hash);
     item->turn.resident = resident;
     item->turn.error = &item->error;
     item->turn.is_internal = true;
-    item->turn.errand = errand;
-    item->turn.request.trace = errand->row.trace;
+    item->turn.effect_run = effect_run;
+    item->turn.request.trace = effect_run->row.trace;
 }
 
-void det_errand_end(struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
+void det_effect_run_end(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_effect_run *effect_run)
 {
     struct det_batch_item *item = det_batch_next(runtime->batch);
 
-    item_init(item, runtime, errand);
-    if (errand->result < 0)
-        end_failed(item, errand, det_runtime_now(runtime));
-    else if (errand->result == DET_EFFECT_PRODUCED)
-        end_produced(item, errand);
-    errand->due.resident->pins++;
+    item_init(item, runtime, effect_run);
+    if (effect_run->result < 0)
+        end_failed(item, effect_run, det_runtime_now(runtime));
+    else if (effect_run->result == DET_EFFECT_PRODUCED)
+        end_produced(item, effect_run);
+    effect_run->due.resident->pins++;
     det_batch_begin(runtime->batch, item);
     det_shard_lock(runtime, shard);
 }

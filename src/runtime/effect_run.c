@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* effect_run.c - effects under way, run on the pool; how they end, on the loop, is ending.c. What
- * fails is tried again, each time after twice the wait and a bit of chance, until it is given up: a
- * dead letter. */
+/* effect_run.c - effects under way, run on the pool; how they end, on the loop, is effect_commit.c.
+ * What fails is tried again, each time after twice the wait and a bit of chance, until it is given
+ * up: a dead letter. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,10 +22,10 @@
 #define FSM_SPEC "runtime/effect_run.fsm"
 #include <detent/fsm/define.h>
 
-_Static_assert((int)DET_ERRAND_WAITING == (int)ERRAND_WAITING, "the states of the spec");
-_Static_assert((int)DET_ERRAND_RUNNING == (int)ERRAND_RUNNING, "the states of the spec");
-_Static_assert((int)DET_ERRAND_ENDING == (int)ERRAND_ENDING, "the states of the spec");
-_Static_assert((int)DET_ERRAND_DEAD == (int)ERRAND_DEAD, "the states of the spec");
+_Static_assert((int)DET_EFFECT_RUN_WAITING == (int)EFFECT_RUN_WAITING, "the states of the spec");
+_Static_assert((int)DET_EFFECT_RUN_RUNNING == (int)EFFECT_RUN_RUNNING, "the states of the spec");
+_Static_assert((int)DET_EFFECT_RUN_ENDING == (int)EFFECT_RUN_ENDING, "the states of the spec");
+_Static_assert((int)DET_EFFECT_RUN_DEAD == (int)EFFECT_RUN_DEAD, "the states of the spec");
 
 #define ALIGNMENT      ((size_t)16)
 #define POSTPONED_SPAN DET_SECOND
@@ -45,31 +45,31 @@ static int format_key(
 }
 
 /* The parts stand behind it: data, event, product, key. */
-static void lay_out(struct det_errand *errand, const struct det_served *served)
+static void lay_out(struct det_effect_run *effect_run, const struct det_served *served)
 {
     size_t event_size = aligned(served->machine->event_size);
-    char *data = (char *)errand + aligned(sizeof *errand);
+    char *data = (char *)effect_run + aligned(sizeof *effect_run);
     char *event = data + aligned(served->data_size);
 
-    memcpy(data, errand->row.data, served->data_size);
-    memcpy(event, errand->row.event, served->machine->event_size);
-    errand->row.data = data;
-    errand->row.event = event;
-    if (errand->row.trace) {
-        errand->trace = *errand->row.trace;
-        errand->row.trace = &errand->trace;
+    memcpy(data, effect_run->row.data, served->data_size);
+    memcpy(event, effect_run->row.event, served->machine->event_size);
+    effect_run->row.data = data;
+    effect_run->row.event = event;
+    if (effect_run->row.trace) {
+        effect_run->trace = *effect_run->row.trace;
+        effect_run->row.trace = &effect_run->trace;
     }
-    errand->product = event + event_size;
-    errand->key = event + 2 * event_size;
+    effect_run->product = event + event_size;
+    effect_run->key = event + 2 * event_size;
 }
 
-static void fill_call(struct det_runtime *runtime, struct det_errand *errand)
+static void fill_call(struct det_runtime *runtime, struct det_effect_run *effect_run)
 {
-    const struct det_resident *resident = errand->due.resident;
+    const struct det_resident *resident = effect_run->due.resident;
     const struct det_machine *machine = resident->served->machine;
-    const struct det_store_effect *row = &errand->row;
+    const struct det_store_effect *row = &effect_run->row;
 
-    errand->call = (struct det_effect_call){
+    effect_run->call = (struct det_effect_call){
         .move = { .machine = machine->name,
                   .instance = resident->id,
                   .sequence = row->sequence,
@@ -79,30 +79,31 @@ static void fill_call(struct det_runtime *runtime, struct det_errand *errand)
                   .now = row->at,
                   .user = runtime->options.user },
         .effect = machine->effects[row->effect].name,
-        .key = errand->key,
+        .key = effect_run->key,
         .trace = row->trace,
     };
 }
 
-static bool is_under_way(const struct det_errand *errand)
+static bool is_under_way(const struct det_effect_run *effect_run)
 {
-    return errand->state == DET_ERRAND_RUNNING || errand->state == DET_ERRAND_ENDING;
+    return effect_run->state == DET_EFFECT_RUN_RUNNING ||
+           effect_run->state == DET_EFFECT_RUN_ENDING;
 }
 
-/* The one way from state to state: the table is that of errand.fsm. */
-static void step(struct det_errand *errand, enum errand_event_kind event)
+/* The one way from state to state: the table is that of effect_run.fsm. */
+static void step(struct det_effect_run *effect_run, enum effect_run_event_kind event)
 {
     const struct det_transition *transition =
-        det_machine_step(&errand_machine, errand->state, event);
-    enum det_errand_state state = (enum det_errand_state)transition->to;
+        det_machine_step(&effect_run_machine, effect_run->state, event);
+    enum det_effect_run_state state = (enum det_effect_run_state)transition->to;
 
     det_assert(transition->outcome == DET_OUTCOME_GOTO);
-    det_assert(!is_under_way(errand) || errand->due.resident->pins > 0);
-    if (state == DET_ERRAND_RUNNING)
-        errand->due.resident->pins++;
-    else if (is_under_way(errand) && state != DET_ERRAND_ENDING)
-        errand->due.resident->pins--;
-    errand->state = state;
+    det_assert(!is_under_way(effect_run) || effect_run->due.resident->pins > 0);
+    if (state == DET_EFFECT_RUN_RUNNING)
+        effect_run->due.resident->pins++;
+    else if (is_under_way(effect_run) && state != DET_EFFECT_RUN_ENDING)
+        effect_run->due.resident->pins--;
+    effect_run->state = state;
 }
 
 char *det_reason_copy(const struct det_allocator *allocator, const char *text)
@@ -123,65 +124,65 @@ char *det_reason_copy(const struct det_allocator *allocator, const char *text)
     return det_string_copy(allocator, clean);
 }
 
-void det_errand_explain(
-    const struct det_runtime *runtime, struct det_errand *errand, const char *text)
+void det_effect_run_explain(
+    const struct det_runtime *runtime, struct det_effect_run *effect_run, const char *text)
 {
     char *copy = det_reason_copy(runtime->allocator, text);
 
-    det_free_string(runtime->allocator, errand->reason);
-    errand->reason = copy;
-    errand->row.reason = copy;
+    det_free_string(runtime->allocator, effect_run->reason);
+    effect_run->reason = copy;
+    effect_run->row.reason = copy;
 }
 
-struct det_errand *det_errand_open(
+struct det_effect_run *det_effect_run_open(
     struct det_runtime *runtime, struct det_resident *resident, const struct det_store_effect *row)
 {
     const struct det_served *served = resident->served;
     size_t key_size = (size_t)format_key(NULL, 0, runtime, resident, row) + 1;
-    size_t size = aligned(sizeof(struct det_errand)) + aligned(served->data_size) +
+    size_t size = aligned(sizeof(struct det_effect_run)) + aligned(served->data_size) +
                   2 * aligned(served->machine->event_size) + key_size;
-    struct det_errand *errand = det_alloc_zero(runtime->allocator, size);
+    struct det_effect_run *effect_run = det_alloc_zero(runtime->allocator, size);
 
-    if (!errand)
+    if (!effect_run)
         return NULL;
-    det_heap_node_init(&errand->due.node);
-    errand->due.kind = DET_DUE_ERRAND;
-    errand->due.resident = resident;
-    det_list_init(&errand->node);
-    errand->size = size;
-    errand->row = *row;
-    det_errand_explain(runtime, errand, row->reason);
-    lay_out(errand, served);
-    format_key(errand->key, key_size, runtime, resident, row);
-    fill_call(runtime, errand);
+    det_heap_node_init(&effect_run->due.node);
+    effect_run->due.kind = DET_DUE_EFFECT_RUN;
+    effect_run->due.resident = resident;
+    det_list_init(&effect_run->node);
+    effect_run->size = size;
+    effect_run->row = *row;
+    det_effect_run_explain(runtime, effect_run, row->reason);
+    lay_out(effect_run, served);
+    format_key(effect_run->key, key_size, runtime, resident, row);
+    fill_call(runtime, effect_run);
     if (row->is_dead)
-        step(errand, ERRAND_FIND_DEAD);
-    return errand;
+        step(effect_run, EFFECT_RUN_FIND_DEAD);
+    return effect_run;
 }
 
-void det_errand_close(struct det_runtime *runtime, struct det_errand *errand)
+void det_effect_run_close(struct det_runtime *runtime, struct det_effect_run *effect_run)
 {
-    det_assert(!is_under_way(errand) || errand->due.resident->pins > 0);
-    if (is_under_way(errand))
-        errand->due.resident->pins--;
-    det_list_remove(&errand->node);
-    det_free_string(runtime->allocator, errand->said);
-    det_free_string(runtime->allocator, errand->reason);
-    det_free(runtime->allocator, errand, errand->size);
+    det_assert(!is_under_way(effect_run) || effect_run->due.resident->pins > 0);
+    if (is_under_way(effect_run))
+        effect_run->due.resident->pins--;
+    det_list_remove(&effect_run->node);
+    det_free_string(runtime->allocator, effect_run->said);
+    det_free_string(runtime->allocator, effect_run->reason);
+    det_free(runtime->allocator, effect_run, effect_run->size);
 }
 
-void det_errand_drop(
-    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
+void det_effect_run_drop(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_effect_run *effect_run)
 {
-    if (det_heap_contains(&errand->due.node))
-        det_heap_remove(&shard->due, &errand->due.node);
+    if (det_heap_contains(&effect_run->due.node))
+        det_heap_remove(&shard->due, &effect_run->due.node);
     det_assert(shard->promised > shard->due.count);
     shard->promised--;
-    det_errand_close(runtime, errand);
+    det_effect_run_close(runtime, effect_run);
 }
 
-struct det_effect_policy det_errand_policy(
-    const struct det_runtime *runtime, const struct det_errand *errand)
+struct det_effect_policy det_effect_run_policy(
+    const struct det_runtime *runtime, const struct det_effect_run *effect_run)
 {
     const struct det_runtime_options *options = &runtime->options;
     struct det_effect_policy policy = options->effects;
@@ -189,7 +190,7 @@ struct det_effect_policy det_errand_policy(
 
     if (options->effect_policy)
         own = options->effect_policy(
-            options->user, errand->due.resident->served->machine, errand->row.effect);
+            options->user, effect_run->due.resident->served->machine, effect_run->row.effect);
     if (!own)
         return policy;
     policy.attempts_max = own->attempts_max ? own->attempts_max : policy.attempts_max;
@@ -202,7 +203,7 @@ struct det_effect_policy det_errand_policy(
     return policy;
 }
 
-det_time det_errand_backoff(
+det_time det_effect_run_backoff(
     struct det_runtime *runtime, const struct det_effect_policy *policy, uint32_t attempt,
     det_time least)
 {
@@ -222,27 +223,28 @@ det_time det_errand_backoff(
     return span;
 }
 
-det_time det_errand_deadline(const struct det_runtime *runtime, const struct det_errand *errand)
+det_time det_effect_run_deadline(
+    const struct det_runtime *runtime, const struct det_effect_run *effect_run)
 {
-    det_time span = det_errand_policy(runtime, errand).deadline;
+    det_time span = det_effect_run_policy(runtime, effect_run).deadline;
 
-    return span ? det_add_time(errand->row.at, span) : DET_NEVER;
+    return span ? det_add_time(effect_run->row.at, span) : DET_NEVER;
 }
 
 /* What it has to say is not part of the row before its end: that is read meanwhile. */
-static int run_effect(const struct det_runtime *runtime, struct det_errand *errand)
+static int run_effect(const struct det_runtime *runtime, struct det_effect_run *effect_run)
 {
-    const struct det_machine *machine = errand->due.resident->served->machine;
+    const struct det_machine *machine = effect_run->due.resident->served->machine;
     char text[DET_REASON_MAX + 1] = "";
     int r;
 
-    errand->call.reason = text;
-    r = machine->effects[errand->row.effect].run(
-        &errand->call, errand->row.data, errand->row.event, errand->product);
-    errand->call.reason = NULL;
+    effect_run->call.reason = text;
+    r = machine->effects[effect_run->row.effect].run(
+        &effect_run->call, effect_run->row.data, effect_run->row.event, effect_run->product);
+    effect_run->call.reason = NULL;
     text[DET_REASON_MAX] = '\0';
     if (r < 0 || r == DET_EFFECT_POSTPONED)
-        errand->said = det_reason_copy(runtime->allocator, text);
+        effect_run->said = det_reason_copy(runtime->allocator, text);
     return r;
 }
 
@@ -250,50 +252,51 @@ static int run_effect(const struct det_runtime *runtime, struct det_errand *erra
 static void run_attempt(void *argument)
 {
     static const unsigned unwritten = DET_PRODUCT_UNWRITTEN;
-    struct det_errand *errand = argument;
-    struct det_runtime *runtime = errand->due.resident->served->runtime;
-    const struct det_machine *machine = errand->due.resident->served->machine;
-    const struct det_effect_def *effect = &machine->effects[errand->row.effect];
+    struct det_effect_run *effect_run = argument;
+    struct det_runtime *runtime = effect_run->due.resident->served->runtime;
+    const struct det_machine *machine = effect_run->due.resident->served->machine;
+    const struct det_effect_def *effect = &machine->effects[effect_run->row.effect];
 
-    atomic_uint *running = &errand->due.resident->served->running[errand->row.effect];
+    atomic_uint *running = &effect_run->due.resident->served->running[effect_run->row.effect];
     det_time began = det_meter_begin(runtime);
-    bool was_suspected = errand->is_suspected;
+    bool was_suspected = effect_run->is_suspected;
 
-    errand->call.now = det_runtime_now(runtime);
-    atomic_store(&errand->began, errand->call.now);
+    effect_run->call.now = det_runtime_now(runtime);
+    atomic_store(&effect_run->began, effect_run->call.now);
     atomic_fetch_add(running, 1);
     atomic_fetch_sub(&runtime->effects_queued, 1);
-    errand->call.retry_after = 0;
-    errand->answer = 0;
-    det_free_string(runtime->allocator, errand->said);
-    errand->said = NULL;
-    memset(errand->product, 0, machine->event_size);
-    memcpy(errand->product, &unwritten, sizeof unwritten);
-    if (errand->is_spent)
-        errand->result = DET_ERR_UNFINISHED;
-    else if (errand->call.now > det_errand_deadline(runtime, errand))
-        errand->result = DET_ERR_TIMEOUT;
-    else if (errand->is_suspected && det_errand_record(runtime, errand) < 0)
-        errand->is_put_off = true;
+    effect_run->call.retry_after = 0;
+    effect_run->answer = 0;
+    det_free_string(runtime->allocator, effect_run->said);
+    effect_run->said = NULL;
+    memset(effect_run->product, 0, machine->event_size);
+    memcpy(effect_run->product, &unwritten, sizeof unwritten);
+    if (effect_run->is_spent)
+        effect_run->result = DET_ERR_UNFINISHED;
+    else if (effect_run->call.now > det_effect_run_deadline(runtime, effect_run))
+        effect_run->result = DET_ERR_TIMEOUT;
+    else if (effect_run->is_suspected && det_effect_run_record(runtime, effect_run) < 0)
+        effect_run->is_put_off = true;
     else if (!effect->run)
-        errand->result = DET_ERR_UNBOUND;
+        effect_run->result = DET_ERR_UNBOUND;
     else
-        errand->result = errand->answer = run_effect(runtime, errand);
-    if (errand->answer == DET_EFFECT_POSTPONED)
-        errand->is_put_off = true;
-    else if (errand->result > DET_EFFECT_PRODUCED)
-        errand->result = DET_ERR_INVALID;
-    if (errand->answer == DET_EFFECT_POSTPONED && was_suspected)
-        det_errand_take_back(runtime, errand);
-    if (!errand->is_put_off)
-        det_meter_attempt(runtime, errand, began);
+        effect_run->result = effect_run->answer = run_effect(runtime, effect_run);
+    if (effect_run->answer == DET_EFFECT_POSTPONED)
+        effect_run->is_put_off = true;
+    else if (effect_run->result > DET_EFFECT_PRODUCED)
+        effect_run->result = DET_ERR_INVALID;
+    if (effect_run->answer == DET_EFFECT_POSTPONED && was_suspected)
+        det_effect_run_take_back(runtime, effect_run);
+    if (!effect_run->is_put_off)
+        det_meter_attempt(runtime, effect_run, began);
     atomic_fetch_sub(running, 1);
 }
 
-void det_errand_wait(
-    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand, det_time when)
+void det_effect_run_wait(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_effect_run *effect_run,
+    det_time when)
 {
-    det_due_insert(shard, &errand->due, when);
+    det_due_insert(shard, &effect_run->due, when);
     det_due_kick(runtime, when);
 }
 
@@ -303,13 +306,13 @@ static void bury(struct det_runtime *runtime, struct det_resident_more *more)
 {
     if (more->dead_count <= DET_DEAD_MAX)
         return;
-    DET_LIST_EACH(node, &more->errands)
+    DET_LIST_EACH(node, &more->effect_runs)
     {
-        struct det_errand *errand = DET_CONTAINER(node, struct det_errand, node);
+        struct det_effect_run *effect_run = DET_CONTAINER(node, struct det_effect_run, node);
 
-        if (errand->state == DET_ERRAND_DEAD) {
-            det_assert(more->dead_count > 0 && !det_heap_contains(&errand->due.node));
-            det_errand_close(runtime, errand);
+        if (effect_run->state == DET_EFFECT_RUN_DEAD) {
+            det_assert(more->dead_count > 0 && !det_heap_contains(&effect_run->due.node));
+            det_effect_run_close(runtime, effect_run);
             more->dead_count--;
             return;
         }
@@ -318,87 +321,88 @@ static void bury(struct det_runtime *runtime, struct det_resident_more *more)
 
 /* Lock held before and after; one of those that are counted as handled. */
 static void try_to_end(
-    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
+    struct det_runtime *runtime, struct det_shard *shard, struct det_effect_run *effect_run)
 {
-    const struct det_resident *resident = errand->due.resident;
+    const struct det_resident *resident = effect_run->due.resident;
 
-    det_assert(!errand->is_gone);
+    det_assert(!effect_run->is_gone);
     if (resident->is_claimed) {
-        det_due_hold(runtime, &errand->due);
+        det_due_hold(runtime, &effect_run->due);
         return;
     }
     if (!resident->is_stale) {
-        det_errand_end(runtime, shard, errand);
+        det_effect_run_end(runtime, shard, effect_run);
         return;
     }
-    det_errand_wait(runtime, shard, errand, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
+    det_effect_run_wait(
+        runtime, shard, effect_run, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
     det_due_handled(runtime);
 }
 
 /* Its attempt does not count. Why is kept in memory alone: it says nothing of the effect. */
 static void wait_put_off(
-    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
+    struct det_runtime *runtime, struct det_shard *shard, struct det_effect_run *effect_run)
 {
     det_time span = DET_LOOK_SPAN;
 
-    if (errand->answer == DET_EFFECT_POSTPONED) {
-        span =
-            errand->call.retry_after > POSTPONED_SPAN ? errand->call.retry_after : POSTPONED_SPAN;
-        det_errand_explain(runtime, errand, errand->said);
+    if (effect_run->answer == DET_EFFECT_POSTPONED) {
+        span = effect_run->call.retry_after > POSTPONED_SPAN ? effect_run->call.retry_after
+                                                             : POSTPONED_SPAN;
+        det_effect_run_explain(runtime, effect_run, effect_run->said);
     }
-    det_errand_wait(runtime, shard, errand, det_add_time(det_runtime_now(runtime), span));
+    det_effect_run_wait(runtime, shard, effect_run, det_add_time(det_runtime_now(runtime), span));
 }
 
 /* On the loop. Where ends can share a commit they wait for the next look, which finds all that have
  * come by then. */
 static void done(void *argument)
 {
-    struct det_errand *errand = argument;
-    struct det_runtime *runtime = errand->due.resident->served->runtime;
-    struct det_shard *shard = det_served_shard(runtime, errand->due.resident->hash);
-    bool has_run = !errand->job.is_dropped && !errand->is_put_off;
+    struct det_effect_run *effect_run = argument;
+    struct det_runtime *runtime = effect_run->due.resident->served->runtime;
+    struct det_shard *shard = det_served_shard(runtime, effect_run->due.resident->hash);
+    bool has_run = !effect_run->job.is_dropped && !effect_run->is_put_off;
 
-    if (errand->job.is_dropped)
+    if (effect_run->job.is_dropped)
         atomic_fetch_sub(&runtime->effects_queued, 1);
     det_shard_lock(runtime, shard);
-    step(errand, has_run ? ERRAND_DONE : ERRAND_DROP);
-    errand->row.attempts -= !has_run && !errand->is_spent;
-    if (errand->is_gone) {
-        det_errand_drop(runtime, shard, errand);
-    } else if (errand->is_put_off) {
-        wait_put_off(runtime, shard, errand);
+    step(effect_run, has_run ? EFFECT_RUN_DONE : EFFECT_RUN_DROP);
+    effect_run->row.attempts -= !has_run && !effect_run->is_spent;
+    if (effect_run->is_gone) {
+        det_effect_run_drop(runtime, shard, effect_run);
+    } else if (effect_run->is_put_off) {
+        wait_put_off(runtime, shard, effect_run);
     } else if (has_run && runtime->ops->is_quick) {
         atomic_fetch_add(&runtime->handled, 1);
-        try_to_end(runtime, shard, errand);
+        try_to_end(runtime, shard, effect_run);
     } else if (has_run) {
-        det_errand_wait(runtime, shard, errand, INT64_MIN);
+        det_effect_run_wait(runtime, shard, effect_run, INT64_MIN);
     }
     det_shard_unlock(runtime, shard);
     atomic_fetch_sub(&runtime->jobs, 1);
 }
 
-bool det_errand_begin(struct det_runtime *runtime, struct det_errand *errand)
+bool det_effect_run_begin(struct det_runtime *runtime, struct det_effect_run *effect_run)
 {
     if (!atomic_load(&runtime->pool))
         return false;
-    step(errand, ERRAND_BEGIN);
-    errand->is_spent = det_errand_is_spent(runtime, errand);
-    errand->is_put_off = false;
-    atomic_store(&errand->began, 0);
-    errand->row.attempts += !errand->is_spent;
-    errand->call.attempt = errand->row.attempts;
-    errand->deliveries = 0;
-    errand->next = NULL;
-    errand->job = (struct det_job){
-        .run = run_attempt, .done = done, .argument = errand, .loop = runtime->loop
+    step(effect_run, EFFECT_RUN_BEGIN);
+    effect_run->is_spent = det_effect_run_is_spent(runtime, effect_run);
+    effect_run->is_put_off = false;
+    atomic_store(&effect_run->began, 0);
+    effect_run->row.attempts += !effect_run->is_spent;
+    effect_run->call.attempt = effect_run->row.attempts;
+    effect_run->deliveries = 0;
+    effect_run->next = NULL;
+    effect_run->job = (struct det_job){
+        .run = run_attempt, .done = done, .argument = effect_run, .loop = runtime->loop
     };
     atomic_fetch_add(&runtime->jobs, 1);
     return true;
 }
 
-void det_errand_submit(struct det_runtime *runtime, struct det_errand *first)
+void det_effect_run_submit(struct det_runtime *runtime, struct det_effect_run *first)
 {
-    struct det_errand *next;
+    struct det_effect_run *next;
     bool have_threads = true;
 
     /* Once it is submitted it may end, and be gone, at any time. */
@@ -411,64 +415,66 @@ void det_errand_submit(struct det_runtime *runtime, struct det_errand *first)
         det_effect_queue_watch(runtime);
 }
 
-void det_errand_change(
-    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand,
+void det_effect_run_change(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_effect_run *effect_run,
     enum det_store_change_kind change)
 {
-    struct det_resident_more *more = errand->due.resident->more;
+    struct det_resident_more *more = effect_run->due.resident->more;
 
-    if (change == DET_STORE_UPDATE && !errand->row.is_dead) {
-        step(errand, ERRAND_FAIL);
-        det_errand_wait(runtime, shard, errand, errand->row.next);
+    if (change == DET_STORE_UPDATE && !effect_run->row.is_dead) {
+        step(effect_run, EFFECT_RUN_FAIL);
+        det_effect_run_wait(runtime, shard, effect_run, effect_run->row.next);
         return;
     }
     more->open_count--;
-    atomic_fetch_sub(&runtime->errands, 1);
+    atomic_fetch_sub(&runtime->effect_runs, 1);
     if (change == DET_STORE_TAKE) {
-        det_list_remove(&errand->node);
-        errand->is_gone = true;
+        det_list_remove(&effect_run->node);
+        effect_run->is_gone = true;
         return;
     }
-    step(errand, ERRAND_GIVE_UP);
+    step(effect_run, EFFECT_RUN_GIVE_UP);
     more->dead_count++;
     shard->promised--;
     bury(runtime, more);
 }
 
-void det_errand_revive(
-    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand, det_time next)
+void det_effect_run_revive(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_effect_run *effect_run,
+    det_time next)
 {
-    struct det_resident_more *more = errand->due.resident->more;
+    struct det_resident_more *more = effect_run->due.resident->more;
 
-    step(errand, ERRAND_REVIVE);
-    errand->row.is_dead = false;
-    errand->row.attempts = 0;
-    errand->row.last_error = 0;
-    det_errand_explain(runtime, errand, NULL);
-    errand->row.next = next;
+    step(effect_run, EFFECT_RUN_REVIVE);
+    effect_run->row.is_dead = false;
+    effect_run->row.attempts = 0;
+    effect_run->row.last_error = 0;
+    det_effect_run_explain(runtime, effect_run, NULL);
+    effect_run->row.next = next;
     more->dead_count--;
     more->open_count++;
-    atomic_fetch_add(&runtime->errands, 1);
-    det_errand_wait(runtime, shard, errand, next);
+    atomic_fetch_add(&runtime->effect_runs, 1);
+    det_effect_run_wait(runtime, shard, effect_run, next);
 }
 
-void det_errand_due(struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
+void det_effect_run_due(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_effect_run *effect_run)
 {
-    if (errand->state == DET_ERRAND_ENDING) {
-        try_to_end(runtime, shard, errand);
+    if (effect_run->state == DET_EFFECT_RUN_ENDING) {
+        try_to_end(runtime, shard, effect_run);
         return;
     }
-    det_assert(errand->state == DET_ERRAND_WAITING);
+    det_assert(effect_run->state == DET_EFFECT_RUN_WAITING);
     /* It may be another node's by now: it is loaded first. */
-    if (errand->due.resident->is_stale) {
-        det_errand_wait(
-            runtime, shard, errand, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
+    if (effect_run->due.resident->is_stale) {
+        det_effect_run_wait(
+            runtime, shard, effect_run, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
         det_due_handled(runtime);
         return;
     }
-    if (det_errand_begin(runtime, errand)) {
+    if (det_effect_run_begin(runtime, effect_run)) {
         det_shard_unlock(runtime, shard);
-        det_errand_submit(runtime, errand);
+        det_effect_run_submit(runtime, effect_run);
         det_shard_lock(runtime, shard);
     }
     det_due_handled(runtime);

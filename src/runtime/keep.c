@@ -196,19 +196,19 @@ static bool is_meant(const char *key, const char *wanted)
 
 /* The dead effects that a key may mean. */
 struct found_dead {
-    struct det_errand *errand; /* the last one; the one of the full key before all others */
+    struct det_effect_run *effect_run; /* the last one; the one of the full key before all others */
     size_t count;
     char keys[DET_ERROR_TEXT_MAX]; /* as many as have room */
 };
 
-static void note_dead(struct found_dead *found, struct det_errand *errand)
+static void note_dead(struct found_dead *found, struct det_effect_run *effect_run)
 {
     size_t used = strlen(found->keys);
 
-    found->errand = errand;
+    found->effect_run = effect_run;
     found->count++;
     (void)snprintf(
-        found->keys + used, sizeof found->keys - used, "%s%s", used ? ", " : "", errand->key);
+        found->keys + used, sizeof found->keys - used, "%s%s", used ? ", " : "", effect_run->key);
 }
 
 static void find_dead(const struct det_resident *resident, const char *key, struct found_dead *ret)
@@ -218,17 +218,17 @@ static void find_dead(const struct det_resident *resident, const char *key, stru
     *ret = (struct found_dead){ 0 };
     if (!more)
         return;
-    DET_LIST_EACH(node, &more->errands)
+    DET_LIST_EACH(node, &more->effect_runs)
     {
-        struct det_errand *errand = DET_CONTAINER(node, struct det_errand, node);
+        struct det_effect_run *effect_run = DET_CONTAINER(node, struct det_effect_run, node);
 
-        if (errand->state != DET_ERRAND_DEAD || !is_meant(errand->key, key))
+        if (effect_run->state != DET_EFFECT_RUN_DEAD || !is_meant(effect_run->key, key))
             continue;
-        if (strcmp(errand->key, key) == 0) {
-            *ret = (struct found_dead){ .errand = errand, .count = 1 };
+        if (strcmp(effect_run->key, key) == 0) {
+            *ret = (struct found_dead){ .effect_run = effect_run, .count = 1 };
             return;
         }
-        note_dead(ret, errand);
+        note_dead(ret, effect_run);
     }
 }
 
@@ -243,10 +243,10 @@ static int promise(struct det_turn *turn)
 }
 
 /* The place in the heap is there before the commit, so that nothing can fail after it. */
-static int revive(struct det_turn *turn, struct det_errand *errand)
+static int revive(struct det_turn *turn, struct det_effect_run *effect_run)
 {
     struct det_runtime *runtime = turn->runtime;
-    struct det_store_effect_change change = { DET_STORE_UPDATE, errand->row };
+    struct det_store_effect_change change = { DET_STORE_UPDATE, effect_run->row };
     struct det_store_commit commit = { .effects = &change, .effect_count = 1 };
     int r;
 
@@ -261,7 +261,7 @@ static int revive(struct det_turn *turn, struct det_errand *errand)
     r = det_keep_commit(turn, &commit);
     det_shard_lock(runtime, turn->shard);
     if (r == 0)
-        det_errand_revive(runtime, turn->shard, errand, change.effect.next);
+        det_effect_run_revive(runtime, turn->shard, effect_run, change.effect.next);
     else
         turn->shard->promised--;
     det_shard_unlock(runtime, turn->shard);
@@ -350,7 +350,7 @@ int det_runtime_retry(
         r = det_error_set(
             reterr, DET_ERR_NOT_FOUND, "%s %s has no dead letter %s", machine->name, instance, key);
     else
-        r = fail(&turn, "the dead letter is not retried", revive(&turn, found.errand), reterr);
+        r = fail(&turn, "the dead letter is not retried", revive(&turn, found.effect_run), reterr);
     det_walk_end(&turn);
     return r;
 }

@@ -20,7 +20,7 @@ struct image {
     const struct det_machine *machine;
     struct det_store_loaded loaded;
     struct det_draft_timer *timers; /* by slot: det_timer_slots() */
-    struct det_list errands, kept;
+    struct det_list effect_runs, kept;
     size_t kept_count, due;
     bool has_named, has_foreign;
 };
@@ -69,12 +69,12 @@ static int read_timer(void *context, const struct det_store_timer *row)
 static int read_effect(void *context, const struct det_store_effect *row)
 {
     struct image *image = context;
-    struct det_errand *errand = det_errand_open(image->runtime, image->resident, row);
+    struct det_effect_run *effect_run = det_effect_run_open(image->runtime, image->resident, row);
 
-    if (!errand)
+    if (!effect_run)
         return DET_ERR_NO_MEMORY;
-    errand->is_suspected = !image->runtime->ops->is_quick;
-    det_list_append(&image->errands, &errand->node);
+    effect_run->is_suspected = !image->runtime->ops->is_quick;
+    det_list_append(&image->effect_runs, &effect_run->node);
     image->due += !row->is_dead;
     image->has_foreign = image->has_foreign || row->is_foreign;
     return 0;
@@ -99,7 +99,7 @@ static int image_init(
     const struct det_served *served = resident->served;
 
     *image = (struct image){ .runtime = runtime, .resident = resident, .machine = served->machine };
-    det_list_init(&image->errands);
+    det_list_init(&image->effect_runs);
     det_list_init(&image->kept);
     image->loaded.data = det_alloc(runtime->allocator, served->data_size);
     image->timers =
@@ -113,8 +113,8 @@ static void image_deinit(struct image *image)
     const struct det_allocator *allocator = image->runtime->allocator;
     struct det_list *node;
 
-    while ((node = det_list_take(&image->errands)))
-        det_errand_close(image->runtime, DET_CONTAINER(node, struct det_errand, node));
+    while ((node = det_list_take(&image->effect_runs)))
+        det_effect_run_close(image->runtime, DET_CONTAINER(node, struct det_effect_run, node));
     while ((node = det_list_take(&image->kept)))
         det_kept_close(image->runtime, image->machine, DET_CONTAINER(node, struct det_kept, node));
     for (size_t i = 0; image->timers && i < det_timer_slots(image->machine); i++) {
@@ -131,7 +131,7 @@ static void image_deinit(struct image *image)
 static int reserve(struct image *image, struct det_shard *shard)
 {
     bool is_needed = image->has_named || image->kept_count || image->loaded.reason[0] ||
-                     !det_list_is_empty(&image->errands);
+                     !det_list_is_empty(&image->effect_runs);
     int r = 0;
 
     if (is_needed)
@@ -177,65 +177,70 @@ static void install_timer(struct image *image, struct det_shard *shard, size_t s
     }
 }
 
-static bool is_under_way(const struct det_errand *errand)
+static bool is_under_way(const struct det_effect_run *effect_run)
 {
-    return errand->state == DET_ERRAND_RUNNING || errand->state == DET_ERRAND_ENDING;
+    return effect_run->state == DET_EFFECT_RUN_RUNNING ||
+           effect_run->state == DET_EFFECT_RUN_ENDING;
 }
 
-static struct det_errand *find_alive(const struct det_list *list, const struct det_errand *like)
+static struct det_effect_run *find_alive(
+    const struct det_list *list, const struct det_effect_run *like)
 {
     DET_LIST_EACH(node, list)
     {
-        struct det_errand *errand = DET_CONTAINER(node, struct det_errand, node);
+        struct det_effect_run *effect_run = DET_CONTAINER(node, struct det_effect_run, node);
 
-        if (errand->state != DET_ERRAND_DEAD && errand->row.sequence == like->row.sequence &&
-            errand->row.index == like->row.index)
-            return errand;
+        if (effect_run->state != DET_EFFECT_RUN_DEAD &&
+            effect_run->row.sequence == like->row.sequence &&
+            effect_run->row.index == like->row.index)
+            return effect_run;
     }
     return NULL;
 }
 
 /* The store does not have it: those in somebody's hands are left to them. */
-static void forget(struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
+static void forget(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_effect_run *effect_run)
 {
-    det_list_remove(&errand->node);
-    if (errand->state != DET_ERRAND_DEAD && !errand->row.is_foreign)
-        atomic_fetch_sub(&runtime->errands, 1);
-    if (is_under_way(errand) && !det_heap_contains(&errand->due.node))
-        errand->is_gone = true;
-    else if (errand->state == DET_ERRAND_DEAD)
-        det_errand_close(runtime, errand);
+    det_list_remove(&effect_run->node);
+    if (effect_run->state != DET_EFFECT_RUN_DEAD && !effect_run->row.is_foreign)
+        atomic_fetch_sub(&runtime->effect_runs, 1);
+    if (is_under_way(effect_run) && !det_heap_contains(&effect_run->due.node))
+        effect_run->is_gone = true;
+    else if (effect_run->state == DET_EFFECT_RUN_DEAD)
+        det_effect_run_close(runtime, effect_run);
     else
-        det_errand_drop(runtime, shard, errand);
+        det_effect_run_drop(runtime, shard, effect_run);
 }
 
-static void install_errand(
-    struct image *image, struct det_shard *shard, struct det_list *old, struct det_errand *errand)
+static void install_effect_run(
+    struct image *image, struct det_shard *shard, struct det_list *old,
+    struct det_effect_run *effect_run)
 {
     struct det_resident_more *more = image->resident->more;
-    struct det_errand *known;
+    struct det_effect_run *known;
 
-    if (errand->state == DET_ERRAND_DEAD) {
-        det_list_append(&more->errands, &errand->node);
+    if (effect_run->state == DET_EFFECT_RUN_DEAD) {
+        det_list_append(&more->effect_runs, &effect_run->node);
         more->dead_count++;
         return;
     }
     more->open_count++;
     /* One that runs here, and is another node's by now, is over for us. */
-    known = errand->row.is_foreign ? NULL : find_alive(old, errand);
+    known = effect_run->row.is_foreign ? NULL : find_alive(old, effect_run);
     if (known && !is_under_way(known))
-        det_errand_take_over(errand, known);
+        det_effect_run_take_over(effect_run, known);
     if (known && is_under_way(known)) {
         det_list_remove(&known->node);
-        det_list_append(&more->errands, &known->node);
-        det_errand_drop(image->runtime, shard, errand);
+        det_list_append(&more->effect_runs, &known->node);
+        det_effect_run_drop(image->runtime, shard, effect_run);
         return;
     }
-    det_list_append(&more->errands, &errand->node);
-    if (errand->row.is_foreign)
+    det_list_append(&more->effect_runs, &effect_run->node);
+    if (effect_run->row.is_foreign)
         return;
-    atomic_fetch_add(&image->runtime->errands, 1);
-    det_due_insert(shard, &errand->due, errand->row.next);
+    atomic_fetch_add(&image->runtime->effect_runs, 1);
+    det_due_insert(shard, &effect_run->due, effect_run->row.next);
 }
 
 static void install_lists(struct image *image, struct det_shard *shard)
@@ -244,13 +249,13 @@ static void install_lists(struct image *image, struct det_shard *shard)
     struct det_list old, *node;
 
     det_list_init(&old);
-    while ((node = det_list_take(&more->errands)))
+    while ((node = det_list_take(&more->effect_runs)))
         det_list_append(&old, node);
     more->open_count = more->dead_count = 0;
-    while ((node = det_list_take(&image->errands)))
-        install_errand(image, shard, &old, DET_CONTAINER(node, struct det_errand, node));
+    while ((node = det_list_take(&image->effect_runs)))
+        install_effect_run(image, shard, &old, DET_CONTAINER(node, struct det_effect_run, node));
     while (!det_list_is_empty(&old))
-        forget(image->runtime, shard, DET_CONTAINER(old.next, struct det_errand, node));
+        forget(image->runtime, shard, DET_CONTAINER(old.next, struct det_effect_run, node));
     while ((node = det_list_take(&more->kept)))
         det_kept_close(image->runtime, image->machine, DET_CONTAINER(node, struct det_kept, node));
     while ((node = det_list_take(&image->kept)))

@@ -43,7 +43,7 @@ int det_meter_commit(
 }
 
 void det_meter_attempt(
-    const struct det_runtime *runtime, const struct det_errand *errand, det_time began)
+    const struct det_runtime *runtime, const struct det_effect_run *effect_run, det_time began)
 {
     const struct det_meter *meter = runtime->options.meter;
 
@@ -51,16 +51,16 @@ void det_meter_attempt(
         return;
     meter->attempt(
         runtime->options.observer, &(struct det_attempt_figures){
-                                       .machine = errand->due.resident->served->machine,
-                                       .instance = errand->due.resident->id,
-                                       .effect = errand->row.effect,
-                                       .name = errand->call.effect,
-                                       .key = errand->key,
-                                       .attempt = errand->call.attempt,
-                                       .result = errand->result,
-                                       .began = errand->call.now,
+                                       .machine = effect_run->due.resident->served->machine,
+                                       .instance = effect_run->due.resident->id,
+                                       .effect = effect_run->row.effect,
+                                       .name = effect_run->call.effect,
+                                       .key = effect_run->key,
+                                       .attempt = effect_run->call.attempt,
+                                       .result = effect_run->result,
+                                       .began = effect_run->call.now,
                                        .took = det_meter_begin(runtime) - began,
-                                       .trace = errand->call.trace,
+                                       .trace = effect_run->call.trace,
                                    });
 }
 

@@ -16,7 +16,7 @@ DET_MUST_CHECK int det_meter_commit(
 det_time det_meter_begin(const struct det_runtime *runtime);
 /* On the pool: an attempt has ended that began then. */
 void det_meter_attempt(
-    const struct det_runtime *runtime, const struct det_errand *errand, det_time began);
+    const struct det_runtime *runtime, const struct det_effect_run *effect_run, det_time began);
 /* The turn is that of a timer: gives it a trace, where somebody wants one. */
 void det_meter_fire(struct det_turn *turn);
 /* The turn, which has ended, was that of a timer. */

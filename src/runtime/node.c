@@ -205,7 +205,7 @@ static bool has_foreign(const struct det_resident *resident)
     return resident->has_foreign;
 }
 
-static bool has_errands(const struct det_resident *resident)
+static bool has_effect_runs(const struct det_resident *resident)
 {
     return resident->more && resident->more->open_count;
 }
@@ -223,7 +223,7 @@ static void changed(void *user, bool is_held, uint64_t token)
 
     (void)token;
     if (is_held)
-        make_stale(node, has_errands);
+        make_stale(node, has_effect_runs);
 }
 
 bool det_node_may_act(const struct det_runtime *runtime)

@@ -27,106 +27,108 @@
 #include "runtime/keep.h"
 #include "runtime/walk.h"
 
-bool det_errand_is_spent(const struct det_runtime *runtime, const struct det_errand *errand)
+bool det_effect_run_is_spent(
+    const struct det_runtime *runtime, const struct det_effect_run *effect_run)
 {
-    return errand->is_suspected && errand->row.last_error == DET_ERR_UNFINISHED &&
-           errand->row.attempts >= det_errand_policy(runtime, errand).attempts_max;
+    return effect_run->is_suspected && effect_run->row.last_error == DET_ERR_UNFINISHED &&
+           effect_run->row.attempts >= det_effect_run_policy(runtime, effect_run).attempts_max;
 }
 
 /* With the claim: nobody else changes the row. */
-static int record(struct det_turn *turn, struct det_errand *errand)
+static int record(struct det_turn *turn, struct det_effect_run *effect_run)
 {
     struct det_runtime *runtime = turn->runtime;
-    struct det_effect_policy policy = det_errand_policy(runtime, errand);
-    struct det_store_effect_change change = { DET_STORE_UPDATE, errand->row };
+    struct det_effect_policy policy = det_effect_run_policy(runtime, effect_run);
+    struct det_store_effect_change change = { DET_STORE_UPDATE, effect_run->row };
     struct det_store_commit commit = { .effects = &change, .effect_count = 1 };
     int r;
 
     change.effect.last_error = DET_ERR_UNFINISHED;
     change.effect.reason = NULL;
     change.effect.next = det_add_time(
-        det_runtime_now(runtime), det_errand_backoff(runtime, &policy, errand->row.attempts, 0));
+        det_runtime_now(runtime),
+        det_effect_run_backoff(runtime, &policy, effect_run->row.attempts, 0));
     r = det_keep_commit(turn, &commit);
     det_shard_lock(runtime, turn->shard);
     if (r == 0) {
-        errand->row.next = change.effect.next;
-        errand->is_suspected = false;
-        errand->doubted = 0;
+        effect_run->row.next = change.effect.next;
+        effect_run->is_suspected = false;
+        effect_run->doubted = 0;
     } else if (!det_runtime_is_certain(r)) {
-        errand->doubted = errand->row.attempts;
+        effect_run->doubted = effect_run->row.attempts;
     }
     det_shard_unlock(runtime, turn->shard);
     return r;
 }
 
 /* The same. What was postponed is due at once for the next process. */
-static void take_back(struct det_turn *turn, struct det_errand *errand)
+static void take_back(struct det_turn *turn, struct det_effect_run *effect_run)
 {
     struct det_runtime *runtime = turn->runtime;
-    struct det_store_effect_change change = { DET_STORE_UPDATE, errand->row };
+    struct det_store_effect_change change = { DET_STORE_UPDATE, effect_run->row };
     struct det_store_commit commit = { .effects = &change, .effect_count = 1 };
     int r;
 
     change.effect.attempts--;
-    change.effect.reason = errand->row.last_error ? errand->row.reason : NULL;
+    change.effect.reason = effect_run->row.last_error ? effect_run->row.reason : NULL;
     change.effect.next = det_runtime_now(runtime);
     r = det_keep_commit(turn, &commit);
     if (r < 0)
         return;
     det_shard_lock(runtime, turn->shard);
-    errand->row.next = change.effect.next;
-    errand->doubted = 0;
+    effect_run->row.next = change.effect.next;
+    effect_run->doubted = 0;
     det_shard_unlock(runtime, turn->shard);
 }
 
-void det_errand_take_over(struct det_errand *errand, const struct det_errand *known)
+void det_effect_run_take_over(struct det_effect_run *effect_run, const struct det_effect_run *known)
 {
-    errand->is_suspected = known->is_suspected;
-    if (!known->doubted || errand->row.attempts != known->doubted ||
-        errand->row.last_error != DET_ERR_UNFINISHED)
+    effect_run->is_suspected = known->is_suspected;
+    if (!known->doubted || effect_run->row.attempts != known->doubted ||
+        effect_run->row.last_error != DET_ERR_UNFINISHED)
         return;
-    errand->doubted = known->doubted;
-    errand->row.attempts--;
+    effect_run->doubted = known->doubted;
+    effect_run->row.attempts--;
 }
 
-static bool is_gone(struct det_turn *turn, const struct det_errand *errand)
+static bool is_gone(struct det_turn *turn, const struct det_effect_run *effect_run)
 {
     bool is;
 
     det_shard_lock(turn->runtime, turn->shard);
-    is = errand->is_gone;
+    is = effect_run->is_gone;
     det_shard_unlock(turn->runtime, turn->shard);
     return is;
 }
 
-int det_errand_record(struct det_runtime *runtime, struct det_errand *errand)
+int det_effect_run_record(struct det_runtime *runtime, struct det_effect_run *effect_run)
 {
-    const struct det_resident *resident = errand->due.resident;
+    const struct det_resident *resident = effect_run->due.resident;
     struct det_turn turn;
     int r;
 
     r = det_walk_begin(&turn, runtime, resident->served->machine, resident->id);
     if (r < 0)
         return r;
-    r = is_gone(&turn, errand) ? DET_ERR_NOT_FOUND : record(&turn, errand);
+    r = is_gone(&turn, effect_run) ? DET_ERR_NOT_FOUND : record(&turn, effect_run);
     det_walk_end(&turn);
     return r;
 }
 
-void det_errand_take_back(struct det_runtime *runtime, struct det_errand *errand)
+void det_effect_run_take_back(struct det_runtime *runtime, struct det_effect_run *effect_run)
 {
-    const struct det_resident *resident = errand->due.resident;
+    const struct det_resident *resident = effect_run->due.resident;
     struct det_shard *shard = det_served_shard(runtime, resident->hash);
     struct det_turn turn;
 
     /* Until it is taken back: the attempt is recorded, and was none. */
     det_shard_lock(runtime, shard);
-    errand->is_suspected = true;
-    errand->doubted = errand->row.attempts;
+    effect_run->is_suspected = true;
+    effect_run->doubted = effect_run->row.attempts;
     det_shard_unlock(runtime, shard);
     if (det_walk_begin_last(&turn, runtime, resident->served->machine, resident->id) < 0)
         return;
-    if (!is_gone(&turn, errand))
-        take_back(&turn, errand);
+    if (!is_gone(&turn, effect_run))
+        take_back(&turn, effect_run);
     det_walk_end(&turn);
 }

@@ -52,28 +52,28 @@ static void publish_timers(struct det_turn *turn)
     }
 }
 
-static void publish_errands(struct det_turn *turn)
+static void publish_effect_runs(struct det_turn *turn)
 {
     struct det_resident_more *more = turn->resident->more;
     struct det_list *node;
 
-    while ((node = det_list_take(&turn->draft->errands))) {
-        struct det_errand *errand = DET_CONTAINER(node, struct det_errand, node);
+    while ((node = det_list_take(&turn->draft->effect_runs))) {
+        struct det_effect_run *effect_run = DET_CONTAINER(node, struct det_effect_run, node);
 
-        det_assert(more && errand->due.resident == turn->resident);
-        det_assert(errand->state == DET_ERRAND_WAITING && !errand->is_gone);
-        det_list_append(&more->errands, node);
+        det_assert(more && effect_run->due.resident == turn->resident);
+        det_assert(effect_run->state == DET_EFFECT_RUN_WAITING && !effect_run->is_gone);
+        det_list_append(&more->effect_runs, node);
         more->open_count++;
-        atomic_fetch_add(&turn->runtime->errands, 1);
+        atomic_fetch_add(&turn->runtime->effect_runs, 1);
         /* The loop begins it when it may. */
         if (!det_node_may_act(turn->runtime)) {
-            det_due_insert(turn->shard, &errand->due, errand->row.next);
+            det_due_insert(turn->shard, &effect_run->due, effect_run->row.next);
             continue;
         }
-        if (!det_errand_begin(turn->runtime, errand))
+        if (!det_effect_run_begin(turn->runtime, effect_run))
             continue;
-        *turn->to_run_last = errand;
-        turn->to_run_last = &errand->next;
+        *turn->to_run_last = effect_run;
+        turn->to_run_last = &effect_run->next;
     }
 }
 
@@ -169,9 +169,10 @@ void det_turn_publish(struct det_turn *turn, const struct det_store_commit *comm
     if (commit->timer_count)
         publish_timers(turn);
     if (det_turn_ended(turn))
-        det_errand_change(turn->runtime, turn->shard, turn->errand, turn->errand_change);
-    if (draft->errand_count)
-        publish_errands(turn);
+        det_effect_run_change(
+            turn->runtime, turn->shard, turn->effect_run, turn->effect_run_change);
+    if (draft->effect_run_count)
+        publish_effect_runs(turn);
     if (draft->kept_count || draft->is_kept_dropped || turn->retry.kept)
         publish_kept(turn);
     if (draft->is_data_changed)

@@ -275,29 +275,29 @@ int det_runtime_timers(
     return r;
 }
 
-/* The state and the attempts of an errand change under the lock alone. */
-static struct det_pending_effect errand_row(
-    const struct det_turn *turn, const struct det_errand *errand)
+/* The state and the attempts of an effect change under the lock alone. */
+static struct det_pending_effect effect_run_row(
+    const struct det_turn *turn, const struct det_effect_run *effect_run)
 {
     static const enum det_effect_state states[] = {
-        [DET_ERRAND_WAITING] = DET_EFFECT_STATE_WAITING,
-        [DET_ERRAND_RUNNING] = DET_EFFECT_STATE_RUNNING,
-        [DET_ERRAND_ENDING] = DET_EFFECT_STATE_RUNNING,
-        [DET_ERRAND_DEAD] = DET_EFFECT_STATE_DEAD,
+        [DET_EFFECT_RUN_WAITING] = DET_EFFECT_STATE_WAITING,
+        [DET_EFFECT_RUN_RUNNING] = DET_EFFECT_STATE_RUNNING,
+        [DET_EFFECT_RUN_ENDING] = DET_EFFECT_STATE_RUNNING,
+        [DET_EFFECT_RUN_DEAD] = DET_EFFECT_STATE_DEAD,
     };
     struct det_pending_effect row;
     det_time began;
 
     det_shard_lock(turn->runtime, turn->shard);
-    began = atomic_load(&errand->began);
+    began = atomic_load(&effect_run->began);
     row = (struct det_pending_effect){
-        .name = errand->call.effect,
-        .key = errand->key,
-        .state = states[errand->state],
-        .attempts = errand->row.attempts,
-        .next = errand->row.next,
-        .last_error = errand->row.last_error,
-        .reason = errand->row.reason,
+        .name = effect_run->call.effect,
+        .key = effect_run->key,
+        .state = states[effect_run->state],
+        .attempts = effect_run->row.attempts,
+        .next = effect_run->row.next,
+        .last_error = effect_run->row.last_error,
+        .reason = effect_run->row.reason,
     };
     if (row.state == DET_EFFECT_STATE_RUNNING && began)
         row.began = began;
@@ -319,10 +319,10 @@ int det_runtime_effects(
     if (r < 0)
         return r;
     more = turn.resident->more;
-    for (struct det_list *node = more ? more->errands.next : NULL;
-         r == 0 && node && node != &more->errands; node = node->next) {
+    for (struct det_list *node = more ? more->effect_runs.next : NULL;
+         r == 0 && node && node != &more->effect_runs; node = node->next) {
         struct det_pending_effect row =
-            errand_row(&turn, DET_CONTAINER(node, struct det_errand, node));
+            effect_run_row(&turn, DET_CONTAINER(node, struct det_effect_run, node));
 
         r = visit(context, &row);
     }

@@ -85,11 +85,11 @@ static bool knows(struct det_resident *resident, const struct listed *listed)
     }
     if (listed->is_timer || !more)
         return false;
-    DET_LIST_EACH(node, &more->errands)
+    DET_LIST_EACH(node, &more->effect_runs)
     {
-        const struct det_errand *errand = DET_CONTAINER(node, struct det_errand, node);
+        const struct det_effect_run *effect_run = DET_CONTAINER(node, struct det_effect_run, node);
 
-        if (!errand->row.is_foreign && errand->row.next == listed->due)
+        if (!effect_run->row.is_foreign && effect_run->row.next == listed->due)
             return true;
     }
     return false;

@@ -70,8 +70,8 @@ static void close_more(
 {
     struct det_list *node;
 
-    while ((node = det_list_take(&more->errands)))
-        det_errand_close(runtime, DET_CONTAINER(node, struct det_errand, node));
+    while ((node = det_list_take(&more->effect_runs)))
+        det_effect_run_close(runtime, DET_CONTAINER(node, struct det_effect_run, node));
     while ((node = det_list_take(&more->kept)))
         det_kept_close(runtime, machine, DET_CONTAINER(node, struct det_kept, node));
     for (unsigned i = 0; more->timers && i <= machine->timer_count; i++)
@@ -142,7 +142,7 @@ static struct det_resident_more *open_more(struct det_runtime *runtime)
 
     if (!more)
         return NULL;
-    det_list_init(&more->errands);
+    det_list_init(&more->effect_runs);
     det_list_init(&more->kept);
     return more;
 }
@@ -189,9 +189,9 @@ static void take_back(struct det_runtime *runtime, struct det_shard *shard, stru
         if (det_armed_is_ours(det_armed_of(due)))
             det_due_insert(shard, due, det_armed_of(due)->when);
         break;
-    case DET_DUE_ERRAND:
-        if (det_errand_of(due)->is_gone)
-            det_errand_drop(runtime, shard, det_errand_of(due));
+    case DET_DUE_EFFECT_RUN:
+        if (det_effect_run_of(due)->is_gone)
+            det_effect_run_drop(runtime, shard, det_effect_run_of(due));
         else
             det_due_insert(shard, due, INT64_MIN);
         break;

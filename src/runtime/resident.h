@@ -16,11 +16,11 @@
  *      history, timers, lists) it changes under the mutex, so that readers need no claim.
  *   2. A resident that is loading or starting is claimed. One that is stale (its last commit has an
  *      unknown outcome) is loaded again before anything is decided on it.
- *   3. Every armed timer and every errand that has not ended is exactly one of: in the shard's
+ *   3. Every armed timer and every effect that has not ended is exactly one of: in the shard's
  *      heap; held (linked in `held`, for the release to put it into the heap); in the hands of the
  *      loop or of the pool. A timer in the heap may have been disarmed, or be one that fires, which
  *      a load has put there: neither counts when its time comes. Each timer that was ever
- *      armed, and each such errand, has its place in the heap reserved (det_shard.promised).
+ *      armed, and each such effect, has its place in the heap reserved (det_shard.promised).
  *      Those of another node (is_foreign) and dead ones are none of these: they are only known.
  *   4. A state's own timer is armed for the visit that lasts: its visit is the head's.
  *   5. A resident stays while it is claimed, stale or pinned: by an effect that runs or ends, and
@@ -40,7 +40,7 @@ struct det_served;
 
 enum det_due_kind {
     DET_DUE_TIMER,
-    DET_DUE_ERRAND,
+    DET_DUE_EFFECT_RUN,
 };
 
 /* Something that the loop has to do at a wall time. */
@@ -94,23 +94,23 @@ struct det_armed {
  *                  |    failed; again later           |  given up, or not taken
  *                  +--------------------------------+
  *                       retried by hand */
-enum det_errand_state {
-    DET_ERRAND_WAITING,
-    DET_ERRAND_RUNNING,
-    DET_ERRAND_ENDING,
-    DET_ERRAND_DEAD,
+enum det_effect_run_state {
+    DET_EFFECT_RUN_WAITING,
+    DET_EFFECT_RUN_RUNNING,
+    DET_EFFECT_RUN_ENDING,
+    DET_EFFECT_RUN_DEAD,
 };
 
 /* An effect under way. Its data, event, product and key are behind it. */
-struct det_errand {
+struct det_effect_run {
     struct det_due due;
-    struct det_list node;    /* in the resident's list */
-    struct det_errand *next; /* to be submitted */
+    struct det_list node;        /* in the resident's list */
+    struct det_effect_run *next; /* to be submitted */
     struct det_job job;
     struct det_store_effect row;
     struct det_effect_call call;
     struct det_trace_context trace; /* that of the row, if it has one */
-    enum det_errand_state state;
+    enum det_effect_run_state state;
     _Atomic det_time began; /* wall; of the attempt that runs; 0: it waits for a thread */
     bool is_gone;           /* the store does not know it any more; who has it frees it */
     bool is_suspected;      /* a process that is gone may have begun it; see orphaned_effect.c */
@@ -136,8 +136,8 @@ struct det_kept {
 
 /* What only some instances have. */
 struct det_resident_more {
-    struct det_list errands; /* oldest first */
-    struct det_list kept;    /* deferred events, oldest first */
+    struct det_list effect_runs; /* oldest first */
+    struct det_list kept;        /* deferred events, oldest first */
     size_t kept_count, open_count, dead_count;
     struct det_armed *timers; /* the named ones, in the machine's order, and behind them that of
                                  deferred events; NULL: none yet */
@@ -184,9 +184,9 @@ static inline bool det_armed_is_ours(const struct det_armed *armed)
     return det_armed_is_set(armed) && !armed->is_foreign && !armed->is_dead;
 }
 
-static inline struct det_errand *det_errand_of(struct det_due *due)
+static inline struct det_effect_run *det_effect_run_of(struct det_due *due)
 {
-    return DET_CONTAINER(due, struct det_errand, due);
+    return DET_CONTAINER(due, struct det_effect_run, due);
 }
 
 static inline size_t det_resident_kept(const struct det_resident *resident)

@@ -5,7 +5,7 @@
  *
  *     runtime -- shards [by the hash of the id] -- mutex, heap of due things, drafts
  *             -- served machines [by pointer]   -- a map of residents per shard
- *             -- loop: fires what is due, ends errands; pool: runs effects
+ *             -- loop: fires what is due, ends effects; pool: runs effects
  *
  * Invariants
  *   1. The lock of a shard protects its heap, its drafts, its counts, and the residents in its
@@ -117,7 +117,7 @@ struct det_runtime {
     atomic_bool is_kicked;
     _Atomic det_time next_look;
     struct det_node *node;        /* locks, leases, sweepers: node.h */
-    atomic_size_t errands;        /* that have not ended */
+    atomic_size_t effect_runs;    /* that have not ended */
     atomic_size_t jobs;           /* with the pool or on their way back */
     atomic_size_t effects_queued; /* of those the ones that wait for a thread */
     _Atomic det_time queue_next;  /* effect_queue.c: when it looks; DET_NEVER: none waits */
@@ -294,53 +294,60 @@ bool det_due_is_settled(struct det_runtime *runtime);
 /* effect_run.c */
 /* The kind of a product before the effect has written it. */
 #define DET_PRODUCT_UNWRITTEN UINT_MAX
-struct det_errand *det_errand_open(
+struct det_effect_run *det_effect_run_open(
     struct det_runtime *runtime, struct det_resident *resident, const struct det_store_effect *row);
-void det_errand_close(struct det_runtime *runtime, struct det_errand *errand);
+void det_effect_run_close(struct det_runtime *runtime, struct det_effect_run *effect_run);
 /* A text as people and every store can read it; NULL: nothing, or no memory. */
 char *det_reason_copy(const struct det_allocator *allocator, const char *text);
 /* With the claim: why its last attempt failed, for people; NULL: nothing. */
-void det_errand_explain(
-    const struct det_runtime *runtime, struct det_errand *errand, const char *text);
+void det_effect_run_explain(
+    const struct det_runtime *runtime, struct det_effect_run *effect_run, const char *text);
 /* Lock held: from WAITING to RUNNING, to be submitted. False when nothing new is run any more. */
-DET_MUST_CHECK bool det_errand_begin(struct det_runtime *runtime, struct det_errand *errand);
+DET_MUST_CHECK bool det_effect_run_begin(
+    struct det_runtime *runtime, struct det_effect_run *effect_run);
 /* orphaned_effect.c */
 /* Its attempts are used up, and the last one ended its process: it is not run. */
-bool det_errand_is_spent(const struct det_runtime *runtime, const struct det_errand *errand);
+bool det_effect_run_is_spent(
+    const struct det_runtime *runtime, const struct det_effect_run *effect_run);
 /* On the pool: the attempt that is about to begin is recorded. After an error it must not. */
-DET_MUST_CHECK int det_errand_record(struct det_runtime *runtime, struct det_errand *errand);
+DET_MUST_CHECK int det_effect_run_record(
+    struct det_runtime *runtime, struct det_effect_run *effect_run);
 /* On the pool: the attempt was recorded, and was postponed. Its record is taken back. */
-void det_errand_take_back(struct det_runtime *runtime, struct det_errand *errand);
-/* The errand was loaded in the place of one that waits, and knows what the store does not. */
-void det_errand_take_over(struct det_errand *errand, const struct det_errand *known);
-/* No lock held: gives a chain of begun errands to the pool. */
-void det_errand_submit(struct det_runtime *runtime, struct det_errand *first);
+void det_effect_run_take_back(struct det_runtime *runtime, struct det_effect_run *effect_run);
+/* The effect was loaded in the place of one that waits, and knows what the store does not. */
+void det_effect_run_take_over(
+    struct det_effect_run *effect_run, const struct det_effect_run *known);
+/* No lock held: gives a chain of begun effects to the pool. */
+void det_effect_run_submit(struct det_runtime *runtime, struct det_effect_run *first);
 /* The loop's: with the shard's lock held; returns with it held, but may give it up meanwhile. */
-void det_errand_due(
-    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand);
+void det_effect_run_due(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_effect_run *effect_run);
 /* Lock held: closes it and gives up its place in the heap. */
-void det_errand_drop(
-    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand);
+void det_effect_run_drop(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_effect_run *effect_run);
 /* Claimed and lock held: what was committed about it. TAKE: it is gone, and the caller closes it.
  * UPDATE: it is dead, or waits for its next attempt; from the end of the claim on it may be closed
  * by others. The oldest of too many dead ones is closed, which may be this one. */
-void det_errand_change(
-    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand,
+void det_effect_run_change(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_effect_run *effect_run,
     enum det_store_change_kind change);
 /* Claimed and lock held: a dead one waits for its first attempt again; its place in the heap is
  * promised. */
-void det_errand_revive(
-    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand, det_time next);
+void det_effect_run_revive(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_effect_run *effect_run,
+    det_time next);
 /* Lock held: the loop has it at that time. */
-void det_errand_wait(
-    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand, det_time when);
+void det_effect_run_wait(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_effect_run *effect_run,
+    det_time when);
 /* Past it there is no further attempt. */
-det_time det_errand_deadline(const struct det_runtime *runtime, const struct det_errand *errand);
+det_time det_effect_run_deadline(
+    const struct det_runtime *runtime, const struct det_effect_run *effect_run);
 /* Its own one, or the general one, complete. */
-struct det_effect_policy det_errand_policy(
-    const struct det_runtime *runtime, const struct det_errand *errand);
+struct det_effect_policy det_effect_run_policy(
+    const struct det_runtime *runtime, const struct det_effect_run *effect_run);
 /* The wait before the next attempt; somebody may want it not to be shorter than `least`. */
-det_time det_errand_backoff(
+det_time det_effect_run_backoff(
     struct det_runtime *runtime, const struct det_effect_policy *policy, uint32_t attempt,
     det_time least);
 
@@ -352,8 +359,8 @@ void det_effect_queue_due(struct det_runtime *runtime, det_time now);
 
 /* effect_commit.c: lock held before and after, but not meanwhile; the resident is free and fresh.
  * Its last attempt is recorded by a turn of the loop's batch. */
-void det_errand_end(
-    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand);
+void det_effect_run_end(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_effect_run *effect_run);
 
 /* trouble.c: the name of an error of ours, the number of any other. */
 struct det_code_text {

@@ -64,7 +64,7 @@ static bool is_void(const struct det_turn *turn)
     if (timer && (!det_armed_is_ours(timer) || timer->visit != turn->firing.visit ||
                   timer->deadline != turn->firing.deadline))
         return true;
-    return turn->errand && turn->errand->is_gone;
+    return turn->effect_run && turn->effect_run->is_gone;
 }
 
 static int check_conditions(struct det_turn *turn)
@@ -133,7 +133,7 @@ static void reject_timer(struct det_turn *turn, int r)
         .attempts = attempts,
         .last_error = r,
         .reason = turn->firing.reason,
-        .next = det_add_time(turn->now, det_errand_backoff(turn->runtime, policy, attempts, 0)),
+        .next = det_add_time(turn->now, det_effect_run_backoff(turn->runtime, policy, attempts, 0)),
         .is_dead = !det_turn_may_pass_later(r) || attempts >= policy->attempts_max,
     };
 }
@@ -154,12 +154,12 @@ static int reject(struct det_turn *turn, int r)
         det_error_set(turn->error, r, "the visit that asked for it is over");
     } else if (turn->firing.armed && !is_over(r)) {
         reject_timer(turn, r);
-    } else if (turn->errand) {
-        turn->errand_change = DET_STORE_UPDATE;
-        turn->errand->row.is_dead = true;
-        turn->errand->row.last_error = r;
-        det_errand_explain(
-            turn->runtime, turn->errand,
+    } else if (turn->effect_run) {
+        turn->effect_run_change = DET_STORE_UPDATE;
+        turn->effect_run->row.is_dead = true;
+        turn->effect_run->row.last_error = r;
+        det_effect_run_explain(
+            turn->runtime, turn->effect_run,
             turn->error && turn->error->code == r ? turn->error->text : NULL);
     }
     return det_draft_begin(turn, 0);
@@ -373,7 +373,7 @@ static bool needs_claim(const struct det_turn *turn)
 {
     const struct det_runtime *runtime = turn->runtime;
 
-    if (!runtime->is_quick || turn->errand || turn->request.event_count > 1 ||
+    if (!runtime->is_quick || turn->effect_run || turn->request.event_count > 1 ||
         det_resident_kept(turn->resident))
         return true;
     return turn->request.event_count == 1 && !det_decide_is_plain(turn, turn->request.events[0]);
@@ -404,7 +404,7 @@ static void leave(struct det_turn *turn)
     }
     shard->calls++;
     det_shard_unlock(runtime, shard);
-    det_errand_submit(runtime, turn->to_run);
+    det_effect_run_submit(runtime, turn->to_run);
     det_due_kick(runtime, turn->earliest);
     det_shard_lock(runtime, shard);
     shard->calls--;

@@ -48,8 +48,8 @@ struct det_draft {
     size_t event_count, event_capacity;
     struct det_draft_timer *timers; /* by slot: det_timer_slots() */
     size_t timer_capacity;
-    struct det_list errands;
-    size_t errand_count;
+    struct det_list effect_runs;
+    size_t effect_run_count;
     struct det_list kept; /* to be deferred; after a publish: dropped ones */
     size_t kept_count;
     const char *reason;
@@ -135,12 +135,12 @@ struct det_turn {
     int rejected;         /* why the event was not taken, which has been committed */
     bool is_found_done;   /* its commit had an unknown outcome, and it had happened */
     struct det_turn_firing firing;
-    struct det_errand *errand;                /* the one that ends or changes */
-    enum det_store_change_kind errand_change; /* TAKE or UPDATE */
+    struct det_effect_run *effect_run;            /* the one that ends or changes */
+    enum det_store_change_kind effect_run_change; /* TAKE or UPDATE */
     /* Left for the end. */
     struct det_turn_retry retry;
-    struct det_errand *to_run;
-    struct det_errand **to_run_last;
+    struct det_effect_run *to_run;
+    struct det_effect_run **to_run_last;
     det_time earliest; /* of what was put into the heap; DET_NEVER: nothing */
     struct det_turn_counts counts;
     /* For who listens. */
@@ -163,9 +163,9 @@ static inline struct det_armed *det_turn_fired(const struct det_turn *turn)
     return turn->firing.armed;
 }
 
-static inline struct det_errand *det_turn_ended(const struct det_turn *turn)
+static inline struct det_effect_run *det_turn_ended(const struct det_turn *turn)
 {
-    return turn->retry.kept ? NULL : turn->errand;
+    return turn->retry.kept ? NULL : turn->effect_run;
 }
 
 /* What is retried was sent by somebody else, whose trace is not kept. */

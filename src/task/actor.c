@@ -77,7 +77,7 @@ static bool may_start(const struct det_task *task, const struct actor_event *eve
 static bool is_planned(const struct det_task *task, const struct actor_event *event)
 {
     (void)event;
-    return task->body && task->body->plan && task->times.deadline == DET_NEVER;
+    return task->extras && task->extras->plan && task->times.deadline == DET_NEVER;
 }
 
 static bool will_retry(const struct det_task *task, const struct actor_event *event)

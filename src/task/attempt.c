@@ -160,7 +160,7 @@ static void process_end(void *user, const struct det_process_end *ended)
 {
     struct attempt *attempt = user;
     struct det_task *task = attempt->task;
-    int verdict = det_child_verdict(task->body->process, ended);
+    int verdict = det_child_verdict(task->extras->process, ended);
     bool was_forced = task->attempts.ended.result == ATTEMPT_FORCED;
     char text[DET_TASK_REASON_MAX + 1];
     struct attempt_end end = {
@@ -196,7 +196,7 @@ static int start_process(struct det_task *task)
     int r;
 
     r = det_child_start(
-        task->tasks->loop, task->tasks->allocator, task->body->process, &events, &attempt->child,
+        task->tasks->loop, task->tasks->allocator, task->extras->process, &events, &attempt->child,
         &error);
     if (r < 0)
         det_task_set_reason(task, error.text);
@@ -228,7 +228,7 @@ int det_attempt_start(struct det_task *task)
     int r;
 
     det_assert(!task->attempt && task->has_permit);
-    det_assert(task->kind != TASK_PROCESS || (task->body && task->body->process));
+    det_assert(task->kind != TASK_PROCESS || (task->extras && task->extras->process));
     r = det_checks_start(task);
     if (r == 0)
         r = start_kind(task);
@@ -255,7 +255,7 @@ void det_attempt_cancel_work(struct det_task *task)
 
 bool det_attempt_stop(struct det_task *task)
 {
-    if (task->kind == TASK_FUNCTION || (task->body && task->body->checks))
+    if (task->kind == TASK_FUNCTION || (task->extras && task->extras->checks))
         det_attempt_cancel_work(task);
     switch ((enum task_kind)task->kind) {
     case TASK_FUNCTION:

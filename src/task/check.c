@@ -58,7 +58,7 @@ struct checks {
 
 static const struct det_readiness *readiness_of(const struct checks *checks)
 {
-    return checks->task->body->readiness;
+    return checks->task->extras->readiness;
 }
 
 static const struct det_check *check_of(const struct checks *checks)
@@ -73,7 +73,7 @@ static bool has_check(const struct det_check *check)
 
 static struct checks *checks_of(const struct det_task *task)
 {
-    return task->body ? task->body->checks : NULL;
+    return task->extras ? task->extras->checks : NULL;
 }
 
 /* For which times the timer is set; it is set already, so that nothing can fail. */
@@ -273,7 +273,7 @@ static void job_run(void *argument)
     struct probe *probe = argument;
     struct det_task *task = probe->checks->task;
 
-    probe->code = task->body->readiness->check.run(&task->context, task->work.argument);
+    probe->code = task->extras->readiness->check.run(&task->context, task->work.argument);
 }
 
 static void job_done(void *argument)
@@ -296,7 +296,7 @@ static void job_done(void *argument)
 /* The check of a process runs where the process itself does. */
 static int start_child(struct checks *checks)
 {
-    const struct det_process_spec *own = checks->task->body->process;
+    const struct det_process_spec *own = checks->task->extras->process;
     struct det_process_spec spec = { .argv = check_of(checks)->argv };
     struct det_tasks *tasks = checks->task->tasks;
     struct det_error error;
@@ -464,10 +464,10 @@ int det_checks_start(struct det_task *task)
 {
     int r;
 
-    if (!task->body || !task->body->readiness)
+    if (!task->extras || !task->extras->readiness)
         return 0;
-    task->body->checks = make_checks(task);
-    r = task->body->checks ? arm(task->body->checks) : DET_ERR_NO_MEMORY;
+    task->extras->checks = make_checks(task);
+    r = task->extras->checks ? arm(task->extras->checks) : DET_ERR_NO_MEMORY;
     if (r == 0)
         return 0;
     det_task_set_reason(task, det_error_text(r));
@@ -538,7 +538,7 @@ void det_checks_stop(struct det_task *task)
 
     if (!checks)
         return;
-    task->body->checks = NULL;
+    task->extras->checks = NULL;
     det_loop_timer_cancel(tasks->loop, &checks->limit);
     det_loop_timer_cancel(tasks->loop, &checks->timer);
     det_assert(!checks->probe->is_running || checks->probe->child);

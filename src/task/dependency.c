@@ -158,7 +158,7 @@ void det_anchor_changed(struct anchor *anchor)
 
 const struct need *det_needs_unmet(const struct det_task *task)
 {
-    const struct needs *needs = task->body ? task->body->needs : NULL;
+    const struct needs *needs = task->extras ? task->extras->needs : NULL;
 
     for (size_t i = 0; needs && i < needs->count; i++)
         if (!is_met(&needs->list[i]))
@@ -203,7 +203,7 @@ static void turn_around(struct node *goal)
 
 static int tell_cycle(struct det_task *task, struct det_error *reterr)
 {
-    struct node *goal = &task->body->needs->node;
+    struct node *goal = &task->extras->needs->node;
     char path[DET_ERROR_TEXT_MAX];
     size_t used;
 
@@ -230,7 +230,7 @@ static bool is_needed(const struct det_task *task)
 
 static int check_cycle(struct det_task *task, struct det_error *reterr)
 {
-    struct node *node = &task->body->needs->node;
+    struct node *node = &task->extras->needs->node;
 
     if (!is_needed(task) || !det_walk(&(struct walk){ .tasks = task->tasks, .goal = node }, node))
         return 0;
@@ -276,11 +276,11 @@ static int open_need(
 
 static struct needs *make_needs(struct det_task *task)
 {
-    struct body *body = task->body;
+    struct task_extras *extras = task->extras;
     struct needs *needs;
 
     needs = det_arena_alloc(
-        &body->arena, sizeof *needs + body->depends_on_count * sizeof needs->list[0]);
+        &extras->arena, sizeof *needs + extras->depends_on_count * sizeof needs->list[0]);
     if (needs)
         needs->task = task;
     return needs;
@@ -288,18 +288,18 @@ static struct needs *make_needs(struct det_task *task)
 
 int det_needs_open(struct det_task *task, struct det_error *reterr)
 {
-    struct body *body = task->body;
+    struct task_extras *extras = task->extras;
     int r = 0;
 
-    if (!body || body->depends_on_count == 0)
+    if (!extras || extras->depends_on_count == 0)
         return 0;
-    body->needs = make_needs(task);
-    if (!body->needs)
+    extras->needs = make_needs(task);
+    if (!extras->needs)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "task %s: no memory left", task->name);
-    for (size_t i = 0; i < body->depends_on_count && r == 0; i++) {
-        body->needs->list[i].task = task;
-        r = open_need(&body->needs->list[i], &body->depends_on[i], reterr);
-        body->needs->count += r == 0;
+    for (size_t i = 0; i < extras->depends_on_count && r == 0; i++) {
+        extras->needs->list[i].task = task;
+        r = open_need(&extras->needs->list[i], &extras->depends_on[i], reterr);
+        extras->needs->count += r == 0;
     }
     if (r == 0)
         r = check_cycle(task, reterr);
@@ -321,11 +321,11 @@ static void close_need(struct need *need)
 
 void det_needs_close(struct det_task *task)
 {
-    struct needs *needs = task->body ? task->body->needs : NULL;
+    struct needs *needs = task->extras ? task->extras->needs : NULL;
 
     if (!needs)
         return;
-    task->body->needs = NULL;
+    task->extras->needs = NULL;
     for (size_t i = 0; i < needs->count; i++)
         close_need(&needs->list[i]);
 }

@@ -96,16 +96,17 @@ static const struct det_dependency *copy_dependencies(
     return copy;
 }
 
-static void copy_readiness(struct body *body, const struct det_readiness *readiness, bool *failed)
+static void copy_readiness(
+    struct task_extras *extras, const struct det_readiness *readiness, bool *failed)
 {
-    struct det_readiness *copy = det_arena_alloc(&body->arena, sizeof *copy);
+    struct det_readiness *copy = det_arena_alloc(&extras->arena, sizeof *copy);
 
     *failed |= !copy;
     if (!copy)
         return;
     *copy = *readiness;
-    copy->check.argv = copy_list(&body->arena, readiness->check.argv, failed);
-    body->readiness = copy;
+    copy->check.argv = copy_list(&extras->arena, readiness->check.argv, failed);
+    extras->readiness = copy;
 }
 
 static const struct det_zone *copy_zone(
@@ -155,7 +156,7 @@ static bool has_schedule(const struct det_schedule *schedule)
            schedule->spread || schedule->zone;
 }
 
-bool det_body_is_needed(const struct det_task_spec *spec)
+bool det_task_extras_is_needed(const struct det_task_spec *spec)
 {
     return spec->process || spec->depends_on_count > 0 || has_readiness(&spec->readiness) ||
            has_schedule(&spec->schedule);
@@ -164,7 +165,7 @@ bool det_body_is_needed(const struct det_task_spec *spec)
 static int fill(struct det_task *task, const struct det_task_spec *spec, struct det_error *reterr)
 {
     struct det_process_spec process = { .argv = NULL };
-    struct body *body = task->body;
+    struct task_extras *extras = task->extras;
     bool failed = false;
 
     if (spec->process) {
@@ -172,41 +173,42 @@ static int fill(struct det_task *task, const struct det_task_spec *spec, struct 
         process.has_notify |= spec->readiness.by == DET_READY_BY_NOTIFY;
     }
     if (spec->process)
-        body->process = copy_process(&body->arena, &process, &failed);
+        extras->process = copy_process(&extras->arena, &process, &failed);
     if (spec->depends_on_count > 0) {
-        body->depends_on =
-            copy_dependencies(&body->arena, spec->depends_on, spec->depends_on_count, &failed);
-        body->depends_on_count = spec->depends_on_count;
+        extras->depends_on =
+            copy_dependencies(&extras->arena, spec->depends_on, spec->depends_on_count, &failed);
+        extras->depends_on_count = spec->depends_on_count;
     }
     if (has_readiness(&spec->readiness))
-        copy_readiness(body, &spec->readiness, &failed);
+        copy_readiness(extras, &spec->readiness, &failed);
     if (failed)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "task %s: no memory left", spec->name);
     return has_schedule(&spec->schedule) ? det_plan_open(task, &spec->schedule, reterr) : 0;
 }
 
-int det_body_open(struct det_task *task, const struct det_task_spec *spec, struct det_error *reterr)
+int det_task_extras_open(
+    struct det_task *task, const struct det_task_spec *spec, struct det_error *reterr)
 {
     int r;
 
-    if (!det_body_is_needed(spec))
+    if (!det_task_extras_is_needed(spec))
         return 0;
-    task->body = DET_NEW(task->tasks->allocator, struct body);
-    if (!task->body)
+    task->extras = DET_NEW(task->tasks->allocator, struct task_extras);
+    if (!task->extras)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "task %s: no memory left", spec->name);
-    det_arena_init(&task->body->arena, task->tasks->allocator);
+    det_arena_init(&task->extras->arena, task->tasks->allocator);
     r = fill(task, spec, reterr);
     if (r < 0)
-        det_body_close(task);
+        det_task_extras_close(task);
     return r;
 }
 
-void det_body_close(struct det_task *task)
+void det_task_extras_close(struct det_task *task)
 {
-    if (!task->body)
+    if (!task->extras)
         return;
     det_plan_drop(task);
-    det_arena_deinit(&task->body->arena);
-    DET_DELETE(task->tasks->allocator, task->body);
-    task->body = NULL;
+    det_arena_deinit(&task->extras->arena);
+    DET_DELETE(task->tasks->allocator, task->extras);
+    task->extras = NULL;
 }

@@ -7,11 +7,11 @@
 
 #include "task/registry.h"
 
-bool det_body_is_needed(const struct det_task_spec *spec);
+bool det_task_extras_is_needed(const struct det_task_spec *spec);
 /* Copies what the spec points to. */
-DET_MUST_CHECK int det_body_open(
+DET_MUST_CHECK int det_task_extras_open(
     struct det_task *task, const struct det_task_spec *spec, struct det_error *reterr);
-void det_body_close(struct det_task *task);
+void det_task_extras_close(struct det_task *task);
 
 /* Everything that the spec points to, but for its argument. DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int det_task_spec_copy(

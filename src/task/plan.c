@@ -59,7 +59,7 @@ bool det_plan_will_retry(const struct det_task *task, bool is_late)
 
 bool det_plan_will_repeat(const struct det_task *task, bool is_late)
 {
-    bool is_planned = task->body && task->body->plan;
+    bool is_planned = task->extras && task->extras->plan;
 
     if (task->attempts.is_last)
         return false;
@@ -166,7 +166,7 @@ static int wait_for_time(struct det_task *task, struct plan *plan, uint32_t miss
 static void on_time(void *argument)
 {
     struct det_task *task = argument;
-    struct plan *plan = task->body->plan;
+    struct plan *plan = task->extras->plan;
     det_time now = det_world_now(task->tasks->world, DET_CLOCK_WALL);
     bool is_over = det_timetable_is_over(&plan->table, plan->due, now);
 
@@ -182,7 +182,7 @@ static void on_time(void *argument)
 /* Also with a schedule a pause has an end on the monotonic clock, if only to look at the other. */
 det_time det_plan_look(struct det_task *task)
 {
-    struct plan *plan = task->body ? task->body->plan : NULL;
+    struct plan *plan = task->extras ? task->extras->plan : NULL;
     det_time now;
     int r;
 
@@ -220,8 +220,8 @@ int det_plan_rest(struct det_task *task)
 
     task->attempts.failures = 0;
     task->times.delay = 0;
-    if (task->body && task->body->plan)
-        return rest_until_time(task, task->body->plan);
+    if (task->extras && task->extras->plan)
+        return rest_until_time(task, task->extras->plan);
     if (ran < DET_DELAY_FLOOR && delay < DET_DELAY_FLOOR - ran)
         delay = DET_DELAY_FLOOR - ran;
     if (interval > 0)
@@ -233,15 +233,15 @@ int det_plan_rest(struct det_task *task)
 
 void det_plan_drop(struct det_task *task)
 {
-    if (task->body && task->body->plan)
-        det_loop_timer_cancel(task->tasks->loop, &task->body->plan->timer);
+    if (task->extras && task->extras->plan)
+        det_loop_timer_cancel(task->tasks->loop, &task->extras->plan->timer);
     task->times.deadline = DET_NEVER;
 }
 
 int det_plan_open(
     struct det_task *task, const struct det_schedule *schedule, struct det_error *reterr)
 {
-    struct plan *plan = det_arena_alloc(&task->body->arena, sizeof *plan);
+    struct plan *plan = det_arena_alloc(&task->extras->arena, sizeof *plan);
     int r;
 
     if (!plan)
@@ -252,7 +252,7 @@ int det_plan_open(
     if (r < 0)
         return r;
     if (schedule->zone) {
-        struct det_zone *zone = det_arena_alloc(&task->body->arena, sizeof *zone);
+        struct det_zone *zone = det_arena_alloc(&task->extras->arena, sizeof *zone);
 
         if (!zone)
             return DET_ERR_NO_MEMORY;
@@ -261,14 +261,14 @@ int det_plan_open(
     }
     plan->timer.run = on_time;
     plan->timer.argument = task;
-    task->body->plan = plan;
+    task->extras->plan = plan;
     return 0;
 }
 
 det_time det_plan_next_wall(struct det_task *task)
 {
-    if (task->body && task->body->plan && task->times.deadline == DET_NEVER)
-        return task->body->plan->due;
+    if (task->extras && task->extras->plan && task->times.deadline == DET_NEVER)
+        return task->extras->plan->due;
     if (task->times.deadline == DET_NEVER)
         return 0;
     return det_tasks_wall_of(task->tasks, task->times.deadline);

@@ -141,7 +141,7 @@ static int prepare(
     r = set_policy(task, spec, reterr);
     if (r < 0)
         return r;
-    r = det_body_open(task, spec, reterr);
+    r = det_task_extras_open(task, spec, reterr);
     if (r < 0)
         return r;
     r = det_id_map_reserve(&task->tasks->index.ids);
@@ -184,7 +184,7 @@ void det_task_free(struct det_task *task)
     assert_forgotten(task);
     if (task->node.id)
         det_id_map_remove(&tasks->index.ids, &task->node);
-    det_body_close(task);
+    det_task_extras_close(task);
     det_tasks_unshare_policy(tasks, task->policy);
     det_free_string(tasks->allocator, task->reason);
     det_free(tasks->allocator, task, sizeof *task + strlen(task->name) + 1);

@@ -39,7 +39,7 @@
 
 struct det_slot;
 struct group;
-struct body;
+struct task_extras;
 struct attempt;
 struct plan;
 struct checks;
@@ -127,15 +127,15 @@ struct det_task {
     struct det_task_context context;
     const struct det_policy *policy; /* of `tasks`, shared */
     struct task_work work;
-    struct body *body;       /* what few tasks have; NULL: nothing of it */
-    struct attempt *attempt; /* a function or a process that runs; NULL: none, or a step */
-    struct det_list line;    /* of those that wait for a permit; of the ended */
-    struct det_list turn;    /* of those that may have become startable; of those to be stopped */
-    struct member member;    /* in its group */
-    struct det_list place;   /* among the owners of its slot, or in its queue */
-    struct group *group;     /* never NULL: the root, if it has no other */
-    struct anchor *anchor;   /* NULL: nobody depends on it */
-    struct det_slot *slot;   /* NULL: none */
+    struct task_extras *extras; /* what few tasks have; NULL: nothing of it */
+    struct attempt *attempt;    /* a function or a process that runs; NULL: none, or a step */
+    struct det_list line;       /* of those that wait for a permit; of the ended */
+    struct det_list turn;  /* of those that may have become startable; of those to be stopped */
+    struct member member;  /* in its group */
+    struct det_list place; /* among the owners of its slot, or in its queue */
+    struct group *group;   /* never NULL: the root, if it has no other */
+    struct anchor *anchor; /* NULL: nobody depends on it */
+    struct det_slot *slot; /* NULL: none */
     struct det_waiter *waiters;
     char *reason; /* of the last failure; NULL: none */
     struct task_times times;
@@ -156,7 +156,7 @@ struct det_task {
 };
 
 /* What few tasks have; one block of an arena with all its strings. */
-struct body {
+struct task_extras {
     struct det_arena arena;
     const struct det_process_spec *process;
     const struct det_dependency *depends_on;

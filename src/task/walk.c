@@ -32,7 +32,7 @@ static void enter(struct node *node, struct node *from, uint64_t walk)
 /* One that needs nobody has no node: it is a leaf. */
 static struct node *node_of_task(const struct det_task *task)
 {
-    return task->body && task->body->needs ? &task->body->needs->node : NULL;
+    return task->extras && task->extras->needs ? &task->extras->needs->node : NULL;
 }
 
 /* What a node leads to: another node, a leaf, or nothing. */

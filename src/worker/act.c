@@ -41,14 +41,15 @@ void det_act_start(struct det_worker *worker, uint16_t action)
     const struct det_record *desired = det_record_of(worker->kind->desired);
     struct det_action *it = &worker->acting.actions[action];
 
-    det_assert(action < worker->kind->action_count && det_life_is_live(worker) && worker->body);
+    det_assert(
+        action < worker->kind->action_count && det_life_is_live(worker) && worker->incarnation);
     if (it->run || workers->now < it->again_at)
         return;
-    if (worker->body->lost_actions[action] >= DET_LOST_MAX) {
+    if (worker->incarnation->lost_actions[action] >= DET_LOST_MAX) {
         det_worker_set_reason(worker, "waits for an action that was given up to come back");
         return;
     }
-    if (det_crew_queued(workers->actors) >= workers->limits.action_queue) {
+    if (det_worker_threads_queued(workers->actors) >= workers->limits.action_queue) {
         it->again_at = workers->now + DET_SECOND;
         det_tell(
             worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_ACTION_QUEUE_FULL,

@@ -1,58 +1,58 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* child_request_list.c - the wishes of one worker, in their order, and found by name: with an index
- * once they are many. Without memory for the index they are searched one after the other.
+/* child_request_list.c - the requests of one worker, in their order, and found by name: with an
+ * index once they are many. Without memory for the index they are searched one after the other.
  *
- * Invariant: with an index, every wish of the list is in it; `same` leads to those of the same name
- * and another origin. */
+ * Invariant: with an index, every request of the list is in it; `same` leads to those of the same
+ * name and another origin. */
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
 #include "worker/tree.h"
 
-#define INDEX_FROM 32 /* wishes */
+#define INDEX_FROM 32 /* requests */
 
-static struct det_wish *wish_of(struct det_list *node)
+static struct det_child_request *request_of(struct det_list *node)
 {
-    return DET_CONTAINER(node, struct det_wish, node);
+    return DET_CONTAINER(node, struct det_child_request, node);
 }
 
-void det_wishes_drop_index(struct det_worker *worker)
+void det_child_requests_drop_index(struct det_worker *worker)
 {
-    if (!worker->wishes.index)
+    if (!worker->requests.index)
         return;
-    det_map_deinit(worker->wishes.index);
-    DET_DELETE(worker->workers->allocator, worker->wishes.index);
-    worker->wishes.index = NULL;
+    det_map_deinit(worker->requests.index);
+    DET_DELETE(worker->workers->allocator, worker->requests.index);
+    worker->requests.index = NULL;
 }
 
-static int index_add(struct det_map *index, struct det_wish *wish)
+static int index_add(struct det_map *index, struct det_child_request *request)
 {
-    struct det_wish *first = det_map_get(index, wish->key);
+    struct det_child_request *first = det_map_get(index, request->key);
 
-    wish->same = NULL;
+    request->same = NULL;
     if (!first)
-        return det_map_put(index, wish);
-    wish->same = first->same;
-    first->same = wish;
+        return det_map_put(index, request);
+    request->same = first->same;
+    first->same = request;
     return 0;
 }
 
-static int index_remove(struct det_map *index, struct det_wish *wish)
+static int index_remove(struct det_map *index, struct det_child_request *request)
 {
-    struct det_wish *first = det_map_get(index, wish->key);
+    struct det_child_request *first = det_map_get(index, request->key);
 
-    if (first != wish) {
-        while (first && first->same != wish)
+    if (first != request) {
+        while (first && first->same != request)
             first = first->same;
         if (first)
-            first->same = wish->same;
+            first->same = request->same;
         return 0;
     }
-    det_map_remove(index, wish->key);
-    return wish->same ? det_map_put(index, wish->same) : 0;
+    det_map_remove(index, request->key);
+    return request->same ? det_map_put(index, request->same) : 0;
 }
 
 static void build_index(struct det_worker *worker)
@@ -60,68 +60,70 @@ static void build_index(struct det_worker *worker)
     struct det_workers *workers = worker->workers;
     int r = 0;
 
-    worker->wishes.index = DET_NEW(workers->allocator, struct det_map);
-    if (!worker->wishes.index)
+    worker->requests.index = DET_NEW(workers->allocator, struct det_map);
+    if (!worker->requests.index)
         return;
     det_map_init(
-        worker->wishes.index, workers->allocator, workers->chance, offsetof(struct det_wish, key));
-    for (struct det_list *node = worker->wishes.all.next; node != &worker->wishes.all && r == 0;
+        worker->requests.index, workers->allocator, workers->chance,
+        offsetof(struct det_child_request, key));
+    for (struct det_list *node = worker->requests.all.next; node != &worker->requests.all && r == 0;
          node = node->next)
-        r = index_add(worker->wishes.index, wish_of(node));
+        r = index_add(worker->requests.index, request_of(node));
     if (r < 0)
-        det_wishes_drop_index(worker);
+        det_child_requests_drop_index(worker);
 }
 
-void det_wishes_insert(struct det_worker *worker, struct det_list *place, struct det_wish *wish)
+void det_child_requests_insert(
+    struct det_worker *worker, struct det_list *place, struct det_child_request *request)
 {
-    det_assert(wish->name[0] && !wish->same);
-    wish->key = wish->name;
-    det_list_insert_before(place, &wish->node);
-    worker->wishes.count++;
-    if (!worker->wishes.index) {
+    det_assert(request->name[0] && !request->same);
+    request->key = request->name;
+    det_list_insert_before(place, &request->node);
+    worker->requests.count++;
+    if (!worker->requests.index) {
         /* A power of two only, so that a lack of memory does not cost a try each time. */
-        if (worker->wishes.count >= INDEX_FROM &&
-            (worker->wishes.count & (worker->wishes.count - 1)) == 0)
+        if (worker->requests.count >= INDEX_FROM &&
+            (worker->requests.count & (worker->requests.count - 1)) == 0)
             build_index(worker);
-    } else if (index_add(worker->wishes.index, wish) < 0)
-        det_wishes_drop_index(worker);
+    } else if (index_add(worker->requests.index, request) < 0)
+        det_child_requests_drop_index(worker);
 }
 
-void det_wishes_remove(struct det_worker *worker, struct det_wish *wish)
+void det_child_requests_remove(struct det_worker *worker, struct det_child_request *request)
 {
-    if (worker->wishes.round_at == &wish->node)
-        worker->wishes.round_at = wish->node.next;
-    if (worker->wishes.index && index_remove(worker->wishes.index, wish) < 0)
-        det_wishes_drop_index(worker);
-    wish->same = NULL;
-    det_assert(worker->wishes.count > 0);
-    worker->wishes.count--;
-    det_list_remove(&wish->node);
+    if (worker->requests.round_at == &request->node)
+        worker->requests.round_at = request->node.next;
+    if (worker->requests.index && index_remove(worker->requests.index, request) < 0)
+        det_child_requests_drop_index(worker);
+    request->same = NULL;
+    det_assert(worker->requests.count > 0);
+    worker->requests.count--;
+    det_list_remove(&request->node);
 }
 
-struct det_wish *det_wishes_find(
-    const struct det_worker *worker, const char *name, enum det_wish_origin origin)
+struct det_child_request *det_child_requests_find(
+    const struct det_worker *worker, const char *name, enum det_child_request_origin origin)
 {
-    if (worker->wishes.index) {
-        struct det_wish *wish = det_map_get(worker->wishes.index, name);
+    if (worker->requests.index) {
+        struct det_child_request *request = det_map_get(worker->requests.index, name);
 
-        while (wish && wish->origin != origin)
-            wish = wish->same;
-        return wish;
+        while (request && request->origin != origin)
+            request = request->same;
+        return request;
     }
-    for (struct det_list *node = worker->wishes.all.next; node != &worker->wishes.all;
+    for (struct det_list *node = worker->requests.all.next; node != &worker->requests.all;
          node = node->next) {
-        struct det_wish *wish = wish_of(node);
+        struct det_child_request *request = request_of(node);
 
-        if (wish->origin == origin && !strcmp(wish->name, name))
-            return wish;
+        if (request->origin == origin && !strcmp(request->name, name))
+            return request;
     }
     return NULL;
 }
 
-bool det_wishes_have(const struct det_worker *worker, const char *name)
+bool det_child_requests_have(const struct det_worker *worker, const char *name)
 {
-    return det_wishes_find(worker, name, DET_WISH_KIND) ||
-           det_wishes_find(worker, name, DET_WISH_YAML) ||
-           det_wishes_find(worker, name, DET_WISH_HAND);
+    return det_child_requests_find(worker, name, DET_REQUEST_KIND) ||
+           det_child_requests_find(worker, name, DET_REQUEST_YAML) ||
+           det_child_requests_find(worker, name, DET_REQUEST_MANUAL);
 }

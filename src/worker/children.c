@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* children.c - from wishes to workers: those that are not there are made, those that nobody wants
- * are told to go, and one whose kind has changed is another one. What is wrong with a wish is told
- * once and spoils no other. */
+/* children.c - from requests to workers: those that are not there are made, those that nobody wants
+ * are told to go, and one whose kind has changed is another one. What is wrong with a request is
+ * told once and spoils no other. */
 #include <detent/driver/loop.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 struct asking {
     struct det_children children;
     struct det_worker *worker;
-    struct det_list wishes;
+    struct det_list requests;
     struct det_buffer refused; /* why, a text after the other */
 };
 
@@ -35,21 +35,21 @@ static int add(struct det_children *children, const struct det_child_spec *spec)
 {
     struct asking *asking = DET_CONTAINER(children, struct asking, children);
     struct det_error error;
-    struct det_wish *wish;
+    struct det_child_request *request;
     int r;
 
-    r = det_wish_new(asking->worker->workers, spec, DET_WISH_KIND, &wish, &error);
+    r = det_child_request_new(asking->worker->workers, spec, DET_REQUEST_KIND, &request, &error);
     if (r == DET_ERR_NO_MEMORY)
         return r;
-    if (r == 0 && !det_wish_can_run(wish, asking->worker->kind, &error)) {
-        det_wish_free(asking->worker->workers, wish);
+    if (r == 0 && !det_child_request_can_run(request, asking->worker->kind, &error)) {
+        det_child_request_free(asking->worker->workers, request);
         r = DET_ERR_INVALID;
     }
     if (r < 0) {
         det_buffer_append(&asking->refused, error.text, strlen(error.text) + 1);
         return 0;
     }
-    det_list_append(&asking->wishes, &wish->node);
+    det_list_append(&asking->requests, &request->node);
     return 0;
 }
 
@@ -60,9 +60,9 @@ static void tell_refused(struct asking *asking, int code)
     const struct det_buffer *texts = &asking->refused;
     uint64_t hash = texts->size || code ? det_hash64(texts->data, texts->size, (uint64_t)code) : 0;
 
-    if (hash == worker->wishes.refused_hash)
+    if (hash == worker->requests.refused_hash)
         return;
-    worker->wishes.refused_hash = hash;
+    worker->requests.refused_hash = hash;
     for (size_t at = 0; at < texts->size; at += strlen(texts->data + at) + 1)
         refuse(worker, DET_ERR_INVALID, texts->data + at);
     if (code < 0)
@@ -73,12 +73,12 @@ static void tell_refused(struct asking *asking, int code)
 static void take_requests(struct asking *asking)
 {
     struct det_worker *worker = asking->worker;
-    uint64_t hash = det_wishes_hash(&asking->wishes);
+    uint64_t hash = det_child_requests_hash(&asking->requests);
 
-    if (hash == worker->wishes.hash)
+    if (hash == worker->requests.hash)
         return;
-    worker->wishes.hash = hash;
-    det_wishes_take(worker, DET_WISH_KIND, &asking->wishes);
+    worker->requests.hash = hash;
+    det_child_requests_take(worker, DET_REQUEST_KIND, &asking->requests);
 }
 
 void det_children_ask(struct det_worker *worker)
@@ -92,7 +92,7 @@ void det_children_ask(struct det_worker *worker)
     worker->attention &= ~(uint32_t)DET_LOOK_CHILDREN;
     if (!worker->kind->children || worker->shutdown_wanted)
         return;
-    det_list_init(&asking.wishes);
+    det_list_init(&asking.requests);
     det_buffer_init(&asking.refused, worker->workers->allocator);
     det_worker_view(worker, det_worker_stop_reason(worker) != NULL, &view);
     r = worker->kind->children(&view, &asking.children);
@@ -101,7 +101,7 @@ void det_children_ask(struct det_worker *worker)
         take_requests(&asking);
     if (r == DET_ERR_NO_MEMORY)
         worker->attention |= DET_LOOK_CHILDREN;
-    det_wishes_free(worker->workers, &asking.wishes);
+    det_child_requests_free(worker->workers, &asking.requests);
     det_buffer_deinit(&asking.refused);
 }
 
@@ -133,101 +133,102 @@ static void go(struct det_worker *child, const char *reason)
     det_stop_shutdown(child, child->workers->limits.stop_grace, reason);
 }
 
-/* What the wish says, to the worker that it is about. */
-static void give(struct det_worker *child, struct det_wish *wish)
+/* What the request says, to the worker that it is about. */
+static void give(struct det_worker *child, struct det_child_request *request)
 {
-    bool is_disabled = wish->is_disabled || wish->is_stateless;
+    bool is_disabled = request->is_disabled || request->is_stateless;
 
-    child->run_in = wish->run_in;
+    child->run_in = request->run_in;
     if (child->rest.is_disabled != is_disabled)
         child->attention |= DET_LOOK_DESIRED;
     child->rest.is_disabled = is_disabled;
     child->seen.is_disabled = is_disabled || child->rest.is_ordered_off;
-    if (!wish->is_changed)
+    if (!request->is_changed)
         return;
-    wish->is_changed = false;
-    if (!det_user_spec_equal(&child->spec, &wish->spec))
+    request->is_changed = false;
+    if (!det_user_spec_equal(&child->spec, &request->spec))
         det_life_wake(child);
     /* What the YAML wanted below it is wanted no longer than the YAML wants it. */
-    if (wish->origin == DET_WISH_YAML || child->place.origin == DET_WISH_YAML)
-        det_wishes_take(child, DET_WISH_YAML, &wish->children);
-    det_hand_disown(child, wish->origin);
+    if (request->origin == DET_REQUEST_YAML || child->place.origin == DET_REQUEST_YAML)
+        det_child_requests_take(child, DET_REQUEST_YAML, &request->children);
+    det_manual_disown(child, request->origin);
     det_user_spec_deinit(&child->spec);
-    child->spec = wish->spec;
-    memset(&wish->spec, 0, sizeof wish->spec);
+    child->spec = request->spec;
+    memset(&request->spec, 0, sizeof request->spec);
     child->attention |= DET_LOOK_DERIVE;
 }
 
-static void refuse_once(struct det_worker *worker, struct det_wish *wish, int code, const char *why)
+static void refuse_once(
+    struct det_worker *worker, struct det_child_request *request, int code, const char *why)
 {
     char text[DET_WORKER_REASON_MAX + 1];
 
-    if (wish->is_refused)
+    if (request->is_refused)
         return;
-    wish->is_refused = true;
-    snprintf(text, sizeof text, "child %.*s: %s", DET_WORKER_NAME_MAX, wish->name, why);
+    request->is_refused = true;
+    snprintf(text, sizeof text, "child %.*s: %s", DET_WORKER_NAME_MAX, request->name, why);
     refuse(worker, code, text);
 }
 
-static struct det_worker *make(struct det_worker *worker, struct det_wish *wish)
+static struct det_worker *make(struct det_worker *worker, struct det_child_request *request)
 {
     struct det_workers *workers = worker->workers;
-    const struct det_worker_kind *kind = det_workers_kind(workers, wish->kind);
+    const struct det_worker_kind *kind = det_workers_kind(workers, request->kind);
     struct det_worker *child;
     int r;
 
     if (!kind) {
         char text[DET_WORKER_REASON_MAX + 1];
 
-        snprintf(text, sizeof text, "there is no kind of worker called %.64s", wish->kind);
-        refuse_once(worker, wish, DET_ERR_NOT_FOUND, text);
+        snprintf(text, sizeof text, "there is no kind of worker called %.64s", request->kind);
+        refuse_once(worker, request, DET_ERR_NOT_FOUND, text);
         return NULL;
     }
-    r = det_worker_make(workers, worker, wish->name, kind, wish->origin, &child);
+    r = det_worker_make(workers, worker, request->name, kind, request->origin, &child);
     if (r < 0) {
-        refuse_once(worker, wish, r, det_error_text(r));
+        refuse_once(worker, request, r, det_error_text(r));
         if (r == DET_ERR_NO_MEMORY)
-            worker->attention |= DET_LOOK_WISHES;
+            worker->attention |= DET_LOOK_REQUESTS;
         return NULL;
     }
-    if (!worker->wishes.first_new)
-        worker->wishes.first_new = child;
+    if (!worker->requests.first_new)
+        worker->requests.first_new = child;
     det_tell(child, (struct det_worker_event){ .kind = DET_WORKER_EVENT_CHILD_ADDING });
     return child;
 }
 
 /* Whether a child that is on its way out is the one that is wanted now. What was deleted by hand is
  * made anew, as nothing of it is to come back. */
-static bool comes_back(const struct det_worker *child, const struct det_wish *wish)
+static bool comes_back(const struct det_worker *child, const struct det_child_request *request)
 {
     return child->leaving.is_unwanted && !child->leaving.is_deleted &&
-           !strcmp(child->kind->name, wish->kind);
+           !strcmp(child->kind->name, request->kind);
 }
 
-static void keep_one(struct det_worker *child, struct det_wish *wish)
+static void keep_one(struct det_worker *child, struct det_child_request *request)
 {
     child->leaving.is_unwanted = child->leaving.is_forgotten = false;
     det_stop_revoke(child);
     det_tell(child, (struct det_worker_event){ .kind = DET_WORKER_EVENT_CHILD_KEPT });
-    give(child, wish);
+    give(child, request);
 }
 
 /* With all below it that is still wanted there. */
-static void keep(struct det_worker *top, struct det_wish *wish)
+static void keep(struct det_worker *top, struct det_child_request *request)
 {
-    keep_one(top, wish);
+    keep_one(top, request);
     for (struct det_worker *worker = top; worker; worker = det_worker_after(worker, top)) {
         if (worker->leaving.is_unwanted)
             continue;
-        DET_LIST_EACH(node, &worker->wishes.all)
+        DET_LIST_EACH(node, &worker->requests.all)
         {
-            struct det_wish *below = DET_CONTAINER(node, struct det_wish, node);
+            struct det_child_request *below = DET_CONTAINER(node, struct det_child_request, node);
             struct det_worker *child = det_worker_child(worker, below->name);
 
             if (child && comes_back(child, below))
                 keep_one(child, below);
         }
-        worker->attention |= DET_LOOK_WISHES;
+        worker->attention |= DET_LOOK_REQUESTS;
     }
 }
 
@@ -235,36 +236,37 @@ static void keep(struct det_worker *top, struct det_wish *wish)
 static void note_order(struct det_worker *worker, struct det_worker *child)
 {
     struct det_worker *next =
-        worker->wishes.round_last ? worker->wishes.round_last->next : worker->children.first;
+        worker->requests.round_last ? worker->requests.round_last->next : worker->children.first;
 
-    worker->wishes.is_round_sorted = worker->wishes.is_round_sorted && next == child;
-    worker->wishes.round_last = child;
+    worker->requests.is_round_sorted = worker->requests.is_round_sorted && next == child;
+    worker->requests.round_last = child;
 }
 
 /* Whether a child was made. */
-static bool fulfil(struct det_worker *worker, struct det_wish *wish)
+static bool fulfil(struct det_worker *worker, struct det_child_request *request)
 {
-    struct det_worker *child = det_worker_child(worker, wish->name);
+    struct det_worker *child = det_worker_child(worker, request->name);
     bool is_new = !child;
 
-    /* A round may come to a wish that an upsert has fulfilled meanwhile. */
-    if (child && child->mark == worker->wishes.round && wish->round != worker->wishes.round) {
-        refuse_once(worker, wish, DET_ERR_EXISTS, "there is one of this name already");
+    /* A round may come to a request that an upsert has fulfilled meanwhile. */
+    if (child && child->mark == worker->requests.round &&
+        request->round != worker->requests.round) {
+        refuse_once(worker, request, DET_ERR_EXISTS, "there is one of this name already");
         return false;
     }
-    if (child && strcmp(child->kind->name, wish->kind) != 0)
+    if (child && strcmp(child->kind->name, request->kind) != 0)
         go(child, "its kind has changed");
     if (!child)
-        child = make(worker, wish);
+        child = make(worker, request);
     if (!child)
         return false;
-    child->mark = wish->round = worker->wishes.round;
+    child->mark = request->round = worker->requests.round;
     note_order(worker, child);
     /* One of another kind, or that was deleted, is made anew when it is gone. */
-    if (comes_back(child, wish))
-        keep(child, wish);
+    if (comes_back(child, request))
+        keep(child, request);
     else if (!child->leaving.is_unwanted)
-        give(child, wish);
+        give(child, request);
     return is_new;
 }
 
@@ -275,24 +277,24 @@ static void append(struct det_worker *worker, struct det_worker **last, struct d
     *last = child;
 }
 
-/* Children in the order of the wishes, those that go behind them. */
+/* Children in the order of the requests, those that go behind them. */
 static void sort(struct det_worker *worker)
 {
     struct det_worker *leftover = NULL, **end = &leftover, *last = NULL;
 
     for (struct det_worker *child = worker->children.first; child; child = child->next)
-        if (child->mark != worker->wishes.round) {
+        if (child->mark != worker->requests.round) {
             *end = child;
             end = &child->after;
         }
     *end = NULL;
     worker->children.first = NULL;
-    for (struct det_list *node = worker->wishes.all.next; node != &worker->wishes.all;
+    for (struct det_list *node = worker->requests.all.next; node != &worker->requests.all;
          node = node->next) {
         struct det_worker *child =
-            det_worker_child(worker, DET_CONTAINER(node, struct det_wish, node)->name);
+            det_worker_child(worker, DET_CONTAINER(node, struct det_child_request, node)->name);
 
-        if (!child || child->mark != worker->wishes.round)
+        if (!child || child->mark != worker->requests.round)
             continue;
         child->mark = 0;
         append(worker, &last, child);
@@ -303,32 +305,32 @@ static void sort(struct det_worker *worker)
         last->next = NULL;
     worker->children.last = last;
     /* Who is new may stand anywhere now. */
-    if (worker->wishes.first_new)
-        worker->wishes.first_new = worker->children.first;
+    if (worker->requests.first_new)
+        worker->requests.first_new = worker->children.first;
 }
 
 static void begin_round(struct det_worker *worker)
 {
-    worker->wishes.round = ++worker->workers->generations;
-    worker->wishes.round_at = worker->wishes.all.next;
-    worker->wishes.round_last = NULL;
-    worker->wishes.is_round_sorted = true;
+    worker->requests.round = ++worker->workers->generations;
+    worker->requests.round_at = worker->requests.all.next;
+    worker->requests.round_last = NULL;
+    worker->requests.is_round_sorted = true;
 }
 
 /* In a list that is sorted, those that nobody wants stand behind the last one. */
 static void finish_round(struct det_worker *worker)
 {
-    bool is_sorted = worker->wishes.is_round_sorted;
-    struct det_worker *last = is_sorted ? worker->wishes.round_last : NULL;
+    bool is_sorted = worker->requests.is_round_sorted;
+    struct det_worker *last = is_sorted ? worker->requests.round_last : NULL;
 
     for (struct det_worker *child = last ? last->next : worker->children.first; child;
          child = child->next)
-        if (child->mark != worker->wishes.round)
+        if (child->mark != worker->requests.round)
             go(child, "it is not in the spec of its parent any more");
     if (!is_sorted)
         sort(worker);
-    worker->wishes.round_at = NULL;
-    worker->wishes.round_last = NULL;
+    worker->requests.round_at = NULL;
+    worker->requests.round_last = NULL;
     worker->attention |= DET_LOOK_VIEW;
 }
 
@@ -341,8 +343,8 @@ static void put_off_rest(struct det_worker *worker)
     struct det_workers *workers = worker->workers;
 
     worker->attention |= DET_LOOK_MORE | DET_LOOK_VIEW;
-    det_list_remove(&worker->wishes.maker);
-    det_list_append(&workers->making.workers, &worker->wishes.maker);
+    det_list_remove(&worker->requests.maker);
+    det_list_append(&workers->making.workers, &worker->requests.maker);
     /* Without memory for the timer it goes on with the next tick. */
     (void)!det_loop_timer_set(workers->loop, &workers->making.timer, workers->now);
 }
@@ -358,18 +360,19 @@ void det_children_reconcile(struct det_worker *worker)
 
     if (!may_reconcile(worker))
         return;
-    if (worker->attention & DET_LOOK_WISHES)
+    if (worker->attention & DET_LOOK_REQUESTS)
         begin_round(worker);
-    worker->attention &= ~(uint32_t)(DET_LOOK_WISHES | DET_LOOK_MORE);
-    if (!worker->wishes.round_at)
+    worker->attention &= ~(uint32_t)(DET_LOOK_REQUESTS | DET_LOOK_MORE);
+    if (!worker->requests.round_at)
         return;
-    while (worker->wishes.round_at != &worker->wishes.all && cost < PORTION) {
-        struct det_wish *wish = DET_CONTAINER(worker->wishes.round_at, struct det_wish, node);
+    while (worker->requests.round_at != &worker->requests.all && cost < PORTION) {
+        struct det_child_request *request =
+            DET_CONTAINER(worker->requests.round_at, struct det_child_request, node);
 
-        worker->wishes.round_at = wish->node.next;
-        cost += fulfil(worker, wish) ? MAKE_COST : 1;
+        worker->requests.round_at = request->node.next;
+        cost += fulfil(worker, request) ? MAKE_COST : 1;
     }
-    if (worker->wishes.round_at == &worker->wishes.all)
+    if (worker->requests.round_at == &worker->requests.all)
         finish_round(worker);
     else
         put_off_rest(worker);
@@ -383,26 +386,26 @@ void det_children_make_more(void *argument)
     det_workers_now(workers);
     if (!node || workers->stopping.is_wanted)
         return;
-    det_worker_go_on_making(DET_CONTAINER(node, struct det_worker, wishes.maker));
+    det_worker_go_on_making(DET_CONTAINER(node, struct det_worker, requests.maker));
     if (!det_list_is_empty(&workers->making.workers))
         (void)!det_loop_timer_set(workers->loop, &workers->making.timer, workers->now);
 }
 
-void det_children_fulfil(struct det_worker *worker, struct det_wish *wish)
+void det_children_fulfil(struct det_worker *worker, struct det_child_request *request)
 {
-    struct det_worker *child = det_worker_child(worker, wish->name);
+    struct det_worker *child = det_worker_child(worker, request->name);
 
-    if (!may_reconcile(worker) || worker->attention & DET_LOOK_WISHES ||
-        det_wishes_find(worker, wish->name, DET_WISH_KIND) ||
-        det_wishes_find(worker, wish->name, DET_WISH_YAML)) {
-        worker->attention |= DET_LOOK_WISHES;
+    if (!may_reconcile(worker) || worker->attention & DET_LOOK_REQUESTS ||
+        det_child_requests_find(worker, request->name, DET_REQUEST_KIND) ||
+        det_child_requests_find(worker, request->name, DET_REQUEST_YAML)) {
+        worker->attention |= DET_LOOK_REQUESTS;
         return;
     }
-    if (!worker->wishes.round)
-        worker->wishes.round = ++worker->workers->generations;
+    if (!worker->requests.round)
+        worker->requests.round = ++worker->workers->generations;
     if (child)
         child->mark = 0;
-    fulfil(worker, wish);
+    fulfil(worker, request);
 }
 
 void det_children_release(struct det_worker *child)

@@ -30,20 +30,20 @@ static void show_open(struct det_worker *worker, bool is_open)
 
 static void step(struct det_worker *worker, enum circuit_event_kind event)
 {
-    struct det_strain *strain = worker->strain;
+    struct det_worker_faults *faults = worker->faults;
     const struct det_transition *transition =
-        det_machine_step(&circuit_machine, strain->circuit, event);
+        det_machine_step(&circuit_machine, faults->circuit, event);
 
     det_assert(transition->outcome == DET_OUTCOME_GOTO);
-    strain->circuit = (uint8_t)transition->to;
-    strain->circuit_at = worker->workers->now;
-    show_open(worker, strain->circuit == CIRCUIT_OPEN);
+    faults->circuit = (uint8_t)transition->to;
+    faults->circuit_at = worker->workers->now;
+    show_open(worker, faults->circuit == CIRCUIT_OPEN);
     worker->due = 0;
 }
 
 bool det_circuit_is_open(const struct det_worker *worker)
 {
-    return worker->strain && worker->strain->circuit == CIRCUIT_OPEN;
+    return worker->faults && worker->faults->circuit == CIRCUIT_OPEN;
 }
 
 static void publish_change(
@@ -55,68 +55,68 @@ static void publish_change(
 static void open_it(struct det_worker *worker, const char *reason)
 {
     struct det_workers *workers = worker->workers;
-    struct det_strain *strain = worker->strain;
+    struct det_worker_faults *faults = worker->faults;
     uint64_t chance = (uint64_t)det_workers_chance(workers, INT64_MAX) << 1;
 
-    if (strain->circuit == CIRCUIT_CLOSED) {
-        strain->circuit_since = workers->now;
-        strain->circuit_attempts = 0;
+    if (faults->circuit == CIRCUIT_CLOSED) {
+        faults->circuit_since = workers->now;
+        faults->circuit_attempts = 0;
         workers->circuits_open++;
     }
-    strain->circuit_delay = det_backoff_delay(
-        &workers->limits.circuit_backoff, strain->circuit_attempts, strain->circuit_delay, chance);
+    faults->circuit_delay = det_backoff_delay(
+        &workers->limits.circuit_backoff, faults->circuit_attempts, faults->circuit_delay, chance);
     step(worker, CIRCUIT_TRIP);
     publish_change(
         worker, DET_WORKER_EVENT_CIRCUIT_OPENED, reason,
-        det_intensity_count(strain->failures, workers->now));
-    if (strain->circuit_attempts == ATTEMPTS_ESCALATED)
+        det_intensity_count(faults->failures, workers->now));
+    if (faults->circuit_attempts == ATTEMPTS_ESCALATED)
         publish_change(
             worker, DET_WORKER_EVENT_CIRCUIT_ESCALATED,
             "its children go on failing: look at their reasons, mend what they need, then restart "
             "the worker",
-            strain->circuit_attempts);
+            faults->circuit_attempts);
 }
 
 void det_circuit_failure(struct det_worker *child, const char *reason)
 {
     struct det_worker *worker = child->parent;
-    struct det_strain *strain;
+    struct det_worker_faults *faults;
 
     if (!worker || !worker->parent || worker->shutdown_wanted)
         return;
-    strain = det_worker_strain(worker);
-    if (!strain || (!strain->failures && det_intensity_open(
+    faults = det_worker_faults(worker);
+    if (!faults || (!faults->failures && det_intensity_open(
                                              &worker->workers->limits.circuit,
-                                             worker->workers->allocator, &strain->failures, NULL)))
+                                             worker->workers->allocator, &faults->failures, NULL)))
         return;
-    if (det_intensity_note(strain->failures, worker->workers->now) &&
-        strain->circuit != CIRCUIT_PROBING)
+    if (det_intensity_note(faults->failures, worker->workers->now) &&
+        faults->circuit != CIRCUIT_PROBING)
         return;
-    if (strain->circuit != CIRCUIT_OPEN)
+    if (faults->circuit != CIRCUIT_OPEN)
         open_it(worker, reason);
 }
 
 static void heal(struct det_worker *worker)
 {
-    struct det_strain *strain = worker->strain;
-    det_time paused = worker->workers->now - strain->circuit_since;
+    struct det_worker_faults *faults = worker->faults;
+    det_time paused = worker->workers->now - faults->circuit_since;
 
     step(worker, CIRCUIT_HEAL);
     worker->workers->circuits_open--;
-    strain->circuit_delay = 0;
-    det_intensity_clear(strain->failures);
+    faults->circuit_delay = 0;
+    det_intensity_clear(faults->failures);
     publish_change(
         worker, DET_WORKER_EVENT_CIRCUIT_CLOSED, NULL, (uint64_t)(paused / DET_MILLISECOND));
 }
 
 void det_circuit_forget(struct det_worker *worker)
 {
-    struct det_strain *strain = worker->strain;
+    struct det_worker_faults *faults = worker->faults;
 
-    if (!strain)
+    if (!faults)
         return;
-    worker->workers->circuits_open -= strain->circuit != CIRCUIT_CLOSED;
-    worker->workers->circuits_open -= strain->panic_until != 0;
+    worker->workers->circuits_open -= faults->circuit != CIRCUIT_CLOSED;
+    worker->workers->circuits_open -= faults->panic_until != 0;
 }
 
 /* It is down or begins anew, or it is to run and nothing was observed of it yet. */
@@ -145,26 +145,26 @@ static const struct det_worker *find_unproven(const struct det_worker *top)
 
 void det_circuit_visit(struct det_worker *worker)
 {
-    struct det_strain *strain = worker->strain;
-    det_time at = strain->circuit_at + strain->circuit_delay;
+    struct det_worker_faults *faults = worker->faults;
+    det_time at = faults->circuit_at + faults->circuit_delay;
 
-    if (strain->circuit == CIRCUIT_CLOSED)
+    if (faults->circuit == CIRCUIT_CLOSED)
         return;
     if (worker->workers->now < at) {
         det_worker_due(worker, at);
         return;
     }
-    if (strain->circuit == CIRCUIT_PROBING) {
+    if (faults->circuit == CIRCUIT_PROBING) {
         if (find_unproven(worker))
-            det_worker_due(worker, worker->workers->now + strain->circuit_delay);
+            det_worker_due(worker, worker->workers->now + faults->circuit_delay);
         else
             heal(worker);
         return;
     }
-    strain->circuit_attempts++;
+    faults->circuit_attempts++;
     step(worker, CIRCUIT_PROBE);
-    publish_change(worker, DET_WORKER_EVENT_CIRCUIT_PROBING, NULL, strain->circuit_attempts);
-    det_worker_due(worker, worker->workers->now + strain->circuit_delay);
+    publish_change(worker, DET_WORKER_EVENT_CIRCUIT_PROBING, NULL, faults->circuit_attempts);
+    det_worker_due(worker, worker->workers->now + faults->circuit_delay);
 }
 
 void det_panic_note(
@@ -172,15 +172,15 @@ void det_panic_note(
     const char *action)
 {
     struct det_workers *workers = worker->workers;
-    struct det_strain *strain = det_worker_strain(worker);
+    struct det_worker_faults *faults = det_worker_faults(worker);
     uint32_t count = 1;
     bool is_fine = true;
 
-    if (strain &&
-        (strain->panics ||
-         !det_intensity_open(&workers->limits.panics, workers->allocator, &strain->panics, NULL))) {
-        is_fine = det_intensity_note(strain->panics, workers->now);
-        count = det_intensity_count(strain->panics, workers->now);
+    if (faults &&
+        (faults->panics ||
+         !det_intensity_open(&workers->limits.panics, workers->allocator, &faults->panics, NULL))) {
+        is_fine = det_intensity_note(faults->panics, workers->now);
+        count = det_intensity_count(faults->panics, workers->now);
         is_fine = is_fine && count < workers->limits.panics.count;
     }
     det_tell(
@@ -189,12 +189,12 @@ void det_panic_note(
                                            .action = action,
                                            .reason = text,
                                            .number = count });
-    if (strain)
+    if (faults)
         snprintf(
-            strain->panic_reason, sizeof strain->panic_reason, "paused for a while: %.120s", text);
-    if (is_fine || strain->panic_until)
+            faults->panic_reason, sizeof faults->panic_reason, "paused for a while: %.120s", text);
+    if (is_fine || faults->panic_until)
         return;
-    strain->panic_until = workers->now + workers->limits.panics.window;
+    faults->panic_until = workers->now + workers->limits.panics.window;
     show_open(worker, true);
     workers->circuits_open++;
     publish_change(worker, DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, text, count);
@@ -203,15 +203,15 @@ void det_panic_note(
 
 bool det_panic_is_open(struct det_worker *worker)
 {
-    struct det_strain *strain = worker->strain;
+    struct det_worker_faults *faults = worker->faults;
 
-    if (!strain->panic_until)
+    if (!faults->panic_until)
         return false;
-    if (det_intensity_count(strain->panics, worker->workers->now)) {
-        det_worker_set_reason(worker, strain->panic_reason);
+    if (det_intensity_count(faults->panics, worker->workers->now)) {
+        det_worker_set_reason(worker, faults->panic_reason);
         return true;
     }
-    strain->panic_until = 0;
+    faults->panic_until = 0;
     show_open(worker, det_circuit_is_open(worker));
     worker->workers->circuits_open--;
     publish_change(worker, DET_WORKER_EVENT_PANIC_CIRCUIT_CLOSED, NULL, 0);

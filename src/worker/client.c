@@ -15,7 +15,7 @@
 struct applying {
     struct det_workers *workers;
     struct det_spec spec;
-    struct det_list wishes;
+    struct det_list requests;
     int r;
 };
 
@@ -33,7 +33,7 @@ static void apply(void *argument)
     root->spec = applying->spec.root;
     memset(&applying->spec.root, 0, sizeof applying->spec.root);
     root->attention |= DET_LOOK_DERIVE;
-    det_wishes_take(root, DET_WISH_YAML, &applying->wishes);
+    det_child_requests_take(root, DET_REQUEST_YAML, &applying->requests);
     workers->is_applied = true;
     det_workers_look(workers);
 }
@@ -44,15 +44,15 @@ static int apply_spec(struct applying *applying, struct det_error *reterr)
     struct det_workers *workers = applying->workers;
     int r;
 
-    det_list_init(&applying->wishes);
-    r = det_wishes_of_spec(workers, &applying->spec, &applying->wishes, reterr);
+    det_list_init(&applying->requests);
+    r = det_child_requests_of_spec(workers, &applying->spec, &applying->requests, reterr);
     if (r == 0)
         r = det_workers_call(workers, apply, applying);
     if (r == 0)
         r = applying->r;
     if (r == DET_ERR_CLOSED)
         det_error_set(reterr, r, "the supervisor of workers stops");
-    det_wishes_free(workers, &applying->wishes);
+    det_child_requests_free(workers, &applying->requests);
     det_spec_deinit(&applying->spec);
     return r;
 }
@@ -127,7 +127,7 @@ struct putting {
     struct det_workers *workers;
     const char *parent;
     const struct det_child_spec *spec;
-    struct det_wish *wish;
+    struct det_child_request *request;
     bool is_ordered_off; /* it is there, and was told to rest */
     char parent_id[DET_WORKER_PATH_MAX + 1];
     struct det_error *reterr;
@@ -142,8 +142,8 @@ static struct det_worker *find_worker(struct det_workers *workers, const char *i
 /* Whether the parent's own spec has one of this name. */
 static bool is_in_spec(struct det_worker *parent, const char *name)
 {
-    return det_wishes_find(parent, name, DET_WISH_KIND) ||
-           det_wishes_find(parent, name, DET_WISH_YAML);
+    return det_child_requests_find(parent, name, DET_REQUEST_KIND) ||
+           det_child_requests_find(parent, name, DET_REQUEST_YAML);
 }
 
 /* Whether it can be derived; a desired state of its own, which is thrown away. */
@@ -158,7 +158,7 @@ static int try_derive(
     struct det_derivation what = {
         .kind = kind,
         .identity = &identity,
-        .spec = &putting->wish->spec,
+        .spec = &putting->request->spec,
         .scope = det_desire_scope(parent),
         .parent_id = parent->identity.id,
         .created_at = workers->now + workers->wall_ahead,
@@ -181,7 +181,7 @@ static bool is_one_too_many(
     struct det_workers *workers, struct det_worker *parent, const char *name)
 {
     return workers->count >= workers->limits.workers_max &&
-           !det_wishes_find(parent, name, DET_WISH_HAND);
+           !det_child_requests_find(parent, name, DET_REQUEST_MANUAL);
 }
 
 /* An order to rest is for the worker: it counts on when its spec changes. */
@@ -227,9 +227,9 @@ static void check_request(void *argument)
         putting->r = det_error_set(
             putting->reterr, DET_ERR_LIMIT, "there are as many workers as workers_max (%u) already",
             workers->count);
-    else if (!det_wish_can_run(putting->wish, parent->kind, putting->reterr))
+    else if (!det_child_request_can_run(putting->request, parent->kind, putting->reterr))
         putting->r = DET_ERR_INVALID;
-    else if (det_wish_name_states(workers, putting->wish, parent->kind) < 0)
+    else if (det_child_request_name_states(workers, putting->request, parent->kind) < 0)
         putting->r = det_error_set(putting->reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     else {
         det_text_copy(putting->parent_id, sizeof putting->parent_id, parent->identity.id);
@@ -267,27 +267,27 @@ static void put_request(void *argument)
 {
     struct putting *putting = argument;
     struct det_worker *parent = find_worker(putting->workers, putting->parent_id);
-    struct det_wish *old;
+    struct det_child_request *old;
 
     if (!parent || parent->leaving.is_deleted) {
         putting->r = det_error_set(
             putting->reterr, DET_ERR_NOT_FOUND,
             "the worker %.200s has gone meanwhile; when it is back, the new one is too",
             putting->parent_id);
-        det_hand_wait(putting->workers, putting->parent_id, putting->wish);
-        putting->wish = NULL;
+        det_manual_wait(putting->workers, putting->parent_id, putting->request);
+        putting->request = NULL;
         return;
     }
-    det_wish_find_states(parent, putting->wish);
-    old = det_wishes_find(parent, putting->wish->name, DET_WISH_HAND);
-    det_wishes_insert(parent, old ? &old->node : &parent->wishes.all, putting->wish);
+    det_child_request_find_states(parent, putting->request);
+    old = det_child_requests_find(parent, putting->request->name, DET_REQUEST_MANUAL);
+    det_child_requests_insert(parent, old ? &old->node : &parent->requests.all, putting->request);
     if (old) {
-        det_wishes_remove(parent, old);
-        det_wish_free(putting->workers, old);
+        det_child_requests_remove(parent, old);
+        det_child_request_free(putting->workers, old);
     }
-    det_children_fulfil(parent, putting->wish);
-    putting->wish = NULL;
-    if (parent->attention & DET_LOOK_WISHES)
+    det_children_fulfil(parent, putting->request);
+    putting->request = NULL;
+    if (parent->attention & DET_LOOK_REQUESTS)
         visit_family(parent);
     else
         visit_child(parent, putting->spec->name);
@@ -302,20 +302,21 @@ int det_workers_upsert(
     };
     int r;
 
-    r = det_wish_new(workers, spec, DET_WISH_HAND, &putting.wish, reterr);
+    r = det_child_request_new(workers, spec, DET_REQUEST_MANUAL, &putting.request, reterr);
     if (r < 0)
         return r;
     r = det_workers_call(workers, check_request, &putting);
     r = r ? r : putting.r;
     if (r == 0)
-        r = det_hand_save(
-            workers, putting.parent_id, spec, putting.wish->states, putting.is_ordered_off, reterr);
+        r = det_manual_save(
+            workers, putting.parent_id, spec, putting.request->states, putting.is_ordered_off,
+            reterr);
     if (r == 0) {
         r = det_workers_call(workers, put_request, &putting);
         r = r ? r : putting.r;
     }
-    if (putting.wish)
-        det_wish_free(workers, putting.wish);
+    if (putting.request)
+        det_child_request_free(workers, putting.request);
     return r;
 }
 
@@ -330,8 +331,8 @@ struct taking {
     int r;
 };
 
-/* Who put it: the wish, and the parent that has it. */
-static struct det_wish *put_by_hand(
+/* Who put it: the request, and the parent that has it. */
+static struct det_child_request *put_by_hand(
     struct det_workers *workers, const char *id, struct det_worker **ret_parent)
 {
     const char *name = strrchr(id, '/');
@@ -341,7 +342,7 @@ static struct det_wish *put_by_hand(
         return NULL;
     snprintf(parent, sizeof parent, "%.*s", (int)(name - id), id);
     *ret_parent = det_map_get(&workers->map, parent);
-    return *ret_parent ? det_wishes_find(*ret_parent, name + 1, DET_WISH_HAND) : NULL;
+    return *ret_parent ? det_child_requests_find(*ret_parent, name + 1, DET_REQUEST_MANUAL) : NULL;
 }
 
 static void judge_delete(void *argument)
@@ -369,14 +370,14 @@ static void take_back(void *argument)
 {
     struct taking *taking = argument;
     struct det_worker *worker = det_map_get(&taking->workers->map, taking->id), *parent;
-    struct det_wish *wish = put_by_hand(taking->workers, taking->id, &parent);
+    struct det_child_request *request = put_by_hand(taking->workers, taking->id, &parent);
 
-    if (!wish)
+    if (!request)
         return;
-    det_wishes_remove(parent, wish);
-    det_wish_free(taking->workers, wish);
+    det_child_requests_remove(parent, request);
+    det_child_request_free(taking->workers, request);
     if (taking->is_shared) {
-        parent->attention |= DET_LOOK_WISHES;
+        parent->attention |= DET_LOOK_REQUESTS;
         visit_family(parent);
         return;
     }
@@ -396,7 +397,7 @@ int det_workers_delete(struct det_workers *workers, const char *id, struct det_e
     r = det_workers_call(workers, judge_delete, &taking);
     r = r ? r : taking.r;
     if (r == 0)
-        r = det_hand_drop(workers, id, !taking.is_shared, reterr);
+        r = det_manual_drop(workers, id, !taking.is_shared, reterr);
     if (r == 0 && taking.is_off)
         r = det_order_save(workers, taking.kind->name, id, true);
     return r ? r : det_workers_call(workers, take_back, &taking);

@@ -77,7 +77,7 @@ static void begin(struct det_worker *worker)
     struct det_run *run = worker->observing.spare;
 
     det_assert(worker->kind->collect && worker->desire.is_there && !worker->observing.collect);
-    if (worker->body->lost_collects >= DET_LOST_MAX && !worker->observing.is_collector_new) {
+    if (worker->incarnation->lost_collects >= DET_LOST_MAX && !worker->observing.is_collector_new) {
         put_off(worker, every(worker));
         return;
     }
@@ -286,8 +286,9 @@ static void tell_busy(struct det_worker *worker)
         return;
     workers->busy_until = workers->now + 10 * DET_SECOND;
     det_tell(
-        worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_COLLECTORS_BUSY,
-                                           .number = det_crew_queued(workers->collectors) });
+        worker,
+        (struct det_worker_event){ .kind = DET_WORKER_EVENT_COLLECTORS_BUSY,
+                                   .number = det_worker_threads_queued(workers->collectors) });
 }
 
 static void too_old(struct det_worker *worker, det_time age)

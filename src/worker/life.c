@@ -43,11 +43,11 @@ static void assert_worker(const struct det_worker *worker)
     case LIFE_WAITING:
     case LIFE_DOWN:
     case LIFE_GONE:
-        det_assert(!worker->body && !worker->leaving.closing);
+        det_assert(!worker->incarnation && !worker->leaving.closing);
         det_assert(!worker->observing.collect && !worker->acting.running);
         break;
     case LIFE_LIVE:
-        det_assert(worker->body && !worker->leaving.closing);
+        det_assert(worker->incarnation && !worker->leaving.closing);
         break;
     case LIFE_CLOSING:
         det_assert(!worker->observing.collect && !worker->acting.running);
@@ -155,7 +155,7 @@ static void end(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
-    det_hand_keep(worker);
+    det_manual_keep(worker);
     step(worker, LIFE_FINISH);
     worker->attention = 0;
     for (enum det_ailment i = 0; i < DET_AILMENT_COUNT; i++)
@@ -176,33 +176,33 @@ static void end(struct det_worker *worker)
         det_stop_gone(workers);
     }
     worker->parent = NULL;
-    det_list_remove(&worker->wishes.maker);
+    det_list_remove(&worker->requests.maker);
     det_worker_settle(worker);
 }
 
 /* How long after a failure it is tried again. */
 static det_time delay_of(struct det_worker *worker, uint32_t failures)
 {
-    struct det_strain *strain = det_worker_strain(worker);
+    struct det_worker_faults *faults = det_worker_faults(worker);
     uint64_t chance;
 
-    if (!strain)
+    if (!faults)
         return worker->workers->limits.restart_backoff.max;
     worker->workers->world->ops->random(worker->workers->world, &chance, sizeof chance);
-    strain->delay = det_backoff_delay(
-        &worker->workers->limits.restart_backoff, failures ? failures - 1 : 0, strain->delay,
+    faults->delay = det_backoff_delay(
+        &worker->workers->limits.restart_backoff, failures ? failures - 1 : 0, faults->delay,
         chance);
-    return strain->delay;
+    return faults->delay;
 }
 
 static void refuse(struct det_worker *worker, int code, const char *text)
 {
-    struct det_strain *strain = det_worker_strain(worker);
-    uint32_t failures = strain ? ++strain->open_failures : 1;
+    struct det_worker_faults *faults = det_worker_faults(worker);
+    uint32_t failures = faults ? ++faults->open_failures : 1;
 
-    if (worker->body) {
-        det_body_drop(worker->body);
-        worker->body = NULL;
+    if (worker->incarnation) {
+        det_incarnation_drop(worker->incarnation);
+        worker->incarnation = NULL;
     }
     step(worker, LIFE_REFUSE);
     if (!worker->leaving.is_unwanted)
@@ -251,7 +251,7 @@ void det_life_recorded(struct det_worker *worker, int code, const struct det_err
         refuse(worker, code, error ? error->text : det_error_text(code));
         return;
     }
-    r = det_body_new(worker, &worker->body);
+    r = det_incarnation_new(worker, &worker->incarnation);
     if (r < 0) {
         refuse(worker, r, det_error_text(r));
         return;
@@ -275,9 +275,9 @@ void det_life_opened(struct det_worker *worker, int code, const char *text)
 {
     struct det_workers *workers = worker->workers;
 
-    det_assert(worker->body && !worker->observing.collect);
+    det_assert(worker->incarnation && !worker->observing.collect);
     if (worker->life == LIFE_LEAVING) {
-        worker->body->is_open = code >= 0;
+        worker->incarnation->is_open = code >= 0;
         det_worker_visit(worker);
         return;
     }
@@ -286,9 +286,9 @@ void det_life_opened(struct det_worker *worker, int code, const char *text)
         return;
     }
     step(worker, LIFE_OPENED);
-    worker->body->is_open = true;
-    if (worker->strain)
-        worker->strain->open_failures = 0;
+    worker->incarnation->is_open = true;
+    if (worker->faults)
+        worker->faults->open_failures = 0;
     worker->since = workers->now;
     worker->since_wall = workers->now + workers->wall_ahead;
     worker->observing.live_since = workers->now;
@@ -346,12 +346,12 @@ static void give_up(struct det_worker *worker)
             det_act_lost(worker, i, 0);
 }
 
-static void close_body(struct det_worker *worker)
+static void close_incarnation(struct det_worker *worker)
 {
-    struct det_body *body = worker->body;
+    struct det_incarnation *incarnation = worker->incarnation;
 
     /* It was taken down before it was on record. */
-    if (!body) {
+    if (!incarnation) {
         step(worker, LIFE_QUIET);
         det_life_closed(worker);
         return;
@@ -360,17 +360,17 @@ static void close_body(struct det_worker *worker)
         det_run_free(worker->observing.spare);
     worker->observing.spare = NULL;
     step(worker, LIFE_QUIET);
-    worker->body = NULL;
+    worker->incarnation = NULL;
     /* A run that was given up has it for longer than anybody can wait. */
-    if (body->holders > 1 || !body->is_open || !body->kind->close) {
-        det_body_drop(body);
+    if (incarnation->holders > 1 || !incarnation->is_open || !incarnation->kind->close) {
+        det_incarnation_drop(incarnation);
         det_life_closed(worker);
         return;
     }
-    body->closing = worker;
-    worker->leaving.closing = body;
+    incarnation->closing = worker;
+    worker->leaving.closing = incarnation;
     worker->leaving.leave_at = leave_at(worker);
-    det_body_drop(body);
+    det_incarnation_drop(incarnation);
 }
 
 /* While all stops nobody waits for ever for a close() that hangs; it is still waited for when the
@@ -389,8 +389,8 @@ static void leave_behind(struct det_worker *worker)
 /* Those that are long ago make no delay longer. */
 static uint32_t restarts_of_late(const struct det_worker *worker)
 {
-    return worker->strain && worker->strain->restarts
-               ? det_intensity_count(worker->strain->restarts, worker->workers->now)
+    return worker->faults && worker->faults->restarts
+               ? det_intensity_count(worker->faults->restarts, worker->workers->now)
                : 1;
 }
 
@@ -409,8 +409,8 @@ void det_life_closed(struct det_worker *worker)
     if (worker->leaving.has_to_rest) {
         step(worker, LIFE_REST);
         det_worker_set_state(worker, 0);
-        if (worker->strain && worker->strain->rest_reason[0])
-            det_worker_set_reason(worker, worker->strain->rest_reason);
+        if (worker->faults && worker->faults->rest_reason[0])
+            det_worker_set_reason(worker, worker->faults->rest_reason);
         return;
     }
     step(worker, LIFE_AGAIN);
@@ -423,8 +423,8 @@ void det_life_closed(struct det_worker *worker)
 void det_life_wake(struct det_worker *worker)
 {
     worker->leaving.has_to_rest = false;
-    if (worker->strain && worker->strain->restarts)
-        det_intensity_clear(worker->strain->restarts);
+    if (worker->faults && worker->faults->restarts)
+        det_intensity_clear(worker->faults->restarts);
     if (worker->life == LIFE_DOWN) {
         step(worker, LIFE_WAKE);
         worker->leaving.open_at = worker->workers->now;
@@ -478,7 +478,7 @@ void det_life_visit(struct det_worker *worker)
     case LIFE_LEAVING:
         give_up(worker);
         if (!worker->observing.collect && !worker->acting.running && is_clear(worker))
-            close_body(worker);
+            close_incarnation(worker);
         break;
     case LIFE_DOWN:
         if (!is_wanted(worker) && !worker->children.first)

@@ -47,7 +47,7 @@ static void describe(const struct det_worker *worker, struct det_worker_status *
     ret->is_disabled = worker->rest.is_disabled || worker->rest.is_ordered_off;
     ret->is_circuit_open = worker->seen.is_circuit_open;
     ret->is_action_pending = worker->acting.running > 0;
-    ret->is_dynamic = worker->place.origin == DET_WISH_HAND;
+    ret->is_dynamic = worker->place.origin == DET_REQUEST_MANUAL;
     ret->counts = worker->counts;
 }
 
@@ -216,7 +216,7 @@ static void compare_field(
     det_buffer_init(&b, json->text.allocator);
     append_value(&a, want, desired, worker->desire.value);
     append_value(&b, have, observed, worker->observing.value);
-    /* Text that is not said is no wish. */
+    /* Text that is not said is no request. */
     if (strcmp(det_buffer_text(&a), "\"\"") != 0 &&
         strcmp(det_buffer_text(&a), det_buffer_text(&b)) != 0) {
         det_json_open(json, want->name, '{');
@@ -396,14 +396,16 @@ static void sum(void *argument)
         .degraded = workers->tick.counted.degraded,
         .circuits_open = workers->circuits_open,
         .down = workers->tick.counted.down,
-        .actions_running = det_crew_running(workers->actors),
-        .actions_queued = det_crew_queued(workers->actors),
-        .hung = det_crew_hung(workers->actors) + det_crew_hung(workers->collectors),
+        .actions_running = det_worker_threads_running(workers->actors),
+        .actions_queued = det_worker_threads_queued(workers->actors),
+        .hung =
+            det_worker_threads_hung(workers->actors) + det_worker_threads_hung(workers->collectors),
         .observations = workers->observations.all,
         .observations_failed = workers->observations.failed,
         .tick_took = workers->tick.last_took,
         .tick_took_max = workers->tick.longest_took,
-        .threads = det_crew_threads(workers->actors) + det_crew_threads(workers->collectors),
+        .threads = det_worker_threads_count(workers->actors) +
+                   det_worker_threads_count(workers->collectors),
     };
     memcpy(
         summing->ret->by_phase, workers->tick.counted.by_phase,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* manual_worker.c - workers that were put by hand: documents of the role "spec", read when we
+/* manual_worker.c - manually created workers: documents of the role "spec", read when we
  * begin, and handed to their parents when those are made. With them comes how often each worker was
  * begun. */
 #include <string.h>
@@ -15,7 +15,7 @@
 
 struct det_restored {
     struct det_list node;
-    struct det_wish *wish;
+    struct det_child_request *request;
     char parent[]; /* its id */
 };
 
@@ -24,17 +24,17 @@ static void free_restored(struct det_workers *workers, struct det_restored *rest
     det_free(workers->allocator, restored, sizeof *restored + strlen(restored->parent) + 1);
 }
 
-static int keep(struct det_workers *workers, const char *parent, struct det_wish *wish)
+static int keep(struct det_workers *workers, const char *parent, struct det_child_request *request)
 {
     size_t size = strlen(parent) + 1;
     struct det_restored *restored = det_alloc_zero(workers->allocator, sizeof *restored + size);
 
     if (!restored) {
-        det_wish_free(workers, wish);
+        det_child_request_free(workers, request);
         return DET_ERR_NO_MEMORY;
     }
     memcpy(restored->parent, parent, size);
-    restored->wish = wish;
+    restored->request = request;
     det_list_append(&workers->earlier.restored, &restored->node);
     return 0;
 }
@@ -71,7 +71,7 @@ struct loading {
 
 /* Which of its parent's they are is found out when that is made. */
 static int load_states(
-    struct det_workers *workers, const struct det_datum *map, struct det_wish *wish)
+    struct det_workers *workers, const struct det_datum *map, struct det_child_request *request)
 {
     const struct det_datum *list = det_datum_get(map, "run_in");
     struct det_buffer names;
@@ -84,9 +84,9 @@ static int load_states(
         if (item->kind == DET_DATUM_TEXT)
             det_buffer_format(&names, "%s\n", item->text);
     r = det_buffer_status(&names);
-    wish->states = r ? NULL : det_string_copy(workers->allocator, det_buffer_text(&names));
+    request->states = r ? NULL : det_string_copy(workers->allocator, det_buffer_text(&names));
     det_buffer_deinit(&names);
-    return wish->states ? 0 : DET_ERR_NO_MEMORY;
+    return request->states ? 0 : DET_ERR_NO_MEMORY;
 }
 
 static int load_spec(
@@ -102,7 +102,7 @@ static int load_spec(
     };
     const char *parent = text_of(map, "parent");
     bool is_off = is_true(map, DET_ORDERED_OFF);
-    struct det_wish *wish;
+    struct det_child_request *request;
     int r;
 
     r = det_record_set_off(loading->workers, document->kind, document->id, is_off);
@@ -112,13 +112,14 @@ static int load_spec(
         return det_error_set(
             loading->reterr, DET_ERR_CORRUPT,
             "the store has a worker put by hand that names no parent");
-    r = det_wish_new(loading->workers, &spec, DET_WISH_HAND, &wish, loading->reterr);
+    r = det_child_request_new(
+        loading->workers, &spec, DET_REQUEST_MANUAL, &request, loading->reterr);
     if (r < 0)
         return r;
-    r = load_states(loading->workers, map, wish);
+    r = load_states(loading->workers, map, request);
     if (r == 0)
-        return keep(loading->workers, parent, wish);
-    det_wish_free(loading->workers, wish);
+        return keep(loading->workers, parent, request);
+    det_child_request_free(loading->workers, request);
     return r;
 }
 
@@ -150,7 +151,7 @@ static int load(void *context, const struct det_document *document)
     return r;
 }
 
-int det_hand_load(struct det_workers *workers, struct det_error *reterr)
+int det_manual_load(struct det_workers *workers, struct det_error *reterr)
 {
     static const enum det_document_role roles[] = { DET_DOCUMENT_IDENTITY, DET_DOCUMENT_SPEC };
     struct loading loading = { workers, reterr };
@@ -170,17 +171,18 @@ int det_hand_load(struct det_workers *workers, struct det_error *reterr)
 }
 
 /* The last one that was said counts. */
-static void forget_older(struct det_worker *worker, const struct det_wish *wish)
+static void forget_older(struct det_worker *worker, const struct det_child_request *request)
 {
-    struct det_wish *older = det_wishes_find(worker, wish->name, DET_WISH_HAND);
+    struct det_child_request *older =
+        det_child_requests_find(worker, request->name, DET_REQUEST_MANUAL);
 
     if (!older)
         return;
-    det_wishes_remove(worker, older);
-    det_wish_free(worker->workers, older);
+    det_child_requests_remove(worker, older);
+    det_child_request_free(worker->workers, older);
 }
 
-void det_hand_restore(struct det_worker *worker)
+void det_manual_restore(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
@@ -192,22 +194,22 @@ void det_hand_restore(struct det_worker *worker)
         if (strcmp(restored->parent, worker->identity.id) != 0)
             continue;
         det_list_remove(node);
-        forget_older(worker, restored->wish);
-        det_wish_find_states(worker, restored->wish);
-        det_wishes_insert(worker, &worker->wishes.all, restored->wish);
-        worker->attention |= DET_LOOK_WISHES;
+        forget_older(worker, restored->request);
+        det_child_request_find_states(worker, restored->request);
+        det_child_requests_insert(worker, &worker->requests.all, restored->request);
+        worker->attention |= DET_LOOK_REQUESTS;
         free_restored(workers, restored);
     }
 }
 
-void det_hand_forget_all(struct det_workers *workers)
+void det_manual_forget_all(struct det_workers *workers)
 {
     struct det_list *node;
 
     while ((node = det_list_take(&workers->earlier.restored))) {
         struct det_restored *restored = DET_CONTAINER(node, struct det_restored, node);
 
-        det_wish_free(workers, restored->wish);
+        det_child_request_free(workers, restored->request);
         free_restored(workers, restored);
     }
 }
@@ -278,7 +280,7 @@ static int replace(
     return r;
 }
 
-int det_hand_save(
+int det_manual_save(
     struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
     const char *states, bool is_ordered_off, struct det_error *reterr)
 {
@@ -315,7 +317,7 @@ int det_hand_save(
     return r;
 }
 
-int det_hand_drop(
+int det_manual_drop(
     struct det_workers *workers, const char *id, bool with_below, struct det_error *reterr)
 {
     struct det_document_query query = {
@@ -325,7 +327,7 @@ int det_hand_drop(
     return replace(workers, &query, NULL, reterr);
 }
 
-bool det_hand_waits(const struct det_workers *workers, const char *id)
+bool det_manual_waits(const struct det_workers *workers, const char *id)
 {
     const char *slash = strrchr(id, '/');
     size_t size = slash ? (size_t)(slash - id) : 0;
@@ -335,41 +337,42 @@ bool det_hand_waits(const struct det_workers *workers, const char *id)
         const struct det_restored *restored = DET_CONTAINER(node, struct det_restored, node);
 
         if (strlen(restored->parent) == size && !memcmp(restored->parent, id, size) &&
-            !strcmp(restored->wish->name, slash + 1))
+            !strcmp(restored->request->name, slash + 1))
             return true;
     }
     return false;
 }
 
-bool det_hand_has(const struct det_worker *worker)
+bool det_manual_has(const struct det_worker *worker)
 {
     const struct det_worker *parent = worker->parent;
 
-    if (worker->place.origin == DET_WISH_HAND)
+    if (worker->place.origin == DET_REQUEST_MANUAL)
         return true;
     if (!parent)
         return false;
-    return det_wishes_find(parent, worker->identity.name, DET_WISH_HAND) ||
-           det_hand_waits(worker->workers, worker->identity.id);
+    return det_child_requests_find(parent, worker->identity.name, DET_REQUEST_MANUAL) ||
+           det_manual_waits(worker->workers, worker->identity.id);
 }
 
-/* Its wish has the spec back, as it was given. */
+/* Its request has the spec back, as it was given. */
 static void give_back(struct det_worker *worker)
 {
-    struct det_wish *wish =
-        det_wishes_find(worker->parent, worker->identity.name, worker->place.origin);
+    struct det_child_request *request =
+        det_child_requests_find(worker->parent, worker->identity.name, worker->place.origin);
 
-    if (!wish || wish->is_changed)
+    if (!request || request->is_changed)
         return;
-    wish->spec = worker->spec;
-    wish->is_changed = true;
+    request->spec = worker->spec;
+    request->is_changed = true;
     memset(&worker->spec, 0, sizeof worker->spec);
 }
 
 /* Without memory it is there again with the next opening of the store only. */
-void det_hand_wait(struct det_workers *workers, const char *parent, struct det_wish *wish_take)
+void det_manual_wait(
+    struct det_workers *workers, const char *parent, struct det_child_request *request_take)
 {
-    if (keep(workers, parent, wish_take) < 0 && workers->root)
+    if (keep(workers, parent, request_take) < 0 && workers->root)
         det_tell(
             workers->root,
             (struct det_worker_event){ .kind = DET_WORKER_EVENT_CHILD_REFUSED,
@@ -377,7 +380,7 @@ void det_hand_wait(struct det_workers *workers, const char *parent, struct det_w
                                        .reason = det_error_text(DET_ERR_NO_MEMORY) });
 }
 
-void det_hand_disown(struct det_worker *worker, enum det_wish_origin origin)
+void det_manual_disown(struct det_worker *worker, enum det_child_request_origin origin)
 {
     if (worker->place.origin == origin)
         return;
@@ -385,22 +388,22 @@ void det_hand_disown(struct det_worker *worker, enum det_wish_origin origin)
     worker->place.origin = origin;
 }
 
-void det_hand_keep(struct det_worker *worker)
+void det_manual_keep(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
     if (workers->stopping.is_wanted || worker->leaving.is_deleted)
         return;
-    if (worker->place.origin == DET_WISH_HAND && worker->parent)
+    if (worker->place.origin == DET_REQUEST_MANUAL && worker->parent)
         give_back(worker);
-    for (struct det_list *node = worker->wishes.all.next, *next; node != &worker->wishes.all;
+    for (struct det_list *node = worker->requests.all.next, *next; node != &worker->requests.all;
          node = next) {
-        struct det_wish *wish = DET_CONTAINER(node, struct det_wish, node);
+        struct det_child_request *request = DET_CONTAINER(node, struct det_child_request, node);
 
         next = node->next;
-        if (wish->origin != DET_WISH_HAND)
+        if (request->origin != DET_REQUEST_MANUAL)
             continue;
-        det_wishes_remove(worker, wish);
-        det_hand_wait(workers, worker->identity.id, wish);
+        det_child_requests_remove(worker, request);
+        det_manual_wait(workers, worker->identity.id, request);
     }
 }

@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* order.c - orders to rest, which survive the program: a member of the document of the role "spec",
- * beside what was put by hand, or alone. */
+ * beside what was created manually, or alone. */
 #include <string.h>
 
 #include <detent/tool/documents.h>

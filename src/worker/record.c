@@ -45,8 +45,8 @@ static int save(
 
 static void tell_failure(struct det_worker *worker, int code, const struct det_error *error)
 {
-    struct det_strain *strain = det_worker_strain(worker);
-    uint32_t failures = strain ? ++strain->store_failures : 1;
+    struct det_worker_faults *faults = det_worker_faults(worker);
+    uint32_t failures = faults ? ++faults->store_failures : 1;
 
     if ((failures & (failures - 1)) == 0)
         det_tell(
@@ -64,8 +64,8 @@ static void arrived(struct det_worker *worker, const struct det_recorded *record
     workers->outstanding.recordings--;
     if (recorded->code < 0)
         tell_failure(worker, recorded->code, recorded->error);
-    else if (worker->strain)
-        worker->strain->store_failures = 0;
+    else if (worker->faults)
+        worker->faults->store_failures = 0;
 }
 
 /* What came back may have ended the worker, and freed it: only one that was gone before is ours to
@@ -328,10 +328,10 @@ void det_record_drop(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
-    /* Of the spec only an order to rest is its own; what was put by hand goes by hand. */
+    /* Of the spec only an order to rest is its own; what was created manually goes by hand. */
     drop(
         workers, worker->kind->name, worker->identity.id,
-        worker->rest.is_ordered_off && !det_hand_has(worker));
+        worker->rest.is_ordered_off && !det_manual_has(worker));
     forget(workers, worker->kind->name, worker->identity.id);
 }
 
@@ -344,7 +344,7 @@ void det_record_drop_known(struct det_workers *workers, struct det_known *known)
     size = size < sizeof kind ? size : sizeof kind - 1;
     memcpy(kind, known->key, size);
     kind[size] = '\0';
-    drop(workers, kind, id, known->is_ordered_off && !det_hand_waits(workers, id));
+    drop(workers, kind, id, known->is_ordered_off && !det_manual_waits(workers, id));
     det_list_remove(&known->node);
     det_map_remove(&workers->earlier.known, known->key);
     det_free(workers->allocator, known, sizeof *known + strlen(known->text) + 1);

@@ -75,7 +75,7 @@ static struct det_recorder_item *item_of(struct det_list *node)
 
 static struct recording *recording_of(struct det_recorder_item *item)
 {
-    det_assert(!item->is_errand);
+    det_assert(!item->is_job);
     return DET_CONTAINER(item, struct recording, item);
 }
 
@@ -173,18 +173,18 @@ static void end_recording(
     det_loop_post(recorder->loop, &recording->post);
 }
 
-static void tell_errand(void *argument)
+static void tell_job(void *argument)
 {
-    struct det_recorder_errand *errand = argument;
+    struct det_recorder_job *job = argument;
 
-    errand->done(errand->argument, errand->code);
+    job->done(job->argument, job->code);
 }
 
-static void run_errand(struct det_recorder *recorder, struct det_recorder_errand *errand)
+static void run_job(struct det_recorder *recorder, struct det_recorder_job *job)
 {
-    errand->code = errand->run(errand->argument, recorder->store);
-    errand->post = (struct det_post){ .run = tell_errand, .argument = errand };
-    det_loop_post(recorder->loop, &errand->post);
+    job->code = job->run(job->argument, recorder->store);
+    job->post = (struct det_post){ .run = tell_job, .argument = job };
+    det_loop_post(recorder->loop, &job->post);
 }
 
 /* Saving. */
@@ -216,7 +216,7 @@ static bool fits(const struct group *group, const struct recording *recording)
                                  group->bytes + recording->bytes <= DET_RECORDER_BYTES_MAX);
 }
 
-/* The first of `taken`, up to the next errand, as many as may be. They stay there until it is known
+/* The first of `taken`, up to the next job, as many as may be. They stay there until it is known
  * how it went. */
 static void gather(struct det_recorder *recorder)
 {
@@ -228,7 +228,7 @@ static void gather(struct det_recorder *recorder)
     {
         struct recording *recording;
 
-        if (item_of(node)->is_errand || group->count == count_max)
+        if (item_of(node)->is_job || group->count == count_max)
             break;
         recording = recording_of(item_of(node));
         if (!fits(group, recording))
@@ -295,12 +295,12 @@ static void serve_first(struct det_recorder *recorder)
 {
     struct det_recorder_item *item = item_of(recorder->taken.next);
 
-    if (!item->is_errand) {
+    if (!item->is_job) {
         save_group(recorder);
         return;
     }
     det_list_remove(&item->node);
-    run_errand(recorder, DET_CONTAINER(item, struct det_recorder_errand, item));
+    run_job(recorder, DET_CONTAINER(item, struct det_recorder_job, item));
     advance(recorder, 1, 0);
 }
 
@@ -449,14 +449,14 @@ int det_recorder_submit(struct det_recorder *recorder, const struct det_recordin
     return 0;
 }
 
-void det_recorder_send(struct det_recorder *recorder, struct det_recorder_errand *errand)
+void det_recorder_send(struct det_recorder *recorder, struct det_recorder_job *job)
 {
-    det_assert(errand->run && errand->done);
-    errand->item.is_errand = true;
+    det_assert(job->run && job->done);
+    job->item.is_job = true;
     if (recorder->thread)
-        enqueue(recorder, &errand->item, 0);
+        enqueue(recorder, &job->item, 0);
     else
-        run_errand(recorder, errand);
+        run_job(recorder, job);
 }
 
 int det_recorder_flush(struct det_recorder *recorder, det_time deadline)

@@ -54,13 +54,13 @@ struct det_recording {
 /* What stands in the queue; the recorder's. */
 struct det_recorder_item {
     struct det_list node;
-    bool is_errand;
+    bool is_job;
 };
 
 /* Something else to be done with the store on the recorder's thread: a list, deltas, compact. In
  * the submitter's memory until `done` is called. It has its turn after what was submitted before,
  * and before what was submitted later. */
-struct det_recorder_errand {
+struct det_recorder_job {
     int (*run)(void *argument, struct det_store *store);
     void (*done)(void *argument, int code); /* on the loop, with the answer of run() */
     void *argument;
@@ -76,7 +76,7 @@ struct det_recorder_errand {
 DET_MUST_CHECK int det_recorder_open(
     struct det_world *world, const struct det_allocator *allocator, struct det_store *store,
     struct det_loop *loop, bool is_inline, struct det_recorder **ret);
-/* Saves what was submitted, runs what errands there are, and waits for it. Every `done` is posted,
+/* Saves what was submitted, runs what jobs there are, and waits for it. Every `done` is posted,
  * and may run after this has returned, so the loop is closed later. Takes NULL. */
 void det_recorder_close(struct det_recorder *recorder);
 
@@ -85,13 +85,13 @@ void det_recorder_close(struct det_recorder *recorder);
 DET_MUST_CHECK int det_recorder_submit(
     struct det_recorder *recorder, const struct det_recording *wanted);
 /* From any thread; never fails. */
-void det_recorder_send(struct det_recorder *recorder, struct det_recorder_errand *errand);
+void det_recorder_send(struct det_recorder *recorder, struct det_recorder_job *job);
 /* Waits until all that was submitted before has had its turn, well or not; DET_ERR_TIMEOUT at the
- * monotonic deadline. Their `done` is posted then, but need not have run. Not from an errand. */
+ * monotonic deadline. Their `done` is posted then, but need not have run. Not from a job. */
 DET_MUST_CHECK int det_recorder_flush(struct det_recorder *recorder, det_time deadline);
 
 /* On the calling thread, which waits: for the start, when nothing is submitted yet. As
- * det_store_documents_list(); who wants to know the position sends an errand. */
+ * det_store_documents_list(); who wants to know the position sends a job. */
 DET_MUST_CHECK int det_recorder_load(
     struct det_recorder *recorder, const struct det_document_query *query,
     int (*visit)(void *context, const struct det_document *document), void *context);
@@ -99,7 +99,7 @@ DET_MUST_CHECK int det_recorder_load(
 /* What was submitted and has not had its turn; a store that is slower than what comes is seen
  * here. From any thread. */
 struct det_recorder_waiting {
-    uint64_t count; /* recordings and errands */
+    uint64_t count; /* recordings and jobs */
     size_t bytes;   /* of memory */
 };
 void det_recorder_waiting(struct det_recorder *recorder, struct det_recorder_waiting *ret);

@@ -133,7 +133,7 @@ static void a_store_that_fails_is_told_and_not_asked_again(void **state)
 }
 
 struct question {
-    struct det_recorder_errand errand;
+    struct det_recorder_job job;
     struct office *office;
     uint64_t seen;
     const void *asked_on;
@@ -159,10 +159,10 @@ static inline void question_done(void *argument, int code)
 static inline void ask(struct office *office, struct question *question)
 {
     *question = (struct question){
-        .errand = { .run = question_run, .done = question_done, .argument = question },
+        .job = { .run = question_run, .done = question_done, .argument = question },
         .office = office,
     };
-    det_recorder_send(office->recorder, &question->errand);
+    det_recorder_send(office->recorder, &question->job);
 }
 
 static void an_errand_has_its_turn_between_recordings(void **state)
@@ -379,7 +379,7 @@ static void a_real_store_keeps_what_was_recorded(void **state)
     for (int is_inline = 0; is_inline < 2; is_inline++) {
         struct memo memos[4] = { 0 };
         unsigned documents = 0, deltas = 0;
-        struct det_recorder_errand errand = { .run = count_deltas, .done = deltas_counted };
+        struct det_recorder_job job = { .run = count_deltas, .done = deltas_counted };
 
         assert_int_equal(0, det_store_open_with("memory:", &options, &store, NULL));
         assert_int_equal(0, det_loop_open(fixture->world, NULL, &loop));
@@ -389,8 +389,8 @@ static void a_real_store_keeps_what_was_recorded(void **state)
         submit_memo(recorder, &memos[1], "{\"up\":", 1);
         submit_memo(recorder, &memos[2], "{\"up\":null}", 7);
         submit_memo(recorder, &memos[3], "{\"up\":true}", 1);
-        errand.argument = &deltas;
-        det_recorder_send(recorder, &errand);
+        job.argument = &deltas;
+        det_recorder_send(recorder, &job);
         assert_int_equal(0, det_recorder_flush(recorder, DET_NEVER));
         assert_int_equal(0, det_recorder_load(recorder, &query, count_document, &documents));
         det_recorder_close(recorder);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* run.c - one call of user code on a crew: what the code is given, how it may leave, what it said,
- * and what is done when it does not come back:
+/* run.c - one call of user code on a thread pool: what the code is given, how it may leave, what it
+ * said, and what is done when it does not come back:
  *
  *     timeout       it is told to end
  *     2 timeouts    that it does not is told to whoever listens
@@ -30,7 +30,7 @@ static bool is_cancelled(struct det_worker_context *context)
     return atomic_load_explicit(&run_of(context)->job.is_cancelled, memory_order_acquire);
 }
 
-static struct det_crew *crew_of(const struct det_run *run)
+static struct det_worker_threads *pool_of(const struct det_run *run)
 {
     return run->kind == DET_RUN_COLLECT ? run->workers->collectors : run->workers->actors;
 }
@@ -39,7 +39,7 @@ static int wait_until(struct det_worker_context *context, det_time deadline)
 {
     struct det_run *run = run_of(context);
 
-    return det_crew_wait(crew_of(run), &run->job, deadline);
+    return det_worker_threads_wait(pool_of(run), &run->job, deadline);
 }
 
 DET_PRINTF(2, 0) static void say(struct det_run *run, const char *format, va_list list)
@@ -113,7 +113,7 @@ static void lock(struct det_worker_context *context)
 {
     struct det_run *run = run_of(context);
 
-    det_mutex_lock(context->world, run->body->mutex);
+    det_mutex_lock(context->world, run->incarnation->mutex);
     run->has_lock = true;
 }
 
@@ -123,7 +123,7 @@ static void unlock(struct det_worker_context *context)
 
     det_assert(run->has_lock);
     run->has_lock = false;
-    det_mutex_unlock(context->world, run->body->mutex);
+    det_mutex_unlock(context->world, run->incarnation->mutex);
 }
 
 /* Only open() provides, before anybody below can ask. */
@@ -139,12 +139,13 @@ static void provide(struct det_worker_context *context, const char *name, void *
         return;
     det_text_copy(offer->name, sizeof offer->name, name);
     offer->thing = thing;
-    det_list_append(&run->body->provided, &offer->node);
+    det_list_append(&run->incarnation->provided, &offer->node);
 }
 
-static void *offered(struct det_body *body, const char *name)
+static void *offered(struct det_incarnation *incarnation, const char *name)
 {
-    for (struct det_list *node = body->provided.next; node != &body->provided; node = node->next) {
+    for (struct det_list *node = incarnation->provided.next; node != &incarnation->provided;
+         node = node->next) {
         struct det_offer *offer = DET_CONTAINER(node, struct det_offer, node);
 
         if (!strcmp(offer->name, name))
@@ -158,8 +159,9 @@ static void *inherited(struct det_worker_context *context, const char *name)
     const struct det_run *run = run_of(context);
     void *thing = NULL;
 
-    for (struct det_body *body = run->body->parent; body && !thing; body = body->parent)
-        thing = offered(body, name);
+    for (struct det_incarnation *incarnation = run->incarnation->parent; incarnation && !thing;
+         incarnation = incarnation->parent)
+        thing = offered(incarnation, name);
     for (size_t i = 0; i < run->workers->provided_count && !thing; i++)
         if (!strcmp(run->workers->provided[i].name, name))
             thing = run->workers->provided[i].thing;
@@ -197,8 +199,8 @@ static const struct det_worker_calls calls = {
 
 static int call(struct det_run *run)
 {
-    const struct det_worker_kind *kind = run->body->kind;
-    void *deps = run->body->deps;
+    const struct det_worker_kind *kind = run->incarnation->kind;
+    void *deps = run->incarnation->deps;
 
     switch (run->kind) {
     case DET_RUN_OPEN:
@@ -245,8 +247,8 @@ static void run_it(void *argument)
 
 static void count_lost(struct det_run *run, bool is_lost)
 {
-    uint8_t *count = run->kind == DET_RUN_COLLECT  ? &run->body->lost_collects
-                     : run->kind == DET_RUN_ACTION ? &run->body->lost_actions[run->action]
+    uint8_t *count = run->kind == DET_RUN_COLLECT  ? &run->incarnation->lost_collects
+                     : run->kind == DET_RUN_ACTION ? &run->incarnation->lost_actions[run->action]
                                                    : NULL;
 
     det_assert(!count || (is_lost ? *count < UINT8_MAX : *count > 0));
@@ -261,8 +263,9 @@ static void come_late(struct det_run *run)
         .kind = DET_WORKER_EVENT_ACTION_LATE,
         .at = workers->now,
         .wall = workers->now + workers->wall_ahead,
-        .identity = &run->body->identity,
-        .action = run->kind == DET_RUN_ACTION ? run->body->kind->actions[run->action].name : NULL,
+        .identity = &run->incarnation->identity,
+        .action =
+            run->kind == DET_RUN_ACTION ? run->incarnation->kind->actions[run->action].name : NULL,
         .code = run->code,
     };
 
@@ -288,19 +291,19 @@ static void done(void *argument)
     struct det_run *run = argument;
     struct det_worker *worker = run->worker;
 
-    det_assert(!worker || run->kind == DET_RUN_CLOSE || worker->body == run->body);
+    det_assert(!worker || run->kind == DET_RUN_CLOSE || worker->incarnation == run->incarnation);
     det_assert(run->kind != DET_RUN_COLLECT || run->workers->outstanding.observing > 0);
     det_workers_now(run->workers);
     run->workers->outstanding.observing -= run->kind == DET_RUN_COLLECT;
     if (run->job.is_dropped)
         run->code = DET_ERR_CANCELLED;
     if (run->job.is_dropped && run->kind == DET_RUN_CLOSE)
-        run->body->kind->close(run->body->deps);
+        run->incarnation->kind->close(run->incarnation->deps);
     if (worker)
         det_metrics_take(worker, run);
     if (run->kind == DET_RUN_CLOSE || !worker) {
         if (run->kind == DET_RUN_OPEN && run->code >= 0)
-            run->body->is_open = true;
+            run->incarnation->is_open = true;
         if (!worker && run->job.is_late) {
             count_lost(run, false);
             come_late(run);
@@ -317,16 +320,17 @@ static void done(void *argument)
 }
 
 static int make(
-    struct det_body *body, enum det_run_kind kind, uint16_t action, struct det_run **ret)
+    struct det_incarnation *incarnation, enum det_run_kind kind, uint16_t action,
+    struct det_run **ret)
 {
-    struct det_workers *workers = body->workers;
+    struct det_workers *workers = incarnation->workers;
     size_t head = det_aligned(sizeof(struct det_run)), desired = 0, observed = 0;
     struct det_run *run;
 
     if (kind == DET_RUN_COLLECT || kind == DET_RUN_ACTION)
-        desired = det_aligned(det_record_size(body->kind->desired));
+        desired = det_aligned(det_record_size(incarnation->kind->desired));
     if (kind == DET_RUN_COLLECT)
-        observed = det_aligned(det_record_size(body->kind->observed));
+        observed = det_aligned(det_record_size(incarnation->kind->observed));
     run = det_alloc_zero(workers->allocator, head + desired + observed);
     if (!run)
         return DET_ERR_NO_MEMORY;
@@ -334,10 +338,10 @@ static int make(
     run->desired = (char *)run + head;
     run->observed = (char *)run + head + desired;
     run->workers = workers;
-    run->body = body;
+    run->incarnation = incarnation;
     run->kind = kind;
     run->action = action;
-    det_body_hold(body);
+    det_incarnation_hold(incarnation);
     workers->outstanding.runs++;
     *ret = run;
     return 0;
@@ -348,38 +352,38 @@ int det_run_new(
 {
     int r;
 
-    det_assert(worker->body && kind != DET_RUN_CLOSE);
+    det_assert(worker->incarnation && kind != DET_RUN_CLOSE);
     det_assert(kind != DET_RUN_ACTION || action < worker->kind->action_count);
-    r = make(worker->body, kind, action, ret);
+    r = make(worker->incarnation, kind, action, ret);
     if (r < 0)
         return r;
     (*ret)->worker = worker;
     return 0;
 }
 
-int det_run_new_close(struct det_body *body, struct det_run **ret)
+int det_run_new_close(struct det_incarnation *incarnation, struct det_run **ret)
 {
-    return make(body, DET_RUN_CLOSE, 0, ret);
+    return make(incarnation, DET_RUN_CLOSE, 0, ret);
 }
 
 void det_run_free(struct det_run *run)
 {
     struct det_workers *workers = run->workers;
-    struct det_body *body = run->body;
+    struct det_incarnation *incarnation = run->incarnation;
 
     det_assert(workers->outstanding.runs > 0);
     if (run->metrics)
         DET_DELETE_ARRAY(workers->allocator, run->metrics, DET_RUN_METRICS_MAX);
     det_free(workers->allocator, run, run->size);
     workers->outstanding.runs--;
-    det_body_drop(body);
+    det_incarnation_drop(incarnation);
 }
 
 void det_run_start(struct det_run *run, det_time timeout)
 {
     struct det_workers *workers = run->workers;
 
-    run->job = (struct det_crew_job){ .run = run_it, .done = done, .argument = run };
+    run->job = (struct det_worker_threads_job){ .run = run_it, .done = done, .argument = run };
     /* Three times as long must be a time, too. */
     run->timeout = timeout > DET_NEVER / 4 ? DET_NEVER : timeout;
     run->submitted_at = workers->now;
@@ -391,7 +395,7 @@ void det_run_start(struct det_run *run, det_time timeout)
     run->metric_count = 0;
     run->context = (struct det_worker_context){
         .calls = &calls,
-        .identity = &run->body->identity,
+        .identity = &run->incarnation->identity,
         .world = workers->world,
         .allocator = workers->allocator,
         .user = workers->user,
@@ -400,26 +404,26 @@ void det_run_start(struct det_run *run, det_time timeout)
     if (run->worker && run->timeout != DET_NEVER)
         det_worker_due(run->worker, workers->now + run->timeout);
     workers->outstanding.observing += run->kind == DET_RUN_COLLECT;
-    det_workers_hold_crews(workers);
-    det_crew_submit(crew_of(run), &run->job);
+    det_workers_hold_threads(workers);
+    det_worker_threads_submit(pool_of(run), &run->job);
 }
 
 void det_run_cancel(struct det_run *run)
 {
-    det_crew_cancel(crew_of(run), &run->job);
+    det_worker_threads_cancel(pool_of(run), &run->job);
 }
 
 bool det_run_give_up(struct det_run *run)
 {
-    struct det_crew *crew = crew_of(run);
+    struct det_worker_threads *pool = pool_of(run);
 
-    if (det_crew_withdraw(crew, &run->job)) {
+    if (det_worker_threads_withdraw(pool, &run->job)) {
         det_assert(run->kind != DET_RUN_COLLECT || run->workers->outstanding.observing > 0);
         run->workers->outstanding.observing -= run->kind == DET_RUN_COLLECT;
         det_run_free(run);
         return true;
     }
-    if (det_crew_give_up(crew, &run->job) < 0)
+    if (det_worker_threads_give_up(pool, &run->job) < 0)
         return false;
     run->worker = NULL;
     count_lost(run, true);
@@ -435,7 +439,7 @@ static const char *name_of(const struct det_run *run)
     case DET_RUN_CLOSE:
         return "close";
     case DET_RUN_ACTION:
-        return run->body->kind->actions[run->action].name;
+        return run->incarnation->kind->actions[run->action].name;
     case DET_RUN_COLLECT:
         break;
     }
@@ -453,7 +457,7 @@ static bool quarantine(struct det_run *run)
 {
     struct det_worker *worker = run->worker;
     bool is_action = run->kind != DET_RUN_COLLECT;
-    struct det_crew *crew = crew_of(run);
+    struct det_worker_threads *pool = pool_of(run);
     const char *action = name_of(run);
 
     if (!det_run_give_up(run))
@@ -463,7 +467,7 @@ static bool quarantine(struct det_run *run)
         (struct det_worker_event){ .kind = is_action ? DET_WORKER_EVENT_ACTION_QUARANTINED
                                                      : DET_WORKER_EVENT_COLLECTOR_QUARANTINED,
                                    .action = action,
-                                   .number = det_crew_hung(crew) });
+                                   .number = det_worker_threads_hung(pool) });
     return true;
 }
 

@@ -87,30 +87,30 @@ void det_stop_revoke(struct det_worker *worker)
 static bool is_too_often(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
-    struct det_strain *strain = det_worker_strain(worker);
+    struct det_worker_faults *faults = det_worker_faults(worker);
     bool is_fine;
 
-    if (!strain || (!strain->restarts &&
+    if (!faults || (!faults->restarts &&
                     det_intensity_open(
-                        &workers->limits.restarts, workers->allocator, &strain->restarts, NULL)))
+                        &workers->limits.restarts, workers->allocator, &faults->restarts, NULL)))
         return false;
-    is_fine = det_intensity_note(strain->restarts, workers->now);
+    is_fine = det_intensity_note(faults->restarts, workers->now);
     if (!is_fine)
         det_tell(
             worker, (struct det_worker_event){
                         .kind = DET_WORKER_EVENT_RESTART_INTENSITY,
-                        .number = det_intensity_count(strain->restarts, workers->now) });
+                        .number = det_intensity_count(faults->restarts, workers->now) });
     return !is_fine;
 }
 
 void det_stop_rest(struct det_worker *worker, const char *reason)
 {
-    struct det_strain *strain = det_worker_strain(worker);
+    struct det_worker_faults *faults = det_worker_faults(worker);
 
     worker->leaving.has_to_rest = true;
     worker->leaving.is_restart_wanted = false;
-    if (strain)
-        det_text_copy(strain->rest_reason, sizeof strain->rest_reason, reason);
+    if (faults)
+        det_text_copy(faults->rest_reason, sizeof faults->rest_reason, reason);
 }
 
 /* Too often: the last reason tells most. */

@@ -62,8 +62,8 @@ void det_worker_enter(struct det_worker *worker, uint16_t state, const char *rea
 /* A worker that is to go waits for its children first. */
 const char *det_worker_stop_reason(const struct det_worker *worker)
 {
-    if (worker->shutdown_wanted && worker->leaving.has_to_rest && worker->strain)
-        return worker->strain->rest_reason;
+    if (worker->shutdown_wanted && worker->leaving.has_to_rest && worker->faults)
+        return worker->faults->rest_reason;
     if (worker->shutdown_wanted)
         return worker->leaving.is_restart_wanted ? "is to begin anew" : "shutdown requested";
     if (worker->rest.is_disabled)
@@ -227,7 +227,7 @@ static void decide(struct det_worker *worker)
             stop(worker, reason);
         return;
     }
-    if (worker->rest.is_paused || (worker->strain && det_panic_is_open(worker)) ||
+    if (worker->rest.is_paused || (worker->faults && det_panic_is_open(worker)) ||
         !worker->desire.is_there || !det_collect_is_fresh(worker) || is_gated(worker))
         return;
     ask(worker, false);
@@ -243,7 +243,7 @@ static void attend(struct det_worker *worker)
     det_desire_visit(worker);
     det_act_visit(worker);
     det_collect_visit(worker);
-    if (worker->strain)
+    if (worker->faults)
         det_circuit_visit(worker);
 }
 
@@ -251,7 +251,7 @@ static void attend_after(struct det_worker *worker)
 {
     if (worker->attention & DET_LOOK_CHILDREN)
         det_children_ask(worker);
-    if (worker->attention & (DET_LOOK_WISHES | DET_LOOK_MORE))
+    if (worker->attention & (DET_LOOK_REQUESTS | DET_LOOK_MORE))
         det_children_reconcile(worker);
     if (worker->attention & DET_LOOK_DESIRED)
         det_record_desired(worker);
@@ -271,10 +271,10 @@ static bool is_scope_old(const struct det_worker *worker)
  * before it runs. */
 static bool has_its_children(const struct det_worker *worker)
 {
-    const uint32_t open = DET_LOOK_CHILDREN | DET_LOOK_WISHES | DET_LOOK_MORE;
+    const uint32_t open = DET_LOOK_CHILDREN | DET_LOOK_REQUESTS | DET_LOOK_MORE;
 
     if (!det_life_is_live(worker) || worker->shutdown_wanted || !worker->desire.is_there ||
-        worker->attention & open || worker->wishes.round_at || worker->wishes.refused_hash)
+        worker->attention & open || worker->requests.round_at || worker->requests.refused_hash)
         return false;
     if (!worker->parent && !worker->workers->is_applied)
         return false;
@@ -309,7 +309,7 @@ static void look_at(struct det_worker *worker)
         visit_live(worker);
         return;
     }
-    if (worker->attention & (DET_LOOK_WISHES | DET_LOOK_MORE))
+    if (worker->attention & (DET_LOOK_REQUESTS | DET_LOOK_MORE))
         det_children_reconcile(worker);
     if (worker->attention & DET_LOOK_VIEW)
         det_children_count(worker);
@@ -322,9 +322,9 @@ static void look_at(struct det_worker *worker)
  * the next one. */
 static void welcome(struct det_worker *worker)
 {
-    struct det_worker *child = worker->wishes.first_new;
+    struct det_worker *child = worker->requests.first_new;
 
-    worker->wishes.first_new = NULL;
+    worker->requests.first_new = NULL;
     for (struct det_worker *next; child; child = next) {
         next = child->next;
         if (!det_life_is_active(child))
@@ -366,7 +366,7 @@ void det_worker_visit(struct det_worker *worker)
 
     workers->tick.walking++;
     look_in_haste(worker);
-    if (worker->wishes.first_new && workers->tick.walking == 1)
+    if (worker->requests.first_new && workers->tick.walking == 1)
         welcome(worker);
     workers->tick.walking--;
     det_workers_bury(workers);

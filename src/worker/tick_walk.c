@@ -151,22 +151,22 @@ static void walk(struct det_workers *workers, det_time span)
         finish(workers);
 }
 
-/* Whether the crews have so much to do that the walk had better wait. One whose queue does not get
- * shorter may hang: then deadlines are to be looked at. */
-static bool are_crews_behind(struct det_workers *workers)
+/* Whether the worker threads have so much to do that the walk had better wait. One whose queue does
+ * not get shorter may hang: then deadlines are to be looked at. */
+static bool are_threads_behind(struct det_workers *workers)
 {
     uint32_t before = workers->tick.queued_before;
 
     if (!workers->stopping.is_wanted || workers->stopping.is_forcing)
         return false;
     workers->tick.queued_before =
-        det_crew_queued(workers->actors) + det_crew_queued(workers->collectors);
+        det_worker_threads_queued(workers->actors) + det_worker_threads_queued(workers->collectors);
     return workers->tick.queued_before > QUEUED_MAX && workers->tick.queued_before < before;
 }
 
 det_time det_tick_slice(struct det_workers *workers)
 {
-    if (are_crews_behind(workers))
+    if (are_threads_behind(workers))
         return QUEUE_PAUSE;
     walk(workers, SLICE);
     return 0;

@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* tree.h - the tree of workers from inside: what the files of this folder share. All of it belongs
- * to the loop, but for what runs on a crew: struct det_run, struct det_body.
+ * to the loop, but for what runs on a thread pool: struct det_run, struct det_incarnation.
  *
  *   workers.c   opens and closes; calls from other threads
  *   tick_walk.c      the walk over the tree, in slices
@@ -11,8 +11,8 @@
  *   life.c      a worker from wanted to gone; life.fsm
  *   stop.c      shutdowns, restarts, deadlines
  *   derive and children: desire.c, children.c, child_request.c
- *   incarnation.c      what lives as long as one life of a worker, and what runs of it
- *   run.c       one call of user code on a crew
+ *   incarnation.c   what lives as long as one life of a worker, and what runs of it
+ *   run.c       one call of user code on a thread pool
  *   collect.c   observations: when, how old, what if none comes
  *   act.c       actions: gate, backoff, what if one does not come back
  *   circuit.c   circuit breakers of subtrees, and that of panics; circuit.fsm
@@ -24,8 +24,8 @@
  *   1. A worker is in the map by its id, and in the list of its parent, from its making until it is
  *      GONE. The memory of one that is GONE is freed when nobody walks.
  *   2. next() is asked only with a desired state and a fresh observation, or to stop.
- *   3. What runs of a worker (struct det_run) holds its body; a body is closed when nothing holds
- *      it. A run that was given up has no worker any more.
+ *   3. What runs of a worker (struct det_run) holds its incarnation; an incarnation is closed when
+ *      nothing holds it. A run that was given up has no worker any more.
  *   4. A worker does not stop before its children are gone, or at rest if it is to come back.
  *   5. `due` is not later than anything that a worker waits for by time. */
 #ifndef DET_WORKER_TREE_H
@@ -57,13 +57,13 @@ struct det_worker_kinds {
 
 /* What earlier runs have left in the store. */
 struct det_earlier_runs {
-    struct det_list restored; /* struct det_restored: put by hand */
+    struct det_list restored; /* struct det_restored: created manually */
     struct det_map known;     /* identities: struct det_known */
     struct det_map unclaimed; /* those of them that are no workers, by their parents: unclaimed.c */
 };
 
-/* Crews hold what is submitted until the turn of the loop is over. */
-struct det_crew_hold {
+/* Worker threads hold what is submitted until the turn of the loop is over. */
+struct det_worker_threads_hold {
     struct det_post post; /* then they begin it */
     bool is_held;
 };
@@ -81,7 +81,7 @@ struct det_ticking {
     struct det_worker *at;     /* the next one of the walk; NULL: none is under way */
     det_time began, took;      /* of that tick; its slices so far */
     uint32_t walking;          /* depth of walks and visits: nothing is freed */
-    uint32_t queued_before;    /* in the queues of the crews, when the walk looked last */
+    uint32_t queued_before;    /* in the queues of the worker threads, when the walk looked last */
     struct det_tally counted;  /* of the last whole tick */
     struct det_tally counting; /* of the one that is under way */
     det_time held;             /* by walks so far: see det_stop_now() */
@@ -93,13 +93,13 @@ struct det_ticking {
 
 /* What is there and ends before we do. */
 struct det_outstanding {
-    uint32_t bodies, runs, recordings;
+    uint32_t incarnations, runs, recordings;
     uint32_t observing; /* runs of collect() that were submitted and are not back */
 };
 
 /* The compaction of the store. */
 struct det_compaction {
-    struct det_recorder_errand errand;
+    struct det_recorder_job job;
     bool is_running;
     det_time at, since;
 };
@@ -123,7 +123,7 @@ struct det_workers {
     struct det_loop *loop, *own_loop;
     struct det_store *store, *own_store;
     struct det_recorder *recorder;
-    struct det_crew *actors, *collectors;
+    struct det_worker_threads *actors, *collectors;
     struct det_worker_limits limits;
     struct det_worker_kinds kinds;
     struct det_provided *provided;
@@ -138,7 +138,7 @@ struct det_workers {
     uint64_t generations; /* of scopes and rounds, given out so far */
     struct det_worker *root;
     struct det_worker *gone; /* by `next`: to be freed; no document of theirs is on its way */
-    struct det_crew_hold hold;
+    struct det_worker_threads_hold hold;
     struct det_making making;
     uint32_t count;
     uint32_t circuits_open;
@@ -192,8 +192,8 @@ void det_workers_now(struct det_workers *workers);
 void det_workers_look(struct det_workers *workers);
 /* Something has moved on: while all stops, the next tick is at once. */
 void det_workers_hurry(struct det_workers *workers);
-/* Before something is submitted to a crew: it begins when this turn of the loop is over. */
-void det_workers_hold_crews(struct det_workers *workers);
+/* Before something is submitted to a thread pool: it begins when this turn of the loop is over. */
+void det_workers_hold_threads(struct det_workers *workers);
 /* Up to `span`; the same in every run of a seed. */
 det_time det_workers_chance(struct det_workers *workers, det_time span);
 const struct det_worker_kind *det_workers_kind(const struct det_workers *workers, const char *name);
@@ -203,11 +203,12 @@ void det_tell(struct det_worker *worker, struct det_worker_event event);
 /* worker.c */
 DET_MUST_CHECK int det_worker_make(
     struct det_workers *workers, struct det_worker *parent, const char *name,
-    const struct det_worker_kind *kind, enum det_wish_origin origin, struct det_worker **ret);
+    const struct det_worker_kind *kind, enum det_child_request_origin origin,
+    struct det_worker **ret);
 /* Whether it would not be too deep, and its path not too long. */
 bool det_worker_fits(
     const struct det_worker *parent, const char *name, const struct det_worker_kind *kind);
-struct det_strain *det_worker_strain(struct det_worker *worker);
+struct det_worker_faults *det_worker_faults(struct det_worker *worker);
 /* Out of the list of its parent. */
 void det_worker_unlink(struct det_worker *worker);
 /* Nothing of it runs, and it has no children. */
@@ -268,45 +269,48 @@ DET_MUST_CHECK int det_desire_refresh(struct det_worker *worker);
 const struct det_scope_values *det_desire_scope(const struct det_worker *worker);
 
 /* child_request_list.c */
-/* Before `place`, a wish of the worker or the head of its list. */
-void det_wishes_insert(struct det_worker *worker, struct det_list *place, struct det_wish *wish);
-void det_wishes_remove(struct det_worker *worker, struct det_wish *wish);
-struct det_wish *det_wishes_find(
-    const struct det_worker *worker, const char *name, enum det_wish_origin origin);
+/* Before `place`, a request of the worker or the head of its list. */
+void det_child_requests_insert(
+    struct det_worker *worker, struct det_list *place, struct det_child_request *request);
+void det_child_requests_remove(struct det_worker *worker, struct det_child_request *request);
+struct det_child_request *det_child_requests_find(
+    const struct det_worker *worker, const char *name, enum det_child_request_origin origin);
 /* Of whatever origin. */
-bool det_wishes_have(const struct det_worker *worker, const char *name);
-void det_wishes_drop_index(struct det_worker *worker);
+bool det_child_requests_have(const struct det_worker *worker, const char *name);
+void det_child_requests_drop_index(struct det_worker *worker);
 
 /* child_request.c, children.c */
-void det_wish_free(struct det_workers *workers, struct det_wish *wish);
-void det_wishes_free(struct det_workers *workers, struct det_list *list);
-/* Replaces the wishes of one origin by those of the list, which is empty afterwards. */
-void det_wishes_take(
-    struct det_worker *worker, enum det_wish_origin origin, struct det_list *wishes);
+void det_child_request_free(struct det_workers *workers, struct det_child_request *request);
+void det_child_requests_free(struct det_workers *workers, struct det_list *list);
+/* Replaces the requests of one origin by those of the list, which is empty afterwards. */
+void det_child_requests_take(
+    struct det_worker *worker, enum det_child_request_origin origin, struct det_list *requests);
 /* Of what they say, and their order. */
-uint64_t det_wishes_hash(const struct det_list *list);
-DET_MUST_CHECK int det_wish_new(
-    struct det_workers *workers, const struct det_child_spec *spec, enum det_wish_origin origin,
-    struct det_wish **ret, struct det_error *reterr);
+uint64_t det_child_requests_hash(const struct det_list *list);
+DET_MUST_CHECK int det_child_request_new(
+    struct det_workers *workers, const struct det_child_spec *spec,
+    enum det_child_request_origin origin, struct det_child_request **ret, struct det_error *reterr);
 /* Whether the states in which it is to run are some of its parent's. */
-DET_MUST_CHECK bool det_wish_can_run(
-    const struct det_wish *wish, const struct det_worker_kind *parent, struct det_error *reterr);
+DET_MUST_CHECK bool det_child_request_can_run(
+    const struct det_child_request *request, const struct det_worker_kind *parent,
+    struct det_error *reterr);
 /* By hand: the states in which it is to run, by name, as a kind of tomorrow may count them anew. */
-DET_MUST_CHECK int det_wish_name_states(
-    struct det_workers *workers, struct det_wish *wish, const struct det_worker_kind *parent);
+DET_MUST_CHECK int det_child_request_name_states(
+    struct det_workers *workers, struct det_child_request *request,
+    const struct det_worker_kind *parent);
 /* And back, among those of its parent. What that has not is told and left out; one that is left
  * with none rests. */
-void det_wish_find_states(struct det_worker *parent, struct det_wish *wish);
-DET_MUST_CHECK int det_wishes_of_spec(
+void det_child_request_find_states(struct det_worker *parent, struct det_child_request *request);
+DET_MUST_CHECK int det_child_requests_of_spec(
     struct det_workers *workers, struct det_spec *spec, struct det_list *ret,
     struct det_error *reterr);
 void det_children_ask(struct det_worker *worker);
-/* Makes, changes and removes children as the wishes say: a portion of them, if they are many; the
+/* Makes, changes and removes children as the requests say: a portion of them, if they are many; the
  * rest follows by itself. */
 void det_children_reconcile(struct det_worker *worker);
-/* One wish alone, that was added or has changed, without a look at the others. */
-void det_children_fulfil(struct det_worker *worker, struct det_wish *wish);
-/* One child whose wish was taken away. */
+/* One request alone, that was added or has changed, without a look at the others. */
+void det_children_fulfil(struct det_worker *worker, struct det_child_request *request);
+/* One child whose request was taken away. */
 void det_children_release(struct det_worker *child);
 /* The child of this name; NULL: there is none. */
 struct det_worker *det_worker_child(const struct det_worker *worker, const char *name);
@@ -317,13 +321,13 @@ void det_children_count(struct det_worker *worker);
 void det_worker_set_ailment(struct det_worker *worker, enum det_ailment ailment, bool has);
 
 /* incarnation.c, run.c */
-DET_MUST_CHECK int det_body_new(struct det_worker *worker, struct det_body **ret);
-void det_body_hold(struct det_body *body);
-void det_body_drop(struct det_body *body);
+DET_MUST_CHECK int det_incarnation_new(struct det_worker *worker, struct det_incarnation **ret);
+void det_incarnation_hold(struct det_incarnation *incarnation);
+void det_incarnation_drop(struct det_incarnation *incarnation);
 DET_MUST_CHECK int det_run_new(
     struct det_worker *worker, enum det_run_kind kind, uint16_t action, struct det_run **ret);
-/* A run of close(), which nobody waits for but the body. */
-DET_MUST_CHECK int det_run_new_close(struct det_body *body, struct det_run **ret);
+/* A run of close(), which nobody waits for but the incarnation. */
+DET_MUST_CHECK int det_run_new_close(struct det_incarnation *incarnation, struct det_run **ret);
 void det_run_free(struct det_run *run);
 /* Submits it. */
 void det_run_start(struct det_run *run, det_time timeout);
@@ -418,28 +422,29 @@ DET_MUST_CHECK int det_order_save(
 /* To the worker that was just made. */
 void det_order_restore(struct det_worker *worker);
 
-/* manual_worker.c: workers that were put by hand, which the store keeps. */
-DET_MUST_CHECK int det_hand_load(struct det_workers *workers, struct det_error *reterr);
+/* manual_worker.c: manually created workers, which the store keeps. */
+DET_MUST_CHECK int det_manual_load(struct det_workers *workers, struct det_error *reterr);
 /* What is known of earlier runs, to the worker that was just made. */
-void det_hand_restore(struct det_worker *worker);
-void det_hand_forget_all(struct det_workers *workers);
+void det_manual_restore(struct det_worker *worker);
+void det_manual_forget_all(struct det_workers *workers);
 /* On the calling thread: when it returns 0 it is durable. */
-DET_MUST_CHECK int det_hand_save(
+DET_MUST_CHECK int det_manual_save(
     struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
     const char *states, bool is_ordered_off, struct det_error *reterr);
 /* Its spec, and those of all that were put below it. */
-DET_MUST_CHECK int det_hand_drop(
+DET_MUST_CHECK int det_manual_drop(
     struct det_workers *workers, const char *id, bool with_below, struct det_error *reterr);
 /* Whether somebody put one of its name, beside those who want it. */
-bool det_hand_has(const struct det_worker *worker);
+bool det_manual_has(const struct det_worker *worker);
 /* Whether somebody put this one, and its parent is not there yet. */
-bool det_hand_waits(const struct det_workers *workers, const char *id);
-/* A wish for a parent that is to come. */
-void det_hand_wait(struct det_workers *workers, const char *parent, struct det_wish *wish_take);
+bool det_manual_waits(const struct det_workers *workers, const char *id);
+/* A request for a parent that is to come. */
+void det_manual_wait(
+    struct det_workers *workers, const char *parent, struct det_child_request *request_take);
 /* Somebody else wants it now: the one who did has back what it wanted. */
-void det_hand_disown(struct det_worker *worker, enum det_wish_origin origin);
+void det_manual_disown(struct det_worker *worker, enum det_child_request_origin origin);
 /* It is about to go: what was put below it waits until it is back, unless it was deleted. */
-void det_hand_keep(struct det_worker *worker);
+void det_manual_keep(struct det_worker *worker);
 
 /* look.c, history.c */
 void det_history_state(struct det_worker *worker, uint16_t from, uint16_t to, const char *reason);

@@ -69,17 +69,18 @@ bool det_unclaimed_below(const struct det_worker *worker)
     return det_map_get(&worker->workers->earlier.unclaimed, worker->identity.id) != NULL;
 }
 
-/* A wish that could not be fulfilled, as its kind is missing or there are too many, may be
+/* A request that could not be fulfilled, as its kind is missing or there are too many, may be
  * fulfilled by the next run. */
 static bool is_wished(const struct det_worker *parent, const struct det_known *known)
 {
     const char *name = strrchr(id_of(known), '/') + 1;
     size_t kind_size = (size_t)(strchr(known->key, '\n') - known->key);
 
-    for (enum det_wish_origin i = DET_WISH_KIND; i <= DET_WISH_HAND; i++) {
-        const struct det_wish *wish = det_wishes_find(parent, name, i);
+    for (enum det_child_request_origin i = DET_REQUEST_KIND; i <= DET_REQUEST_MANUAL; i++) {
+        const struct det_child_request *request = det_child_requests_find(parent, name, i);
 
-        if (wish && strlen(wish->kind) == kind_size && !memcmp(wish->kind, known->key, kind_size))
+        if (request && strlen(request->kind) == kind_size &&
+            !memcmp(request->kind, known->key, kind_size))
             return true;
     }
     return false;

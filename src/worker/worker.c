@@ -96,16 +96,16 @@ void det_worker_unlink(struct det_worker *worker)
         worker->next->previous = worker->previous;
     else
         parent->children.last = worker->previous;
-    if (parent->wishes.round_last == worker)
-        parent->wishes.round_last = worker->previous;
-    if (parent->wishes.first_new == worker)
-        parent->wishes.first_new = worker->next;
+    if (parent->requests.round_last == worker)
+        parent->requests.round_last = worker->previous;
+    if (parent->requests.first_new == worker)
+        parent->requests.first_new = worker->next;
     det_assert(parent->children.count > 0);
     parent->children.count--;
     parent->attention |= DET_LOOK_VIEW;
     /* It is to be made anew. */
-    if (det_wishes_have(parent, worker->identity.name))
-        parent->attention |= DET_LOOK_WISHES;
+    if (det_child_requests_have(parent, worker->identity.name))
+        parent->attention |= DET_LOOK_REQUESTS;
 }
 
 static size_t path_size_of(
@@ -135,7 +135,8 @@ static void claim(struct det_worker *worker)
 
 int det_worker_make(
     struct det_workers *workers, struct det_worker *parent, const char *name,
-    const struct det_worker_kind *kind, enum det_wish_origin origin, struct det_worker **ret)
+    const struct det_worker_kind *kind, enum det_child_request_origin origin,
+    struct det_worker **ret)
 {
     size_t name_size = strlen(name) + 1;
     size_t id_size = (parent ? strlen(parent->identity.id) + 1 : 0) + name_size;
@@ -158,8 +159,8 @@ int det_worker_make(
         &worker->observing.collector_timeout);
     worker->since = workers->now;
     worker->attention = DET_LOOK_DERIVE | DET_LOOK_CHILDREN | DET_LOOK_VIEW;
-    det_list_init(&worker->wishes.all);
-    det_list_init(&worker->wishes.maker);
+    det_list_init(&worker->requests.all);
+    det_list_init(&worker->requests.maker);
     name_it(worker, parent, name, kind, id_size, path_size);
     det_worker_set_reason(worker, "initial");
     r = det_map_put(&workers->map, worker);
@@ -168,7 +169,7 @@ int det_worker_make(
         return r;
     }
     link_to(parent, worker);
-    det_hand_restore(worker);
+    det_manual_restore(worker);
     det_order_restore(worker);
     claim(worker);
     workers->count++;
@@ -176,23 +177,23 @@ int det_worker_make(
     return 0;
 }
 
-struct det_strain *det_worker_strain(struct det_worker *worker)
+struct det_worker_faults *det_worker_faults(struct det_worker *worker)
 {
-    if (!worker->strain)
-        worker->strain = DET_NEW(worker->workers->allocator, struct det_strain);
-    return worker->strain;
+    if (!worker->faults)
+        worker->faults = DET_NEW(worker->workers->allocator, struct det_worker_faults);
+    return worker->faults;
 }
 
-static void free_strain(struct det_worker *worker)
+static void free_faults(struct det_worker *worker)
 {
-    struct det_strain *strain = worker->strain;
+    struct det_worker_faults *faults = worker->faults;
 
-    if (!strain)
+    if (!faults)
         return;
-    det_intensity_close(strain->restarts);
-    det_intensity_close(strain->panics);
-    det_intensity_close(strain->failures);
-    DET_DELETE(worker->workers->allocator, strain);
+    det_intensity_close(faults->restarts);
+    det_intensity_close(faults->panics);
+    det_intensity_close(faults->failures);
+    DET_DELETE(worker->workers->allocator, faults);
 }
 
 void det_worker_free(struct det_worker *worker)
@@ -200,12 +201,12 @@ void det_worker_free(struct det_worker *worker)
     const struct det_allocator *allocator = worker->workers->allocator;
 
     det_assert(
-        !worker->observing.collect && !worker->acting.running && !worker->body &&
+        !worker->observing.collect && !worker->acting.running && !worker->incarnation &&
         !worker->children.first);
-    free_strain(worker);
-    det_list_remove(&worker->wishes.maker);
-    det_wishes_drop_index(worker);
-    det_wishes_free(worker->workers, &worker->wishes.all);
+    free_faults(worker);
+    det_list_remove(&worker->requests.maker);
+    det_child_requests_drop_index(worker);
+    det_child_requests_free(worker->workers, &worker->requests.all);
     det_user_spec_deinit(&worker->spec);
     det_scope_values_deinit(&worker->desire.scope);
     if (worker->observing.spare)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker.h - a worker from inside, with what belongs to it: the wishes for children, what runs of
+/* worker.h - a worker from inside, with what belongs to it: the requests for children, what runs of
  * it, one life of it, its history. */
 #ifndef DET_WORKER_WORKER_H
 #define DET_WORKER_WORKER_H
@@ -18,22 +18,22 @@
 #include "worker/worker_threads.h"
 
 struct det_worker;
-struct det_body;
+struct det_incarnation;
 
 /* Somebody wants a worker to be. */
-enum det_wish_origin {
-    DET_WISH_KIND, /* children() of its parent */
-    DET_WISH_YAML, /* det_workers_apply() */
-    DET_WISH_HAND, /* det_workers_upsert() */
+enum det_child_request_origin {
+    DET_REQUEST_KIND,   /* children() of its parent */
+    DET_REQUEST_YAML,   /* det_workers_apply() */
+    DET_REQUEST_MANUAL, /* det_workers_upsert() */
 };
-struct det_wish {
-    struct det_list node;  /* in `wishes` of the parent */
-    const char *key;       /* of the index of the parent: the name */
-    struct det_wish *same; /* in the index: of the same name and another origin */
-    enum det_wish_origin origin;
+struct det_child_request {
+    struct det_list node;           /* in `requests` of the parent */
+    const char *key;                /* of the index of the parent: the name */
+    struct det_child_request *same; /* in the index: of the same name and another origin */
+    enum det_child_request_origin origin;
     char name[DET_WORKER_NAME_MAX + 1], kind[DET_WORKER_NAME_MAX + 1];
     uint64_t run_in; /* states of the parent; 0: all */
-    char *states;    /* HAND: the names of those states, a newline behind each; NULL: all */
+    char *states;    /* MANUAL: the names of those states, a newline behind each; NULL: all */
     bool is_disabled;
     bool is_stateless;         /* it has states to run in, and its parent has none of them */
     bool is_changed;           /* `spec` is for the worker to take */
@@ -41,10 +41,10 @@ struct det_wish {
     uint64_t round;            /* of the parent, in which it was last fulfilled */
     uint64_t hash;             /* of all that was said */
     struct det_user_spec spec; /* until the worker has taken it */
-    struct det_list children;  /* YAML: wishes for the worker to take */
+    struct det_list children;  /* YAML: requests for the worker to take */
 };
 
-/* What runs on a crew. */
+/* What runs on a thread pool. */
 enum det_run_kind {
     DET_RUN_OPEN,
     DET_RUN_COLLECT,
@@ -59,11 +59,11 @@ struct det_run_metric {
     double value;
 };
 struct det_run {
-    struct det_crew_job job;
+    struct det_worker_threads_job job;
     struct det_worker_context context; /* of the user's function */
     struct det_workers *workers;
     struct det_worker *worker; /* NULL: it was given up */
-    struct det_body *body;
+    struct det_incarnation *incarnation;
     enum det_run_kind kind;
     uint16_t action;
     uint8_t told;      /* how late it is: 1 cancelled, 2 stuck */
@@ -86,14 +86,14 @@ struct det_run {
 #define DET_LOST_MAX 2
 
 /* One life of a worker: what its functions work with. */
-struct det_body {
+struct det_incarnation {
     struct det_workers *workers;
-    struct det_body *parent; /* held; NULL: the root */
+    struct det_incarnation *parent; /* held; NULL: the root */
     const struct det_worker_kind *kind;
     struct det_worker_identity identity; /* copies */
     struct det_mutex *mutex;             /* det_worker_lock() */
     struct det_list provided;            /* struct det_offer */
-    uint32_t holders;                    /* the worker, its runs, the bodies below */
+    uint32_t holders;                    /* the worker, its runs, the incarnations below */
     bool is_open;                        /* close() is due */
     uint8_t lost_collects;               /* that were given up and are not back */
     uint8_t lost_actions[DET_WORKER_ACTIONS_MAX];
@@ -147,7 +147,7 @@ struct det_history {
 };
 
 /* What rarely happens to a worker; made when it does. */
-struct det_strain {
+struct det_worker_faults {
     struct det_intensity_window *restarts, *panics, *failures;
     det_time panic_until; /* paused by panics */
     uint8_t circuit;      /* enum circuit_state */
@@ -165,7 +165,7 @@ struct det_strain {
 enum det_attention {
     DET_LOOK_DERIVE = 1,   /* its spec, or the scope above, may have changed */
     DET_LOOK_CHILDREN = 2, /* children() is to be asked */
-    DET_LOOK_WISHES = 4,   /* wishes changed: reconcile */
+    DET_LOOK_REQUESTS = 4, /* requests changed: reconcile */
     DET_LOOK_OBSERVED = 8, /* the observed document is to be written */
     DET_LOOK_DESIRED = 16, /* the desired document is to be written */
     DET_LOOK_VIEW = 32,    /* a child has changed: counts of the view of children */
@@ -210,18 +210,18 @@ struct det_worker_place {
     const char *key; /* of the map: the id */
     char *id_text, *path_text, *name_text;
     uint16_t depth, height;
-    enum det_wish_origin origin;
+    enum det_child_request_origin origin;
     det_time made_at; /* wall */
 };
 
 /* What is to become of a worker when it has stopped, and how long that may take. */
 struct det_worker_leaving {
-    struct det_body *closing; /* whose close() runs; NULL: none does */
-    bool is_restart_wanted;   /* closed, it begins anew */
-    bool is_unwanted;         /* closed, it goes */
-    bool is_forgotten;        /* nobody wishes for it: its documents go, too */
-    bool is_deleted;          /* it, or one above it, by hand */
-    bool has_to_rest;         /* closed, it stays down */
+    struct det_incarnation *closing; /* whose close() runs; NULL: none does */
+    bool is_restart_wanted;          /* closed, it begins anew */
+    bool is_unwanted;                /* closed, it goes */
+    bool is_forgotten;               /* nobody requests it: its documents go, too */
+    bool is_deleted;                 /* it, or one above it, by hand */
+    bool has_to_rest;                /* closed, it stays down */
     bool was_forced;
     det_time open_at;
     det_time stop_at;  /* of the clock of stops: then it is taken down; DET_NEVER */
@@ -245,16 +245,16 @@ struct det_worker_desire {
     char degraded_by[DET_WORKER_REASON_MAX + 1];
 };
 
-/* The wishes for children of a worker, and the round that fulfils them. */
-struct det_worker_wishes {
+/* The requests for children of a worker, and the round that fulfils them. */
+struct det_child_requests {
     struct det_list all;
     uint32_t count;
     struct det_map *index;         /* by name; NULL: they are few */
     uint64_t round;                /* of reconciling */
-    struct det_list *round_at;     /* the next wish of it; NULL: none is under way */
+    struct det_list *round_at;     /* the next request of it; NULL: none is under way */
     struct det_worker *round_last; /* the last child of it; NULL: none yet */
-    bool is_round_sorted;          /* so far its children stand in the order of the wishes */
-    struct det_list maker;         /* in `makers`, while wishes of a round are left */
+    bool is_round_sorted;          /* so far its children stand in the order of the requests */
+    struct det_list maker;         /* in `makers`, while requests of a round are left */
     struct det_worker *first_new;  /* the first child that nobody has visited; NULL: none */
     uint64_t hash;                 /* of those of its kind; 0: it was not asked yet */
     uint64_t refused_hash;         /* of what was wrong with them; 0: nothing */
@@ -314,7 +314,7 @@ struct det_worker {
     uint8_t haste;    /* so many states may follow each other without a tick */
     struct det_worker_rest rest;
     uint64_t run_in;
-    struct det_strain *strain;
+    struct det_worker_faults *faults;
     struct det_worker_children children;
     struct det_worker_health health;
     struct det_acting acting;
@@ -326,11 +326,11 @@ struct det_worker {
     struct det_worker_place place;
     struct det_child_view seen; /* by its parent */
     det_time since_wall;        /* `since`, by the wall clock of that moment */
-    struct det_body *body;
+    struct det_incarnation *incarnation;
     struct det_worker_leaving leaving;
     struct det_worker_counts counts;
     struct det_user_spec spec;
-    struct det_worker_wishes wishes;
+    struct det_child_requests requests;
     struct det_worker_documents documents;
     struct det_worker *after; /* while the children of its parent are sorted */
     uint64_t mark;            /* of the round of its parent that has seen it */

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker_threads.c - one queue, one lock, and places for threads, the hands.
+/* worker_threads.c - one queue, one lock, and places for threads.
  *
- *              start_hand()                det_crew_give_up()            its job comes back
- *     HAND_FREE -----------> HAND_MEMBER ------------------> HAND_HUNG -----------------+
- *         ^                                                                             v
- *         +--- joined, when the place is needed again ----------------------------- HAND_ENDED
+ *               start_thread()              ..._give_up()               its job comes back
+ *     PLACE_FREE -----------> PLACE_MEMBER -------------> PLACE_HUNG ------------------+
+ *         ^                                                                            v
+ *         +--- joined, when the place is needed again ---------------------------- PLACE_ENDED
  *
  * Invariants
  *   1. Everything here changes under `mutex`; no lock is held while a job runs or its end is
  *      posted.
- *   2. A job is in the queue, or with one hand, or posted; once posted it is not touched.
+ *   2. A job is in the queue, or with one thread, or posted; once posted it is not touched.
  *   3. There is at least one member, so whatever is submitted gets its turn.
  *   4. members <= threads_max and hung <= hung_max; there are as many places as both together, so
  *      there is always one for a thread that may start.
  *   5. A member in `idle` waits, and is called by whoever takes it out. One that neither waits
  *      there nor runs a job looks at the queue before it does either, so as many jobs as there are
  *      such members need nobody else.
- *   6. A thread whose hand has ended takes no lock any more, so it may be joined under `mutex`.
+ *   6. A thread that has ended its place takes no lock any more, so it may be joined under `mutex`.
  *   7. Once `is_closing` is true no job starts and no thread does. */
 #include <detent/driver/loop.h>
 
@@ -34,24 +34,25 @@ enum job_state {
     JOB_RUNNING,
 };
 
-enum hand_state {
-    HAND_FREE,
-    HAND_MEMBER,
-    HAND_HUNG,
-    HAND_ENDED,
+enum place_state {
+    PLACE_FREE,
+    PLACE_MEMBER,
+    PLACE_HUNG,
+    PLACE_ENDED,
 };
 
-struct det_crew_hand {
-    struct det_crew *crew;
-    enum hand_state state;
+struct det_thread_place {
+    struct det_worker_threads *pool;
+    enum place_state state;
     struct det_thread *thread;
-    struct det_condition *woken; /* when it is idle, or its job waits; kept until the crew closes */
-    struct det_crew_job *job;
+    struct det_condition
+        *woken; /* when it is idle, or its job waits; kept until the thread pool closes */
+    struct det_worker_threads_job *job;
     bool is_idle;
     struct det_list node; /* of `idle` */
 };
 
-struct det_crew {
+struct det_worker_threads {
     struct det_world *world;
     const struct det_allocator *allocator;
     struct det_loop *loop;
@@ -63,316 +64,316 @@ struct det_crew {
     unsigned threads_max, hung_max;
     bool is_closing;
     bool is_held; /* whoever submits goes on to do so */
-    size_t hands_count;
-    struct det_crew_hand *hands;
+    size_t place_count;
+    struct det_thread_place *places;
 };
 
-static struct det_crew_job *job_of(struct det_list *node)
+static struct det_worker_threads_job *job_of(struct det_list *node)
 {
-    return DET_CONTAINER(node, struct det_crew_job, node);
+    return DET_CONTAINER(node, struct det_worker_threads_job, node);
 }
 
 static void job_done(void *argument)
 {
-    struct det_crew_job *job = argument;
+    struct det_worker_threads_job *job = argument;
 
     job->done(job->argument);
 }
 
-static void post_end(struct det_crew *crew, struct det_crew_job *job)
+static void post_end(struct det_worker_threads *pool, struct det_worker_threads_job *job)
 {
     job->post = (struct det_post){ .run = job_done, .argument = job };
-    det_loop_post(crew->loop, &job->post);
+    det_loop_post(pool->loop, &job->post);
 }
 
-static void unqueue(struct det_crew *crew, struct det_crew_job *job)
+static void unqueue(struct det_worker_threads *pool, struct det_worker_threads_job *job)
 {
-    det_assert(job->state == JOB_QUEUED && crew->queued > 0);
+    det_assert(job->state == JOB_QUEUED && pool->queued > 0);
     det_list_remove(&job->node);
     job->state = JOB_AWAY;
-    crew->queued--;
+    pool->queued--;
 }
 
-static bool may_work(const struct det_crew_hand *hand)
+static bool may_work(const struct det_thread_place *place)
 {
-    return hand->state == HAND_MEMBER && !hand->crew->is_closing;
+    return place->state == PLACE_MEMBER && !place->pool->is_closing;
 }
 
-static void unidle(struct det_crew_hand *hand)
+static void unidle(struct det_thread_place *place)
 {
-    det_assert(hand->is_idle && hand->crew->idle_count > 0);
-    hand->is_idle = false;
-    hand->crew->idle_count--;
-    det_list_remove(&hand->node);
+    det_assert(place->is_idle && place->pool->idle_count > 0);
+    place->is_idle = false;
+    place->pool->idle_count--;
+    det_list_remove(&place->node);
 }
 
-static void wait_for_call(struct det_crew_hand *hand)
+static void wait_for_call(struct det_thread_place *place)
 {
-    struct det_crew *crew = hand->crew;
+    struct det_worker_threads *pool = place->pool;
 
-    hand->is_idle = true;
-    crew->idle_count++;
-    det_list_prepend(&crew->idle, &hand->node);
-    (void)det_condition_wait(crew->world, hand->woken, crew->mutex, DET_NEVER);
-    if (hand->is_idle)
-        unidle(hand);
+    place->is_idle = true;
+    pool->idle_count++;
+    det_list_prepend(&pool->idle, &place->node);
+    (void)det_condition_wait(pool->world, place->woken, pool->mutex, DET_NEVER);
+    if (place->is_idle)
+        unidle(place);
 }
 
-/* The next job of this hand, or NULL when its thread is to end. */
-static struct det_crew_job *take_job(struct det_crew_hand *hand)
+/* The next job of this thread, or NULL when its thread is to end. */
+static struct det_worker_threads_job *take_job(struct det_thread_place *place)
 {
-    struct det_crew *crew = hand->crew;
-    struct det_crew_job *job = NULL;
+    struct det_worker_threads *pool = place->pool;
+    struct det_worker_threads_job *job = NULL;
 
-    det_mutex_lock(crew->world, crew->mutex);
-    while (may_work(hand) && det_list_is_empty(&crew->queue))
-        wait_for_call(hand);
-    if (may_work(hand)) {
-        job = job_of(crew->queue.next);
-        unqueue(crew, job);
+    det_mutex_lock(pool->world, pool->mutex);
+    while (may_work(place) && det_list_is_empty(&pool->queue))
+        wait_for_call(place);
+    if (may_work(place)) {
+        job = job_of(pool->queue.next);
+        unqueue(pool, job);
         job->state = JOB_RUNNING;
-        job->hand = hand;
-        hand->job = job;
-        crew->running++;
+        job->place = place;
+        place->job = job;
+        pool->running++;
     }
-    det_mutex_unlock(crew->world, crew->mutex);
+    det_mutex_unlock(pool->world, pool->mutex);
     return job;
 }
 
-/* From here on nobody can give it up, so `is_late` says whether somebody has. Whether the hand goes
- * on: if not it may be joined at once, by somebody who has the lock. */
-static bool end_job(struct det_crew_hand *hand, struct det_crew_job *job)
+/* From here on nobody can give it up, so `is_late` says whether somebody has. Whether the thread
+ * goes on: if not it may be joined at once, by somebody who has the lock. */
+static bool end_job(struct det_thread_place *place, struct det_worker_threads_job *job)
 {
-    struct det_crew *crew = hand->crew;
+    struct det_worker_threads *pool = place->pool;
     bool is_late;
 
-    det_mutex_lock(crew->world, crew->mutex);
-    det_assert(hand->job == job && job->hand == hand && job->state == JOB_RUNNING);
-    job->is_late = is_late = hand->state == HAND_HUNG;
+    det_mutex_lock(pool->world, pool->mutex);
+    det_assert(place->job == job && job->place == place && job->state == JOB_RUNNING);
+    job->is_late = is_late = place->state == PLACE_HUNG;
     job->state = JOB_AWAY;
-    job->hand = NULL;
-    hand->job = NULL;
+    job->place = NULL;
+    place->job = NULL;
     if (is_late) {
-        hand->state = HAND_ENDED;
-        crew->hung--;
+        place->state = PLACE_ENDED;
+        pool->hung--;
     } else
-        crew->running--;
-    det_mutex_unlock(crew->world, crew->mutex);
-    post_end(crew, job);
+        pool->running--;
+    det_mutex_unlock(pool->world, pool->mutex);
+    post_end(pool, job);
     return !is_late;
 }
 
-static void run_job(struct det_crew *crew, struct det_crew_job *job)
+static void run_job(struct det_worker_threads *pool, struct det_worker_threads_job *job)
 {
-    atomic_store(&job->started_at, det_world_now(crew->world, DET_CLOCK_MONOTONIC));
+    atomic_store(&job->started_at, det_world_now(pool->world, DET_CLOCK_MONOTONIC));
     atomic_store(&job->is_started, true);
     job->run(job->argument);
 }
 
-static void hand_main(void *argument)
+static void thread_main(void *argument)
 {
-    struct det_crew_hand *hand = argument;
-    struct det_crew_job *job;
+    struct det_thread_place *place = argument;
+    struct det_worker_threads_job *job;
 
     do {
-        job = take_job(hand);
+        job = take_job(place);
         if (job)
-            run_job(hand->crew, job);
-    } while (job && end_job(hand, job));
+            run_job(place->pool, job);
+    } while (job && end_job(place, job));
 }
 
 /* Where a thread can start. One that was given up and has ended makes room here. */
-static struct det_crew_hand *free_hand(struct det_crew *crew)
+static struct det_thread_place *free_place(struct det_worker_threads *pool)
 {
-    for (size_t i = 0; i < crew->hands_count; i++) {
-        struct det_crew_hand *hand = &crew->hands[i];
+    for (size_t i = 0; i < pool->place_count; i++) {
+        struct det_thread_place *place = &pool->places[i];
 
-        if (hand->state == HAND_ENDED) {
-            det_thread_join(crew->world, hand->thread);
-            hand->thread = NULL;
-            hand->state = HAND_FREE;
+        if (place->state == PLACE_ENDED) {
+            det_thread_join(pool->world, place->thread);
+            place->thread = NULL;
+            place->state = PLACE_FREE;
         }
-        if (hand->state == HAND_FREE)
-            return hand;
+        if (place->state == PLACE_FREE)
+            return place;
     }
     return NULL;
 }
 
-static int start_hand(struct det_crew *crew)
+static int start_thread(struct det_worker_threads *pool)
 {
-    struct det_crew_hand *hand = free_hand(crew);
+    struct det_thread_place *place = free_place(pool);
     int r = 0;
 
-    det_assert(hand && !crew->is_closing);
-    if (!hand->woken)
-        r = det_condition_open(crew->world, &hand->woken);
+    det_assert(place && !pool->is_closing);
+    if (!place->woken)
+        r = det_condition_open(pool->world, &place->woken);
     if (r < 0)
         return r;
-    hand->crew = crew;
-    hand->state = HAND_MEMBER;
-    hand->is_idle = false;
-    r = det_thread_start(crew->world, crew->name, hand_main, hand, &hand->thread);
+    place->pool = pool;
+    place->state = PLACE_MEMBER;
+    place->is_idle = false;
+    r = det_thread_start(pool->world, pool->name, thread_main, place, &place->thread);
     if (r < 0) {
-        hand->state = HAND_FREE;
+        place->state = PLACE_FREE;
         return r;
     }
-    crew->members++;
+    pool->members++;
     return 0;
 }
 
-static int open_parts(struct det_crew *crew, const char *name)
+static int open_parts(struct det_worker_threads *pool, const char *name)
 {
     int r;
 
-    crew->name = det_string_copy(crew->allocator, name);
-    if (!crew->name)
+    pool->name = det_string_copy(pool->allocator, name);
+    if (!pool->name)
         return DET_ERR_NO_MEMORY;
-    crew->hands = DET_NEW_ARRAY(crew->allocator, crew->hands_count, struct det_crew_hand);
-    if (!crew->hands)
+    pool->places = DET_NEW_ARRAY(pool->allocator, pool->place_count, struct det_thread_place);
+    if (!pool->places)
         return DET_ERR_NO_MEMORY;
-    r = det_mutex_open(crew->world, &crew->mutex);
+    r = det_mutex_open(pool->world, &pool->mutex);
     if (r < 0)
         return r;
-    det_mutex_lock(crew->world, crew->mutex);
-    r = start_hand(crew);
-    det_mutex_unlock(crew->world, crew->mutex);
+    det_mutex_lock(pool->world, pool->mutex);
+    r = start_thread(pool);
+    det_mutex_unlock(pool->world, pool->mutex);
     return r;
 }
 
-int det_crew_open(
+int det_worker_threads_open(
     const struct det_allocator *allocator, struct det_loop *loop, const char *name,
-    unsigned threads, unsigned hung_max, struct det_crew **ret)
+    unsigned threads, unsigned hung_max, struct det_worker_threads **ret)
 {
-    struct det_crew *crew;
+    struct det_worker_threads *pool;
     int r;
 
     det_assert(threads > 0 && loop);
-    crew = DET_NEW(allocator, struct det_crew);
-    if (!crew)
+    pool = DET_NEW(allocator, struct det_worker_threads);
+    if (!pool)
         return DET_ERR_NO_MEMORY;
-    crew->world = det_loop_world(loop);
-    crew->allocator = allocator;
-    crew->loop = loop;
-    crew->threads_max = threads;
-    crew->hung_max = hung_max;
-    crew->hands_count = (size_t)threads + hung_max;
-    det_list_init(&crew->queue);
-    det_list_init(&crew->idle);
-    r = open_parts(crew, name);
+    pool->world = det_loop_world(loop);
+    pool->allocator = allocator;
+    pool->loop = loop;
+    pool->threads_max = threads;
+    pool->hung_max = hung_max;
+    pool->place_count = (size_t)threads + hung_max;
+    det_list_init(&pool->queue);
+    det_list_init(&pool->idle);
+    r = open_parts(pool, name);
     if (r < 0) {
-        det_crew_close(crew);
+        det_worker_threads_close(pool);
         return r;
     }
-    *ret = crew;
+    *ret = pool;
     return 0;
 }
 
 /* After this no thread is left, and the queue is ours alone. */
-static void stop_hands(struct det_crew *crew)
+static void stop_threads(struct det_worker_threads *pool)
 {
-    det_mutex_lock(crew->world, crew->mutex);
-    crew->is_closing = true;
-    for (size_t i = 0; i < crew->hands_count; i++) {
-        struct det_crew_hand *hand = &crew->hands[i];
+    det_mutex_lock(pool->world, pool->mutex);
+    pool->is_closing = true;
+    for (size_t i = 0; i < pool->place_count; i++) {
+        struct det_thread_place *place = &pool->places[i];
 
-        if (hand->job)
-            atomic_store(&hand->job->is_cancelled, true);
-        if (hand->woken)
-            det_condition_signal(crew->world, hand->woken);
+        if (place->job)
+            atomic_store(&place->job->is_cancelled, true);
+        if (place->woken)
+            det_condition_signal(pool->world, place->woken);
     }
-    det_mutex_unlock(crew->world, crew->mutex);
-    for (size_t i = 0; i < crew->hands_count; i++)
-        if (crew->hands[i].thread)
-            det_thread_join(crew->world, crew->hands[i].thread);
+    det_mutex_unlock(pool->world, pool->mutex);
+    for (size_t i = 0; i < pool->place_count; i++)
+        if (pool->places[i].thread)
+            det_thread_join(pool->world, pool->places[i].thread);
 }
 
-static void drop_queue(struct det_crew *crew)
+static void drop_queue(struct det_worker_threads *pool)
 {
-    while (!det_list_is_empty(&crew->queue)) {
-        struct det_crew_job *job = job_of(crew->queue.next);
+    while (!det_list_is_empty(&pool->queue)) {
+        struct det_worker_threads_job *job = job_of(pool->queue.next);
 
-        unqueue(crew, job);
+        unqueue(pool, job);
         job->is_dropped = true;
-        post_end(crew, job);
+        post_end(pool, job);
     }
 }
 
-void det_crew_close(struct det_crew *crew)
+void det_worker_threads_close(struct det_worker_threads *pool)
 {
-    if (!crew)
+    if (!pool)
         return;
-    if (crew->mutex)
-        stop_hands(crew);
-    drop_queue(crew);
-    if (crew->hands) {
-        for (size_t i = 0; i < crew->hands_count; i++)
-            det_condition_close(crew->world, crew->hands[i].woken);
-        DET_DELETE_ARRAY(crew->allocator, crew->hands, crew->hands_count);
+    if (pool->mutex)
+        stop_threads(pool);
+    drop_queue(pool);
+    if (pool->places) {
+        for (size_t i = 0; i < pool->place_count; i++)
+            det_condition_close(pool->world, pool->places[i].woken);
+        DET_DELETE_ARRAY(pool->allocator, pool->places, pool->place_count);
     }
-    det_mutex_close(crew->world, crew->mutex);
-    det_free_string(crew->allocator, crew->name);
-    DET_DELETE(crew->allocator, crew);
+    det_mutex_close(pool->world, pool->mutex);
+    det_free_string(pool->allocator, pool->name);
+    DET_DELETE(pool->allocator, pool);
 }
 
 /* Somebody who sleeps, to be woken without the lock, for which it would only wait; NULL when there
  * are enough awake, or all are busy. */
-static struct det_condition *call_hand(struct det_crew *crew)
+static struct det_condition *wake_place(struct det_worker_threads *pool)
 {
-    unsigned awake = crew->members - crew->running - crew->idle_count;
-    struct det_crew_hand *hand;
+    unsigned awake = pool->members - pool->running - pool->idle_count;
+    struct det_thread_place *place;
 
-    if (crew->queued <= awake || crew->is_closing)
+    if (pool->queued <= awake || pool->is_closing)
         return NULL;
-    if (crew->idle_count > 0) {
-        hand = DET_CONTAINER(crew->idle.next, struct det_crew_hand, node);
-        unidle(hand);
-        return hand->woken;
+    if (pool->idle_count > 0) {
+        place = DET_CONTAINER(pool->idle.next, struct det_thread_place, node);
+        unidle(place);
+        return place->woken;
     }
     /* Without it those that are there come to the job; the next submit tries again. */
-    if (crew->members < crew->threads_max)
-        (void)start_hand(crew);
+    if (pool->members < pool->threads_max)
+        (void)start_thread(pool);
     return NULL;
 }
 
-/* Of jobs that are submitted one after the other, this many wait for each hand that is awake: most
- * are so short that one hand does many of them, and to wake one costs more than a job. */
+/* Of jobs that are submitted one after the other, this many wait for each thread that is awake:
+ * most are so short that one thread does many of them, and to wake one costs more than a job. */
 #define HELD_MAX 64
 
-static bool may_wait(const struct det_crew *crew)
+static bool may_wait(const struct det_worker_threads *pool)
 {
-    return crew->is_held && crew->queued < HELD_MAX * (crew->members - crew->idle_count + 1);
+    return pool->is_held && pool->queued < HELD_MAX * (pool->members - pool->idle_count + 1);
 }
 
-void det_crew_hold(struct det_crew *crew)
+void det_worker_threads_hold(struct det_worker_threads *pool)
 {
-    if (!crew)
+    if (!pool)
         return;
-    det_mutex_lock(crew->world, crew->mutex);
-    crew->is_held = true;
-    det_mutex_unlock(crew->world, crew->mutex);
+    det_mutex_lock(pool->world, pool->mutex);
+    pool->is_held = true;
+    det_mutex_unlock(pool->world, pool->mutex);
 }
 
-void det_crew_release(struct det_crew *crew)
+void det_worker_threads_release(struct det_worker_threads *pool)
 {
     struct det_condition *called;
     unsigned members;
     bool has_started;
 
-    if (!crew)
+    if (!pool)
         return;
     do {
-        det_mutex_lock(crew->world, crew->mutex);
-        crew->is_held = false;
-        members = crew->members;
-        called = call_hand(crew);
-        has_started = crew->members != members;
-        det_mutex_unlock(crew->world, crew->mutex);
+        det_mutex_lock(pool->world, pool->mutex);
+        pool->is_held = false;
+        members = pool->members;
+        called = wake_place(pool);
+        has_started = pool->members != members;
+        det_mutex_unlock(pool->world, pool->mutex);
         if (called)
-            det_condition_signal(crew->world, called);
+            det_condition_signal(pool->world, called);
     } while (called || has_started);
 }
 
-void det_crew_submit(struct det_crew *crew, struct det_crew_job *job)
+void det_worker_threads_submit(struct det_worker_threads *pool, struct det_worker_threads_job *job)
 {
     struct det_condition *called;
 
@@ -380,108 +381,111 @@ void det_crew_submit(struct det_crew *crew, struct det_crew_job *job)
     job->is_dropped = job->is_late = false;
     atomic_store_explicit(&job->is_started, false, memory_order_relaxed);
     atomic_store_explicit(&job->is_cancelled, false, memory_order_relaxed);
-    det_mutex_lock(crew->world, crew->mutex);
+    det_mutex_lock(pool->world, pool->mutex);
     det_assert(job->state == JOB_AWAY);
     job->state = JOB_QUEUED;
-    job->hand = NULL;
-    det_list_append(&crew->queue, &job->node);
-    crew->queued++;
-    called = may_wait(crew) ? NULL : call_hand(crew);
-    det_mutex_unlock(crew->world, crew->mutex);
+    job->place = NULL;
+    det_list_append(&pool->queue, &job->node);
+    pool->queued++;
+    called = may_wait(pool) ? NULL : wake_place(pool);
+    det_mutex_unlock(pool->world, pool->mutex);
     if (called)
-        det_condition_signal(crew->world, called);
+        det_condition_signal(pool->world, called);
 }
 
-bool det_crew_withdraw(struct det_crew *crew, struct det_crew_job *job)
+bool det_worker_threads_withdraw(
+    struct det_worker_threads *pool, struct det_worker_threads_job *job)
 {
     bool is_mine;
 
-    det_mutex_lock(crew->world, crew->mutex);
+    det_mutex_lock(pool->world, pool->mutex);
     is_mine = job->state == JOB_QUEUED;
     if (is_mine)
-        unqueue(crew, job);
-    det_mutex_unlock(crew->world, crew->mutex);
+        unqueue(pool, job);
+    det_mutex_unlock(pool->world, pool->mutex);
     return is_mine;
 }
 
-void det_crew_cancel(struct det_crew *crew, struct det_crew_job *job)
+void det_worker_threads_cancel(struct det_worker_threads *pool, struct det_worker_threads_job *job)
 {
-    det_mutex_lock(crew->world, crew->mutex);
+    det_mutex_lock(pool->world, pool->mutex);
     atomic_store(&job->is_cancelled, true);
-    if (job->hand)
-        det_condition_signal(crew->world, job->hand->woken);
-    det_mutex_unlock(crew->world, crew->mutex);
+    if (job->place)
+        det_condition_signal(pool->world, job->place->woken);
+    det_mutex_unlock(pool->world, pool->mutex);
 }
 
-static int replace_hand(struct det_crew *crew, struct det_crew_hand *hand)
+static int replace_thread(struct det_worker_threads *pool, struct det_thread_place *place)
 {
     int r;
 
-    if (!hand || hand->state == HAND_HUNG)
+    if (!place || place->state == PLACE_HUNG)
         return DET_ERR_NOT_FOUND;
-    det_assert(hand->state == HAND_MEMBER && hand->job);
-    if (crew->hung >= crew->hung_max)
+    det_assert(place->state == PLACE_MEMBER && place->job);
+    if (pool->hung >= pool->hung_max)
         return DET_ERR_LIMIT;
-    r = start_hand(crew);
+    r = start_thread(pool);
     if (r < 0)
         return r;
-    hand->state = HAND_HUNG;
-    crew->members--;
-    crew->running--;
-    crew->hung++;
+    place->state = PLACE_HUNG;
+    pool->members--;
+    pool->running--;
+    pool->hung++;
     return 0;
 }
 
-int det_crew_give_up(struct det_crew *crew, struct det_crew_job *job)
+int det_worker_threads_give_up(struct det_worker_threads *pool, struct det_worker_threads_job *job)
 {
     int r;
 
-    det_mutex_lock(crew->world, crew->mutex);
-    r = replace_hand(crew, job->hand);
-    det_mutex_unlock(crew->world, crew->mutex);
+    det_mutex_lock(pool->world, pool->mutex);
+    r = replace_thread(pool, job->place);
+    det_mutex_unlock(pool->world, pool->mutex);
     return r;
 }
 
-int det_crew_wait(struct det_crew *crew, struct det_crew_job *job, det_time deadline)
+int det_worker_threads_wait(
+    struct det_worker_threads *pool, struct det_worker_threads_job *job, det_time deadline)
 {
     bool is_cancelled;
     int r = 0;
 
-    det_mutex_lock(crew->world, crew->mutex);
-    det_assert(job->hand && job->hand->job == job);
+    det_mutex_lock(pool->world, pool->mutex);
+    det_assert(job->place && job->place->job == job);
     while (!atomic_load(&job->is_cancelled) && r != DET_ERR_TIMEOUT)
-        r = det_condition_wait(crew->world, job->hand->woken, crew->mutex, deadline);
+        r = det_condition_wait(pool->world, job->place->woken, pool->mutex, deadline);
     is_cancelled = atomic_load(&job->is_cancelled);
-    det_mutex_unlock(crew->world, crew->mutex);
+    det_mutex_unlock(pool->world, pool->mutex);
     return is_cancelled ? DET_ERR_CANCELLED : 0;
 }
 
-static unsigned read_count(struct det_crew *crew, const unsigned *count, const unsigned *more)
+static unsigned read_count(
+    struct det_worker_threads *pool, const unsigned *count, const unsigned *more)
 {
     unsigned sum;
 
-    det_mutex_lock(crew->world, crew->mutex);
+    det_mutex_lock(pool->world, pool->mutex);
     sum = *count + (more ? *more : 0);
-    det_mutex_unlock(crew->world, crew->mutex);
+    det_mutex_unlock(pool->world, pool->mutex);
     return sum;
 }
 
-unsigned det_crew_queued(struct det_crew *crew)
+unsigned det_worker_threads_queued(struct det_worker_threads *pool)
 {
-    return read_count(crew, &crew->queued, NULL);
+    return read_count(pool, &pool->queued, NULL);
 }
 
-unsigned det_crew_running(struct det_crew *crew)
+unsigned det_worker_threads_running(struct det_worker_threads *pool)
 {
-    return read_count(crew, &crew->running, NULL);
+    return read_count(pool, &pool->running, NULL);
 }
 
-unsigned det_crew_hung(struct det_crew *crew)
+unsigned det_worker_threads_hung(struct det_worker_threads *pool)
 {
-    return read_count(crew, &crew->hung, NULL);
+    return read_count(pool, &pool->hung, NULL);
 }
 
-unsigned det_crew_threads(struct det_crew *crew)
+unsigned det_worker_threads_count(struct det_worker_threads *pool)
 {
-    return read_count(crew, &crew->members, &crew->hung);
+    return read_count(pool, &pool->members, &pool->hung);
 }

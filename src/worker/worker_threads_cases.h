@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker_threads_cases.h - what holds of a crew in every world. See os/common_cases.h. */
+/* worker_threads_cases.h - what holds of a thread pool in every world. See os/common_cases.h. */
 #ifndef DET_WORKER_CREW_CASES_H
 #define DET_WORKER_CREW_CASES_H
 
@@ -10,18 +10,18 @@
 
 #define WORKS 20
 
-/* A crew, its loop, which the test turns, and the gates that jobs stand at. */
+/* A thread pool, its loop, which the test turns, and the gates that jobs stand at. */
 struct yard {
     struct det_world *world;
     struct det_loop *loop;
-    struct det_crew *crew;
+    struct det_worker_threads *pool;
     struct gate started; /* how many have started */
     struct gate open;    /* from which number on they go on */
     int next;            /* the number that starts next; under the mutex of `started` */
 };
 
 struct work {
-    struct det_crew_job job;
+    struct det_worker_threads_job job;
     struct yard *yard;
     struct work *other; /* to be submitted by run() */
     const void *ran_on, *done_on;
@@ -37,13 +37,14 @@ static inline void yard_init(
     gate_init(&yard->started, world);
     gate_init(&yard->open, world);
     assert_int_equal(0, det_loop_open(world, NULL, &yard->loop));
-    assert_int_equal(0, det_crew_open(NULL, yard->loop, "crew", threads, hung_max, &yard->crew));
+    assert_int_equal(
+        0, det_worker_threads_open(NULL, yard->loop, "crew", threads, hung_max, &yard->pool));
 }
 
 /* The loop goes last: it runs what `done` is left. */
 static inline void yard_deinit(struct yard *yard)
 {
-    det_crew_close(yard->crew);
+    det_worker_threads_close(yard->pool);
     det_loop_close(yard->loop);
     gate_deinit(&yard->open);
     gate_deinit(&yard->started);
@@ -79,9 +80,9 @@ static inline void run_and_wait(void *argument)
     struct work *work = argument;
 
     work_start(work);
-    work->waited = det_crew_wait(work->yard->crew, &work->job, work->wait_until);
+    work->waited = det_worker_threads_wait(work->yard->pool, &work->job, work->wait_until);
     if (work->other)
-        det_crew_submit(work->yard->crew, &work->other->job);
+        det_worker_threads_submit(work->yard->pool, &work->other->job);
 }
 
 static inline void work_done(void *argument)
@@ -107,7 +108,7 @@ static inline struct work work_of(struct yard *yard, int number, void (*run)(voi
 static inline void submit(struct work *work)
 {
     work->job.argument = work;
-    det_crew_submit(work->yard->crew, &work->job);
+    det_worker_threads_submit(work->yard->pool, &work->job);
 }
 
 static inline void turn_until_done(const struct work *work, int dones)
@@ -135,8 +136,9 @@ static void jobs_run_on_threads_and_are_done_on_the_loop(void **state)
         assert_ptr_equal(det_thread_self(fixture->world), works[i].done_on);
         assert_ptr_not_equal(works[i].done_on, works[i].ran_on);
     }
-    assert_true(det_crew_threads(yard.crew) <= 3);
-    assert_int_equal(0, det_crew_queued(yard.crew) + det_crew_running(yard.crew));
+    assert_true(det_worker_threads_count(yard.pool) <= 3);
+    assert_int_equal(
+        0, det_worker_threads_queued(yard.pool) + det_worker_threads_running(yard.pool));
     yard_deinit(&yard);
 }
 
@@ -155,7 +157,7 @@ static void jobs_start_in_the_order_submitted(void **state)
         turn_until_done(&works[i], 1);
         assert_int_equal(i, works[i].place);
     }
-    assert_int_equal(1, det_crew_threads(yard.crew));
+    assert_int_equal(1, det_worker_threads_count(yard.pool));
     yard_deinit(&yard);
 }
 
@@ -166,16 +168,16 @@ static void a_thread_starts_when_nobody_is_free(void **state)
     struct yard yard;
 
     yard_init(&yard, fixture->world, 3, 0);
-    assert_int_equal(1, det_crew_threads(yard.crew));
+    assert_int_equal(1, det_worker_threads_count(yard.pool));
     for (int i = 0; i < 4; i++) {
         works[i] = work_of(&yard, 0, run_to_the_gate);
         submit(&works[i]);
         if (i < 3)
             gate_wait(&yard.started, i + 1);
     }
-    assert_int_equal(3, det_crew_threads(yard.crew));
-    assert_int_equal(3, det_crew_running(yard.crew));
-    assert_int_equal(1, det_crew_queued(yard.crew));
+    assert_int_equal(3, det_worker_threads_count(yard.pool));
+    assert_int_equal(3, det_worker_threads_running(yard.pool));
+    assert_int_equal(1, det_worker_threads_queued(yard.pool));
     assert_true(works[2].job.is_started && !works[3].job.is_started);
     gate_add(&yard.open, 1);
     for (int i = 0; i < 4; i++)
@@ -185,7 +187,7 @@ static void a_thread_starts_when_nobody_is_free(void **state)
         submit(&works[0]);
         turn_until_done(&works[0], i + 2);
     }
-    assert_int_equal(3, det_crew_threads(yard.crew));
+    assert_int_equal(3, det_worker_threads_count(yard.pool));
     yard_deinit(&yard);
 }
 
@@ -211,7 +213,7 @@ static void what_has_not_started_is_dropped_when_the_crew_closes(void **state)
         assert_int_equal(i > 0, works[i].was_dropped);
         assert_false(works[i].was_late);
     }
-    det_crew_close(NULL);
+    det_worker_threads_close(NULL);
 }
 
 static void one_that_has_not_started_can_be_taken_back(void **state)
@@ -223,17 +225,17 @@ static void one_that_has_not_started_can_be_taken_back(void **state)
     yard_init(&yard, fixture->world, 1, 0);
     first = work_of(&yard, 0, run_to_the_gate);
     second = work_of(&yard, 0, run_at_once);
-    assert_false(det_crew_withdraw(yard.crew, &second.job));
+    assert_false(det_worker_threads_withdraw(yard.pool, &second.job));
     submit(&first);
     gate_wait(&yard.started, 1);
     submit(&second);
-    assert_true(det_crew_withdraw(yard.crew, &second.job));
-    assert_false(det_crew_withdraw(yard.crew, &second.job));
-    assert_false(det_crew_withdraw(yard.crew, &first.job));
-    assert_int_equal(0, det_crew_queued(yard.crew));
+    assert_true(det_worker_threads_withdraw(yard.pool, &second.job));
+    assert_false(det_worker_threads_withdraw(yard.pool, &second.job));
+    assert_false(det_worker_threads_withdraw(yard.pool, &first.job));
+    assert_int_equal(0, det_worker_threads_queued(yard.pool));
     gate_add(&yard.open, 1);
     turn_until_done(&first, 1);
-    assert_false(det_crew_withdraw(yard.crew, &first.job));
+    assert_false(det_worker_threads_withdraw(yard.pool, &first.job));
     assert_int_equal(0, second.runs + second.dones);
     submit(&second);
     turn_until_done(&second, 1);
@@ -262,9 +264,9 @@ static void a_wait_ends_at_its_deadline_or_when_cancelled(void **state)
     works[3].wait_until = 0;
     submit(&works[2]);
     submit(&works[3]);
-    det_crew_cancel(yard.crew, &works[3].job);
+    det_worker_threads_cancel(yard.pool, &works[3].job);
     gate_wait(&yard.started, 3);
-    det_crew_cancel(yard.crew, &works[2].job);
+    det_worker_threads_cancel(yard.pool, &works[2].job);
     turn_until_done(&works[3], 1);
     for (int i = 2; i < 4; i++)
         assert_int_equal(DET_ERR_CANCELLED, works[i].waited);
@@ -287,21 +289,21 @@ static void a_hung_one_is_replaced_and_comes_back_late(void **state)
     submit(&hung);
     gate_wait(&yard.started, 1);
     submit(&next);
-    assert_int_equal(DET_ERR_NOT_FOUND, det_crew_give_up(yard.crew, &next.job));
-    assert_int_equal(0, det_crew_give_up(yard.crew, &hung.job));
-    assert_int_equal(DET_ERR_NOT_FOUND, det_crew_give_up(yard.crew, &hung.job));
+    assert_int_equal(DET_ERR_NOT_FOUND, det_worker_threads_give_up(yard.pool, &next.job));
+    assert_int_equal(0, det_worker_threads_give_up(yard.pool, &hung.job));
+    assert_int_equal(DET_ERR_NOT_FOUND, det_worker_threads_give_up(yard.pool, &hung.job));
     turn_until_done(&next, 1);
     assert_false(next.was_late);
     assert_int_equal(0, hung.dones);
     assert_ptr_not_equal(hung.ran_on, next.ran_on);
-    assert_int_equal(1, det_crew_hung(yard.crew));
-    assert_int_equal(0, det_crew_running(yard.crew));
-    assert_int_equal(2, det_crew_threads(yard.crew));
+    assert_int_equal(1, det_worker_threads_hung(yard.pool));
+    assert_int_equal(0, det_worker_threads_running(yard.pool));
+    assert_int_equal(2, det_worker_threads_count(yard.pool));
     gate_add(&yard.open, 1);
     turn_until_done(&hung, 1);
     assert_true(hung.was_late);
-    assert_int_equal(0, det_crew_hung(yard.crew));
-    assert_int_equal(1, det_crew_threads(yard.crew));
+    assert_int_equal(0, det_worker_threads_hung(yard.pool));
+    assert_int_equal(1, det_worker_threads_count(yard.pool));
     /* Done is done: the same memory may be another job. */
     submit(&hung);
     turn_until_done(&hung, 2);
@@ -321,14 +323,14 @@ static void no_more_are_given_up_than_may_be(void **state)
     for (int i = 0; i < 2; i++) {
         submit(&works[i]);
         gate_wait(&yard.started, i + 1);
-        assert_int_equal(0, det_crew_give_up(yard.crew, &works[i].job));
+        assert_int_equal(0, det_worker_threads_give_up(yard.pool, &works[i].job));
     }
     for (int i = 2; i < 4; i++)
         submit(&works[i]);
     gate_wait(&yard.started, 4);
-    assert_int_equal(DET_ERR_LIMIT, det_crew_give_up(yard.crew, &works[2].job));
-    assert_int_equal(DET_ERR_LIMIT, det_crew_give_up(yard.crew, &works[3].job));
-    assert_int_equal(4, det_crew_threads(yard.crew));
+    assert_int_equal(DET_ERR_LIMIT, det_worker_threads_give_up(yard.pool, &works[2].job));
+    assert_int_equal(DET_ERR_LIMIT, det_worker_threads_give_up(yard.pool, &works[3].job));
+    assert_int_equal(4, det_worker_threads_count(yard.pool));
     /* One comes back, so there is room for another, again and again. */
     for (int i = 0; i < 3; i++) {
         gate_add(&yard.open, 1);
@@ -338,13 +340,13 @@ static void no_more_are_given_up_than_may_be(void **state)
             submit(&works[4]);
             gate_wait(&yard.started, 5);
         }
-        assert_int_equal(0, det_crew_give_up(yard.crew, &works[2 + i].job));
+        assert_int_equal(0, det_worker_threads_give_up(yard.pool, &works[2 + i].job));
     }
     gate_add(&yard.open, 2);
     turn_until_done(&works[3], 1);
     turn_until_done(&works[4], 1);
     assert_true(works[3].was_late && works[4].was_late);
-    assert_int_equal(0, det_crew_hung(yard.crew));
+    assert_int_equal(0, det_worker_threads_hung(yard.pool));
     yard_deinit(&yard);
 }
 
@@ -360,8 +362,8 @@ static void one_whose_end_is_posted_cannot_be_given_up(void **state)
     submit(&work);
     do
         has_started = work.job.is_started;
-    while (det_crew_running(yard.crew) > 0 || !has_started);
-    assert_int_equal(DET_ERR_NOT_FOUND, det_crew_give_up(yard.crew, &work.job));
+    while (det_worker_threads_running(yard.pool) > 0 || !has_started);
+    assert_int_equal(DET_ERR_NOT_FOUND, det_worker_threads_give_up(yard.pool, &work.job));
     turn_until_done(&work, 1);
     assert_false(work.was_late);
     yard_deinit(&yard);
@@ -380,7 +382,7 @@ static void closing_waits_for_those_given_up(void **state)
         submit(&works[i]);
         gate_wait(&yard.started, i + 1);
         if (i < 2)
-            assert_int_equal(0, det_crew_give_up(yard.crew, &works[i].job));
+            assert_int_equal(0, det_worker_threads_give_up(yard.pool, &works[i].job));
     }
     submit(&works[3]);
     yard_deinit(&yard);
@@ -427,7 +429,7 @@ static inline void poor_world_deinit(struct poor_world *poor, struct det_world *
 static void those_that_are_there_go_on_when_no_thread_can_start(void **state)
 {
     struct world_fixture *fixture = *state;
-    struct det_crew *crew = NULL;
+    struct det_worker_threads *pool = NULL;
     struct poor_world poor;
     struct work works[3];
     struct yard yard;
@@ -439,15 +441,16 @@ static void those_that_are_there_go_on_when_no_thread_can_start(void **state)
     submit(&works[0]);
     gate_wait(&yard.started, 1);
     poor.is_poor = true;
-    assert_int_equal(DET_ERR_NO_MEMORY, det_crew_open(NULL, yard.loop, "crew", 1, 0, &crew));
+    assert_int_equal(
+        DET_ERR_NO_MEMORY, det_worker_threads_open(NULL, yard.loop, "crew", 1, 0, &pool));
     submit(&works[1]);
-    assert_int_equal(1, det_crew_threads(yard.crew));
-    assert_int_equal(1, det_crew_queued(yard.crew));
-    assert_int_equal(DET_ERR_NO_MEMORY, det_crew_give_up(yard.crew, &works[0].job));
-    assert_int_equal(0, det_crew_hung(yard.crew));
-    assert_int_equal(1, det_crew_running(yard.crew));
+    assert_int_equal(1, det_worker_threads_count(yard.pool));
+    assert_int_equal(1, det_worker_threads_queued(yard.pool));
+    assert_int_equal(DET_ERR_NO_MEMORY, det_worker_threads_give_up(yard.pool, &works[0].job));
+    assert_int_equal(0, det_worker_threads_hung(yard.pool));
+    assert_int_equal(1, det_worker_threads_running(yard.pool));
     poor.is_poor = false;
-    assert_int_equal(0, det_crew_give_up(yard.crew, &works[0].job));
+    assert_int_equal(0, det_worker_threads_give_up(yard.pool, &works[0].job));
     turn_until_done(&works[1], 1);
     gate_add(&yard.open, 1);
     turn_until_done(&works[0], 1);

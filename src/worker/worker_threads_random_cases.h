@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker_threads_random_cases.h - a crew that is used in every way at once, by a seed. Whatever
- * happens, the `done` of each submit that was not taken back runs once, and is late if it was given
- * up. */
+/* worker_threads_random_cases.h - a thread pool that is used in every way at once, by a seed.
+ * Whatever happens, the `done` of each submit that was not taken back runs once, and is late if it
+ * was given up. */
 #ifndef DET_WORKER_CREW_RANDOM_CASES_H
 #define DET_WORKER_CREW_RANDOM_CASES_H
 
@@ -12,7 +12,7 @@
 #define CROWD 12
 
 struct member {
-    struct det_crew_job job;
+    struct det_worker_threads_job job;
     struct crowd *crowd;
     det_time span;
     bool is_deaf; /* it does not look whether it is cancelled */
@@ -24,7 +24,7 @@ struct member {
 struct crowd {
     struct det_world *world;
     struct det_loop *loop;
-    struct det_crew *crew;
+    struct det_worker_threads *pool;
     struct gate gate; /* where the deaf ones sleep; never opened */
     uint64_t seed;
     unsigned wrong, late, dropped;
@@ -51,7 +51,7 @@ static inline void member_run(void *argument)
     if (member->is_deaf)
         sleep_deaf(crowd, deadline);
     else if (member->span > 0)
-        (void)!det_crew_wait(crowd->crew, &member->job, deadline);
+        (void)!det_worker_threads_wait(crowd->pool, &member->job, deadline);
 }
 
 static inline void member_done(void *argument)
@@ -77,12 +77,12 @@ static inline void member_submit(struct member *member)
     member->is_deaf = number / 4 % 4 == 0;
     member->is_submitted = true;
     member->submits++;
-    det_crew_submit(member->crowd->crew, &member->job);
+    det_worker_threads_submit(member->crowd->pool, &member->job);
 }
 
 static inline void member_withdraw(struct member *member)
 {
-    if (!member->is_submitted || !det_crew_withdraw(member->crowd->crew, &member->job))
+    if (!member->is_submitted || !det_worker_threads_withdraw(member->crowd->pool, &member->job))
         return;
     member->is_submitted = false;
     member->withdrawn++;
@@ -94,7 +94,7 @@ static inline void member_give_up(struct member *member)
 
     if (!member->is_submitted)
         return;
-    r = det_crew_give_up(member->crowd->crew, &member->job);
+    r = det_worker_threads_give_up(member->crowd->pool, &member->job);
     if (r == 0) {
         member->crowd->wrong += member->is_given_up;
         member->is_given_up = true;
@@ -113,7 +113,7 @@ static inline void crowd_step(struct crowd *crowd)
         break;
     case 1:
         if (member->is_submitted)
-            det_crew_cancel(crowd->crew, &member->job);
+            det_worker_threads_cancel(crowd->pool, &member->job);
         break;
     case 2:
     case 3:
@@ -138,9 +138,9 @@ static inline void crowd_run(struct crowd *crowd, struct det_world *world, uint6
     gate_init(&crowd->gate, world);
     assert_int_equal(0, det_loop_open(world, NULL, &crowd->loop));
     assert_int_equal(
-        0, det_crew_open(
+        0, det_worker_threads_open(
                NULL, crowd->loop, "crew", (unsigned)(1 + seed % 3), (unsigned)(seed / 3 % 4),
-               &crowd->crew));
+               &crowd->pool));
     for (int i = 0; i < CROWD; i++)
         crowd->members[i] = (struct member){
             .crowd = crowd,
@@ -148,7 +148,7 @@ static inline void crowd_run(struct crowd *crowd, struct det_world *world, uint6
         };
     for (int i = 0; i < steps; i++)
         crowd_step(crowd);
-    det_crew_close(crowd->crew);
+    det_worker_threads_close(crowd->pool);
     det_loop_close(crowd->loop);
     gate_deinit(&crowd->gate);
     assert_int_equal(0, crowd->wrong);

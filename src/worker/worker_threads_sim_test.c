@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker_threads_sim_test.c - a crew in the simulated world: all cases over many seeds, each crowd
- * twice, and every want of memory. */
+/* worker_threads_sim_test.c - a thread pool in the simulated world: all cases over many seeds, each
+ * crowd twice, and every want of memory. */
 #include "os/sim/seeds_cases.h"
 #include "worker/worker_threads_random_cases.h"
 
@@ -95,8 +95,8 @@ static void the_start_is_when_it_runs(void **state)
 }
 
 struct poor {
-    struct det_crew_job job;
-    struct det_crew *crew;
+    struct det_worker_threads_job job;
+    struct det_worker_threads *pool;
     bool has_run, is_done;
 };
 
@@ -104,7 +104,7 @@ static void poor_run(void *argument)
 {
     struct poor *poor = argument;
 
-    poor->has_run = det_crew_wait(poor->crew, &poor->job, DET_NEVER) == DET_ERR_CANCELLED;
+    poor->has_run = det_worker_threads_wait(poor->pool, &poor->job, DET_NEVER) == DET_ERR_CANCELLED;
 }
 
 static void poor_done(void *argument)
@@ -115,27 +115,28 @@ static void poor_done(void *argument)
 }
 
 /* Each of the two jobs gets a thread if it can, and they are given up if they can. */
-static int use_crew(struct det_sim *sim, struct det_loop *loop, struct det_test_memory *memory)
+static int use_threads(struct det_sim *sim, struct det_loop *loop, struct det_test_memory *memory)
 {
     struct poor poors[2];
-    struct det_crew *crew;
+    struct det_worker_threads *pool;
     int r, results[2] = { 0 };
 
-    r = det_crew_open(&memory->allocator, loop, "crew", 2, 2, &crew);
+    r = det_worker_threads_open(&memory->allocator, loop, "crew", 2, 2, &pool);
     if (r < 0)
         return r;
     for (int i = 0; i < 2; i++) {
-        poors[i] = (struct poor){ .crew = crew };
-        poors[i].job =
-            (struct det_crew_job){ .run = poor_run, .done = poor_done, .argument = &poors[i] };
-        det_crew_submit(crew, &poors[i].job);
+        poors[i] = (struct poor){ .pool = pool };
+        poors[i].job = (struct det_worker_threads_job){ .run = poor_run,
+                                                        .done = poor_done,
+                                                        .argument = &poors[i] };
+        det_worker_threads_submit(pool, &poors[i].job);
     }
     assert_int_equal(0, det_sim_settle(sim));
     assert_true(poors[0].job.is_started);
     for (int i = 0; i < 2; i++)
         if (poors[i].job.is_started)
-            results[i] = det_crew_give_up(crew, &poors[i].job);
-    det_crew_close(crew);
+            results[i] = det_worker_threads_give_up(pool, &poors[i].job);
+    det_worker_threads_close(pool);
     while (!poors[0].is_done || !poors[1].is_done)
         assert_true(det_loop_turn(loop, DET_NEVER) > 0);
     for (int i = 0; i < 2; i++) {
@@ -159,7 +160,7 @@ static int open_use_close(struct det_test_memory *memory, void *argument)
         return r;
     r = det_loop_open(det_sim_world(sim), &memory->allocator, &loop);
     if (r == 0) {
-        r = use_crew(sim, loop, memory);
+        r = use_threads(sim, loop, memory);
         det_loop_close(loop);
     }
     det_sim_close(sim);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker_threads_test.c - a crew in the real world. */
+/* worker_threads_test.c - a thread pool in the real world. */
 /* test: threads */
 #include "worker/worker_threads_random_cases.h"
 

@@ -72,23 +72,23 @@ static const char *format_reason(struct det_reason *reason, const char *format, 
 
 /* What a turn of the loop submits is begun together, when it is over. */
 
-static void release_crews(void *argument)
+static void release_threads(void *argument)
 {
     struct det_workers *workers = argument;
 
     workers->hold.is_held = false;
-    det_crew_release(workers->actors);
-    det_crew_release(workers->collectors);
+    det_worker_threads_release(workers->actors);
+    det_worker_threads_release(workers->collectors);
 }
 
-void det_workers_hold_crews(struct det_workers *workers)
+void det_workers_hold_threads(struct det_workers *workers)
 {
     if (workers->hold.is_held)
         return;
     workers->hold.is_held = true;
-    det_crew_hold(workers->actors);
-    det_crew_hold(workers->collectors);
-    workers->hold.post = (struct det_post){ .run = release_crews, .argument = workers };
+    det_worker_threads_hold(workers->actors);
+    det_worker_threads_hold(workers->collectors);
+    workers->hold.post = (struct det_post){ .run = release_threads, .argument = workers };
     det_loop_post(workers->loop, &workers->hold.post);
 }
 
@@ -128,9 +128,9 @@ static void consider_compacting(struct det_workers *workers)
     workers->compaction.at = workers->now + workers->limits.compact_every;
     workers->compaction.since = workers->now + workers->wall_ahead - workers->limits.deltas_age_max;
     workers->compaction.is_running = true;
-    workers->compaction.errand =
-        (struct det_recorder_errand){ .run = compact, .done = compacted, .argument = workers };
-    det_recorder_send(workers->recorder, &workers->compaction.errand);
+    workers->compaction.job =
+        (struct det_recorder_job){ .run = compact, .done = compacted, .argument = workers };
+    det_recorder_send(workers->recorder, &workers->compaction.job);
 }
 
 /* Ticks get at most half of the time of the loop: so many workers that a tick takes longer than the
@@ -351,11 +351,11 @@ static int open_threads(struct det_workers *workers)
     if (r == 0)
         r = det_condition_open(workers->world, &workers->changed);
     if (r == 0)
-        r = det_crew_open(
+        r = det_worker_threads_open(
             workers->allocator, workers->loop, "act", limits->action_threads, limits->hung_max,
             &workers->actors);
     if (r == 0)
-        r = det_crew_open(
+        r = det_worker_threads_open(
             workers->allocator, workers->loop, "collect", limits->collector_threads,
             limits->hung_max, &workers->collectors);
     return r;
@@ -376,12 +376,12 @@ static int open_root(
     if (r < 0)
         return r;
     workers->scope_generation = ++workers->generations;
-    r = det_worker_make(workers, NULL, name, det_application(), DET_WISH_YAML, &workers->root);
+    r = det_worker_make(workers, NULL, name, det_application(), DET_REQUEST_YAML, &workers->root);
     if (r < 0)
         return det_error_set(reterr, r, "the root cannot be made: %s", det_error_text(r));
-    r = det_hand_load(workers, reterr);
+    r = det_manual_load(workers, reterr);
     if (r == 0) {
-        det_hand_restore(workers->root);
+        det_manual_restore(workers->root);
         det_order_restore(workers->root);
         workers->root->children.has_unclaimed = det_unclaimed_below(workers->root);
     }
@@ -559,7 +559,8 @@ static void hang_up(struct det_workers *workers)
 static void settle(struct det_workers *workers)
 {
     while (workers->outstanding.runs || workers->outstanding.recordings ||
-           workers->outstanding.bodies || workers->compaction.is_running || workers->hold.is_held)
+           workers->outstanding.incarnations || workers->compaction.is_running ||
+           workers->hold.is_held)
         if (det_loop_turn(workers->loop, DET_NEVER) < 0)
             break;
     det_loop_timer_cancel(workers->loop, &workers->tick.timer);
@@ -569,12 +570,12 @@ static void settle(struct det_workers *workers)
 static void free_rest(struct det_workers *workers)
 {
     det_assert(!workers->root && !workers->gone);
-    det_assert(!workers->outstanding.runs && !workers->outstanding.bodies);
+    det_assert(!workers->outstanding.runs && !workers->outstanding.incarnations);
     if (workers->kinds.all)
         DET_DELETE_ARRAY(workers->allocator, workers->kinds.all, workers->kinds.room);
     if (workers->provided)
         DET_DELETE_ARRAY(workers->allocator, workers->provided, workers->provided_count);
-    det_hand_forget_all(workers);
+    det_manual_forget_all(workers);
     det_unclaimed_free(workers);
     det_record_free_known(workers);
     det_scope_values_deinit(&workers->scope);
@@ -589,12 +590,12 @@ static void free_rest(struct det_workers *workers)
 /* Nothing of a root that never began runs. */
 static void free_all(struct det_workers *workers)
 {
-    /* From here on it is turned by us, so that nobody uses a crew that we close. */
+    /* From here on it is turned by us, so that nobody uses a thread pool that we close. */
     if (workers->own_loop)
         det_loop_stop(workers->own_loop);
-    det_crew_close(workers->actors);
+    det_worker_threads_close(workers->actors);
     workers->actors = NULL;
-    det_crew_close(workers->collectors);
+    det_worker_threads_close(workers->collectors);
     workers->collectors = NULL;
     det_recorder_close(workers->recorder);
     if (workers->loop)

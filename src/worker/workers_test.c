@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* workers_test.c - the life of one worker, from its wish to its end. */
+/* workers_test.c - the life of one worker, from its request to its end. */
 #include <detent/tool/workers.h>
 
 #include "base/memory.h"

@@ -16,7 +16,7 @@ struct wanted {
     bool is_in_spec[PARENTS + PARENTS * CHILDREN];
     bool is_twin[PARENTS + PARENTS * CHILDREN];
     bool is_by_hand[PARENTS + PARENTS * CHILDREN];
-    bool is_hand_twin[PARENTS + PARENTS * CHILDREN];
+    bool is_manual_twin[PARENTS + PARENTS * CHILDREN];
     bool was_reopened;
 };
 #define PLACES (PARENTS + PARENTS * CHILDREN)
@@ -82,7 +82,7 @@ static bool is_twin(const struct wanted *wanted, unsigned place)
     bool is_spec =
         wanted->is_in_spec[place] && (place < PARENTS || wanted->is_in_spec[parent_of(place)]);
 
-    return is_spec ? wanted->is_twin[place] : wanted->is_hand_twin[place];
+    return is_spec ? wanted->is_twin[place] : wanted->is_manual_twin[place];
 }
 
 static void apply(struct lab *lab, struct wanted *wanted)
@@ -110,7 +110,7 @@ static void put(struct lab *lab, struct wanted *wanted, unsigned place, bool is_
         r);
     if (r == 0) {
         wanted->is_by_hand[place] = true;
-        wanted->is_hand_twin[place] = is_now_twin;
+        wanted->is_manual_twin[place] = is_now_twin;
     } else
         assert_true(r == DET_ERR_EXISTS || r == DET_ERR_NOT_FOUND);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* behaviour_hand_test.c - workers put by hand, and orders: made, changed, refused, told to go, and
- * there again when the store is opened again. */
+/* behaviour_hand_test.c - workers created manually, and orders: made, changed, refused, told to go,
+ * and there again when the store is opened again. */
 #include "worker/forest_test.h"
 
 #include <detent/tool/documents.h>

@@ -170,7 +170,7 @@ SENTENCE(a_stop_does_not_wait_for_children_that_are_to_be_made)
     forest_end(&lab);
 }
 
-/* The index of wishes is made, or not, and goes without memory; the children are the same. */
+/* The index of requests is made, or not, and goes without memory; the children are the same. */
 static void children_are_found_without_memory_for_an_index(void **state)
 {
     struct det_child_spec spec = { .name = "h", .kind = "puppet" };

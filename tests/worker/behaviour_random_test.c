@@ -114,7 +114,7 @@ static void change_the_plant(struct plant *plant)
     }
 }
 
-static void change_the_wish(struct lab *lab)
+static void change_the_request(struct lab *lab)
 {
     static const char *const ids[] = { "lab/a", "lab/p", "lab/b", "lab/a/c0", "lab/d" };
     static const char *const names[] = { "{name: x}", "{name: y}" };
@@ -202,7 +202,7 @@ SENTENCE(whatever_went_wrong_when_all_is_well_again_all_comes_up_and_goes_down)
         if (below(3))
             change_the_plant(&lab.plant);
         else
-            change_the_wish(&lab);
+            change_the_request(&lab);
         lab_run(&lab, (det_time)below(8000) * DET_MILLISECOND);
     }
     heal(&lab);
@@ -233,7 +233,7 @@ SENTENCE(a_supervisor_that_is_closed_in_the_middle_of_it_all_leaves_nothing_behi
         if (below(3))
             change_the_plant(&lab.plant);
         else
-            change_the_wish(&lab);
+            change_the_request(&lab);
         lab_run(&lab, (det_time)below(2000) * DET_MILLISECOND);
     }
     if (seed % 3 == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* behaviour_trouble_test.c - what goes wrong in the middle of something else: wishes that change
+/* behaviour_trouble_test.c - what goes wrong in the middle of something else: requests that change
  * while a worker closes, functions that hang, too few threads, locks that were held. */
 #define SEEDS 4
 #include "worker/forest_test.h"
