@@ -559,8 +559,7 @@ def test_a_machine_that_is_not_served_is_told():
     one = begin()
     Path("other.fsm").write_text(PARCEL.replace("parcel", "other"))
     detent("start", "other.fsm", "n-1", code=3,
-           err="the detent up that has this store does not serve other; add it to detent.yaml, or "
-               "stop it")
+           err="this detent does not serve the machine 'other'; add it to detent.yaml")
     one.stop()
 
 

@@ -1011,7 +1011,7 @@ def test_a_mistake_leaves_no_store_behind():
     detent("start", "order.fsm", "a", *new, "--data", "{", code=2, err="--data: ")
     detent("start", "order.fsm", "a", *new, "--data", "@none", code=3, err="none")
     detent("store", "import", "nosuch", *new, code=3, err="nosuch")
-    detent("store", "import", "letter", *new, code=2, err="no export")
+    detent("store", "import", "letter", *new, code=2, err="not an export")
     detent("start", "order.fsm", "a", "--store", "sqlite:no/new.db", code=3,
            err="the folder no is not there")
     Path("here").mkdir()

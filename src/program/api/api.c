@@ -41,7 +41,7 @@ bool api_served(struct api_call *call, const char *name, const struct det_machin
     if (!*ret)
         api_fail(
             call, DET_ERR_NOT_FOUND,
-            "no machine '%.60s' is served here; GET /v1/machines lists those that are", name);
+            "this detent does not serve the machine '%.60s'; add it to detent.yaml", name);
     return *ret != NULL;
 }
 

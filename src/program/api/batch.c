@@ -136,7 +136,8 @@ static int find_item(struct batch *batch, struct item *item)
     if (send->machine)
         return api_take_room(batch->call, send->machine->event_size, &item->error);
     send->result = det_error_set(
-        &item->error, DET_ERR_NOT_FOUND, "no machine '%.60s' is served here", item->wanted.machine);
+        &item->error, DET_ERR_NOT_FOUND, "this detent does not serve the machine '%.60s'",
+        item->wanted.machine);
     return 0;
 }
 
