@@ -104,19 +104,19 @@ static void a_child_that_cannot_start_says_what_helps(void **state)
 
     (void)state;
     fails_to_run("no-such-program", DET_ERR_NOT_FOUND, "no such program in PATH (/");
-    fails_to_run("/no/such/program", DET_ERR_NOT_FOUND, "there is no such file");
-    fails_to_run("/usr", DET_ERR_IO, "it is a folder");
+    fails_to_run("/no/such/program", DET_ERR_NOT_FOUND, "no such file");
+    fails_to_run("/usr", DET_ERR_IO, "it is a directory");
     (void)snprintf(path, sizeof path, "%s/script", folder);
     det_test_write_file(path, "#!/no/such/interpreter\n", 23);
     fails_to_run(path, DET_ERR_IO, "chmod +x");
     assert_int_equal(0, chmod(path, 0755));
-    fails_to_run(path, DET_ERR_NOT_FOUND, "not the interpreter");
+    fails_to_run(path, DET_ERR_NOT_FOUND, "the interpreter or loader");
     det_test_write_file(path, "echo hello\n", 11);
     fails_to_run(path, DET_ERR_IO, "#!");
     fails_with(
         &(struct det_process_spec){ .argv = (const char *const[]){ "true", NULL },
                                     .folder = "/no/such/folder" },
-        DET_ERR_NOT_FOUND, "make the folder");
+        DET_ERR_NOT_FOUND, "create the folder");
     fails_with(
         &(struct det_process_spec){ .argv = (const char *const[]){ "true", NULL }, .folder = path },
         DET_ERR_IO, "Not a directory");
@@ -132,7 +132,7 @@ static void a_child_that_cannot_start_says_what_helps(void **state)
     fails_with(
         &(struct det_process_spec){ .argv = (const char *const[]){ "true", NULL },
                                     .user = "no-such-user" },
-        DET_ERR_NOT_FOUND, "there is no such user");
+        DET_ERR_NOT_FOUND, "no such user");
     det_test_folder_remove(folder);
 }
 
@@ -353,7 +353,7 @@ static void start_next(void *argument)
     if (runner->left-- == 0 ||
         det_child_start(runner->witness.loop, NULL, &spec, &events, &runner->witness.child, NULL) <
             0)
-        det_loop_stop(runner->witness.loop);
+        det_loop_break(runner->witness.loop);
 }
 
 static void run_loop(void *argument)

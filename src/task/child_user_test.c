@@ -96,7 +96,7 @@ static void a_child_of_another_user_has_all_its_groups(void **state)
     det_child_close(witness.child);
     witness = (struct witness){ .loop = witness.loop };
     group_count = 1 << 20;
-    fails_with(&spec, DET_ERR_LIMIT, "as the user nobody");
+    fails_with(&spec, DET_ERR_LIMIT, "as user nobody");
     group_count = 1;
 }
 
@@ -119,7 +119,7 @@ static void a_child_of_another_user_that_cannot_start_says_what_helps(void **sta
     fails_as_nobody(
         (const char *const[]){ "/no/such", NULL }, NULL, DET_ERR_NOT_FOUND, "no such file");
     fails_as_nobody(
-        (const char *const[]){ "true", NULL }, "/none", DET_ERR_NOT_FOUND, "make the folder");
+        (const char *const[]){ "true", NULL }, "/none", DET_ERR_NOT_FOUND, "create the folder");
     assert_int_equal(0, chmod(folder, 0700));
     fails_as_nobody((const char *const[]){ "true", NULL }, folder, DET_ERR_IO, "Permission denied");
     (void)snprintf(path, sizeof path, "%s/script", folder);
@@ -147,7 +147,7 @@ static int try_without_rights(void)
         return 1;
     if (det_child_start(witness.loop, NULL, &spec, &events, &witness.child, &error) != DET_ERR_IO)
         return 2;
-    if (error.cause != EPERM || !strstr(error.text, "run this as root"))
+    if (error.cause != EPERM || !strstr(error.text, "run as root"))
         return 3;
     if (setrlimit(RLIMIT_NPROC, &(struct rlimit){ 0, 0 }) < 0)
         return 4;

@@ -566,8 +566,9 @@ def test_the_log_of_a_daemon_says_who_did_what_and_no_secrets():
     audit_of(daemon, f"token {session.split('_')[1]} (console) is new")
     equal([line["status"] for line in audits(daemon, "GET /v1/status")], [421])
     equal(audit_of(daemon, "/instances/c-1/cancel")["token"], identity)
-    equal({key: audit_of(daemon, "restart ticker")[key] for key in ("outcome", "uid", "peer")},
-          {"outcome": "done", "uid": me, "peer": "socket"})
+    restart = audit_of(daemon, "/v1/tasks/ticker/restart")
+    equal({key: restart[key] for key in ("outcome", "uid", "peer")},
+          {"outcome": "done", "uid": me, "peer": "unix"})
     # Whoever is refused again and again cannot fill a disk.
     equal(len(audits(daemon, "console")), 2)
     check(10 <= len(audits(daemon, "GET unknown")) <= most, daemon.shown())
@@ -586,7 +587,7 @@ def test_the_log_of_a_daemon_says_who_did_what_and_no_secrets():
     canaries.look("the journal", kept)
     for words in (f"/v1/tasks/ticker/stop: done, by user {me} from unix",
                   f"/v1/tasks/other/stop: done, by token {identity} from 127.0.0.1:",
-                  f"restart ticker: done, by user {me} from socket", "SIGINT: stop: done"):
+                  f"/v1/tasks/ticker/restart: done, by user {me} from unix", "SIGINT: stop: done"):
         check(words in kept, f"{words}\n{kept}")
     check("refused" not in kept, kept)
     # A log is kept, and read by others: the link that lets one in is for a terminal.

@@ -133,7 +133,7 @@ test("rows of different heights scroll to the last one, and few of them are in t
         async ({ page }) => {
             await page.setViewportSize(NARROW);
             await page.waitForSelector(".tr.linked");
-            await page.waitForFunction(() => (scrollTo(0, document.documentElement.scrollHeight), document.querySelector(".end").textContent.includes("beginning")));
+            await page.waitForFunction(() => (scrollTo(0, document.documentElement.scrollHeight), document.querySelector(".end").textContent.includes("No earlier events")));
             await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
             const last = page.locator(".tr.linked").last();
             await last.getByText("row-000").waitFor();

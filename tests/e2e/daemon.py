@@ -163,7 +163,7 @@ def test_specs_beside_tasks_are_served_and_never_in_their_way():
     said = "\n".join(it.talk)
     for part in ("Serves parcel from sqlite:",
                  "order.fsm is not served: nothing says what its effects run. List it",
-                 "guarded.fsm is not served: ", "broken.fsm is not served: it is no valid",
+                 "guarded.fsm is not served: ", "broken.fsm is not served: it is not a valid",
                  "twin.fsm is not served: another spec here has a definition of the same name"):
         check(part in said, f"no '{part}' in {said}")
     equal(said.count("Serves"), 1)

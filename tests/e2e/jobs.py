@@ -241,7 +241,7 @@ def test_another_folder_is_reached_by_an_option():
     here, url = os.getcwd(), f"sqlite:{os.getcwd()}/detent.db"
     with tempfile.TemporaryDirectory() as away:
         os.chdir(away)
-        detent("jobs", "retry", "bad", "--store", url, code=6, err=f"-C {here} goes through it")
+        detent("jobs", "retry", "bad", "--store", url, code=6, err=f"-C {here} uses it")
         detent("jobs", "-C", here, "--state", "failed", out="bad")
         detent("jobs", "retry", "bad", "-C", here, "--store", url, out="bad: is to be tried again")
         detent("jobs", "-C", "nowhere", code=3, err="--project nowhere: No such file")

@@ -33,6 +33,18 @@ int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, cons
     return found;
 }
 
+/* What a fortified build calls instead. */
+int __ppoll_chk(
+    struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask,
+    size_t size);
+int __ppoll_chk(
+    struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask,
+    size_t size)
+{
+    (void)size;
+    return ppoll(fds, count, timeout, mask);
+}
+
 static void note_signal(int number)
 {
     (void)number;

@@ -22,7 +22,8 @@ static int64_t row_number(const struct det_sql_row *row, int column)
 
 static bool row_flag(const struct det_sql_row *row, int column)
 {
-    return det_sqlite_get_number(row->answer, column) == 1;
+    /* A checksum is over the flag: another value than 0 is damage that it must see. */
+    return det_sqlite_get_number(row->answer, column) != 0;
 }
 
 static const char *row_text(const struct det_sql_row *row, int column)
